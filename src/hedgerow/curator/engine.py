@@ -1,0 +1,27 @@
+"""Engine: where rows come from. One small contract, one file per source; all decisions are made above it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH_ROWS = 1 << 16
+
+
+class Engine(Protocol):
+    """A readable source of rows.
+
+    `untyped` says that text columns may hold anything (a CSV file), so that a text column is no type error.
+    Errors are SourceError and never quote a value.
+    """
+
+    untyped: bool
+
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns."""
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """All rows of some columns, in any order, a batch at a time."""

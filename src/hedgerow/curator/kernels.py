@@ -1,0 +1,111 @@
+"""The counting loop: many contingency tables from coded rows in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Clique = tuple[int, ...]
+
+CACHE_CELLS = 1 << 13
+"""Tables that are counted together are merged into larger ones up to this size, which stays in the L2 cache."""
+
+
+def count_tables(
+    batches: Iterable[NDArray[Any]], sizes: Sequence[int], cliques: Sequence[Clique]
+) -> dict[Clique, NDArray[np.int64]]:
+    """Exact tables over sets of columns from batches of codes (one row of the array per column).
+
+    Every requested set is counted inside a covering set: fewer, slightly larger tables cost fewer increments
+    per row, and summing a table over an axis is exact.
+    """
+    covers = cover(cliques, sizes)
+    columns = np.array([c for cover_ in covers for c in cover_], dtype=np.int64)
+    first = np.cumsum([0, *(len(c) for c in covers)]).astype(np.int64)
+    strides = np.concatenate([_strides(c, sizes) for c in covers]) if len(columns) else np.zeros(0, np.int64)
+    cells = np.cumsum([0, *(prod(sizes[c] for c in cover_) for cover_ in covers)]).astype(np.int64)
+    counts = np.zeros(int(cells[-1]), dtype=np.int64)
+    for codes in batches:
+        _kernel()(codes, columns, first, strides, cells, counts)
+    tables = {
+        cover_: counts[cells[i] : cells[i + 1]].reshape([sizes[c] for c in cover_])
+        for i, cover_ in enumerate(covers)
+    }
+    return {clique: _sum_out(tables, clique) for clique in cliques}
+
+
+def cover(cliques: Iterable[Clique], sizes: Sequence[int], limit: int = CACHE_CELLS) -> list[Clique]:
+    """Few sets of at most `limit` cells that contain all given sets (larger given sets stand alone)."""
+    missing = dict.fromkeys(sorted(set(map(tuple, map(sorted, cliques))), key=len, reverse=True))  # type: ignore[arg-type]
+    covers: list[Clique] = []
+    while missing:
+        seed = next(iter(missing))
+        grown = set(seed)
+        while True:
+            room = limit // max(1, prod(sizes[c] for c in grown))
+            gain: dict[int, int] = {}
+            for clique in missing:
+                new = set(clique) - grown
+                if len(new) == 1 and sizes[next(iter(new))] <= room:
+                    c = next(iter(new))
+                    gain[c] = gain.get(c, 0) + 1
+            if not gain:
+                break
+            grown.add(max(gain, key=lambda c: (gain[c] / np.log(sizes[c] + 1.0), -c)))
+        covers.append(tuple(sorted(grown)))
+        missing = {c: None for c in missing if not set(c) <= grown}
+    return covers
+
+
+def _strides(clique: Clique, sizes: Sequence[int]) -> NDArray[np.int64]:
+    shape = [sizes[c] for c in clique]
+    return np.array([prod(shape[i + 1 :]) for i in range(len(shape))], dtype=np.int64)
+
+
+def _sum_out(tables: dict[Clique, NDArray[np.int64]], clique: Clique) -> NDArray[np.int64]:
+    """The table of `clique`, axes in its order, from the smallest counted table that contains it."""
+    inside = min((c for c in tables if set(clique) <= set(c)), key=lambda c: tables[c].size)
+    table = tables[inside].sum(axis=tuple(i for i, c in enumerate(inside) if c not in clique))
+    kept = [c for c in inside if c in clique]
+    return np.asarray(table, dtype=np.int64).transpose([kept.index(c) for c in clique]).copy(order="C")
+
+
+@cache
+def _kernel() -> Any:
+    from numba import njit
+
+    @njit(cache=True, nogil=True)
+    def count(codes, columns, first, strides, cells, counts):  # type: ignore[no-untyped-def]
+        rows = codes.shape[1]
+        index = np.empty(4096, dtype=np.int64)
+        for lo in range(0, rows, 4096):
+            n = min(4096, rows - lo)
+            for t in range(len(first) - 1):
+                a, arity = first[t], first[t + 1] - first[t]
+                table = counts[cells[t] : cells[t + 1]]
+                if arity == 0:
+                    table[0] += n
+                    continue
+                head, step = codes[columns[a], lo : lo + n], strides[a]
+                for r in range(n):
+                    index[r] = head[r] * step
+                for j in range(1, arity - 1):
+                    middle, step = codes[columns[a + j], lo : lo + n], strides[a + j]
+                    for r in range(n):
+                        index[r] += middle[r] * step
+                if arity == 1:
+                    for r in range(n):
+                        table[index[r]] += 1
+                else:
+                    tail = codes[columns[a + arity - 1], lo : lo + n]
+                    for r in range(n):
+                        table[index[r] + tail[r]] += 1
+
+    return count

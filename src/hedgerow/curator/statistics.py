@@ -1,0 +1,283 @@
+"""The closed set of things computed from rows, each with the public facts its sensitivity follows from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from hedgerow.errors import UnsupportedQuery
+from hedgerow.queries.encoding import text_of
+from hedgerow.queries.query import ONE, Norms, Query, SparseQuery
+from hedgerow.queries.workload import Workload
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hedgerow.curator.table import Rows
+
+_TABLE_CELLS = 1 << 22
+
+
+class Statistic(Protocol):
+    """Integers that are a linear function of the rows, on a lattice of `denominator` steps per row."""
+
+    @property
+    def denominator(self) -> int: ...
+
+    @property
+    def norms(self) -> Norms: ...
+
+    @property
+    def cliques(self) -> tuple[tuple[str, ...], ...]: ...
+
+    @property
+    def digest(self) -> str: ...
+
+    def exact(self, rows: Rows) -> NDArray[np.int64]: ...
+
+
+@dataclass(frozen=True)
+class TableOf:
+    """The whole contingency table of some attributes."""
+
+    attributes: tuple[str, ...]
+    denominator: int = 1
+
+    @property
+    def norms(self) -> Norms:
+        """A row is in exactly one cell."""
+        return Norms.table() if self.attributes else Norms.query(1)
+
+    @property
+    def cliques(self) -> tuple[tuple[str, ...], ...]:
+        """The one table needed."""
+        return (self.attributes,)
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of what is asked."""
+        return _digest("table", self.attributes)
+
+    def exact(self, rows: Rows) -> NDArray[np.int64]:
+        """The counts."""
+        return rows.tables([self.attributes])[self.attributes]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers to a list of queries, as one vector."""
+
+    workload: Workload
+
+    @property
+    def denominator(self) -> int:
+        """The workload's lattice."""
+        return self.workload.denominator
+
+    @cached_property
+    def norms(self) -> Norms:
+        """The workload's largest columns."""
+        return self.workload.norms
+
+    @property
+    def cliques(self) -> tuple[tuple[str, ...], ...]:
+        """The tables that are small enough to be counted whole."""
+        return tuple(b.attributes for b in self.workload.blocks if not _is_large(b))
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of what is asked."""
+        return _digest("answers", *(q.digest for q in self.workload))
+
+    def exact(self, rows: Rows) -> NDArray[np.int64]:
+        """Lattice steps, in the workload's order; product queries over huge tables are summed row by row."""
+        if not any(_is_large(b) for b in self.workload.blocks):
+            return self.workload.evaluate(lambda s: rows.tables([s])[s])
+        small = Workload.of([q for q in self.workload if prod(q.shape) <= _TABLE_CELLS] or [Query.total()])
+        known = iter(small.evaluate(lambda s: rows.tables([s])[s]).tolist())
+        steps = [
+            next(known) * (self.denominator // small.denominator)
+            if prod(q.shape) <= _TABLE_CELLS
+            else _row_by_row(q, rows) * (self.denominator // q.denominator)
+            for q in self.workload
+        ]
+        return np.array(steps, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class SparseAnswers:
+    """The answers to sparse queries about names of an open domain."""
+
+    queries: tuple[SparseQuery, ...]
+
+    @property
+    def denominator(self) -> int:
+        """One lattice for all."""
+        return max(q.denominator for q in self.queries)
+
+    @property
+    def norms(self) -> Norms:
+        """The largest column: every name's weights over all queries."""
+        steps = ONE // self.denominator
+        if len(self.queries) == 1:
+            return Norms.query(self.queries[0].largest // steps)
+        l1: dict[Any, int] = {}
+        l2: dict[Any, int] = {}
+        for query in self.queries:
+            for element, weight in query.weights.items():
+                l1[text_of(element)] = l1.get(text_of(element), 0) + weight // steps
+                l2[text_of(element)] = l2.get(text_of(element), 0) + (weight // steps) ** 2
+        return Norms.nonnegative(max(l1.values(), default=0), max(l2.values(), default=0))
+
+    @property
+    def cliques(self) -> tuple[tuple[str, ...], ...]:
+        """No tables are needed."""
+        return ()
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of what is asked."""
+        return _digest("sparse", *(q.digest for q in self.queries))
+
+    def exact(self, rows: Rows) -> NDArray[np.int64]:
+        """Lattice steps, one per query."""
+        counts = rows.names({text_of(e) for q in self.queries for e in q.weights})
+        steps = ONE // self.denominator
+        sums = [sum(w // steps * counts[text_of(e)] for e, w in q.weights.items()) for q in self.queries]
+        return np.array(sums, dtype=np.int64)
+
+
+class Score(Protocol):
+    """Integer scores of candidates; none moves by more than `norms` allows when a row is added or swapped."""
+
+    @property
+    def norms(self) -> Norms: ...
+
+    @property
+    def digest(self) -> str: ...
+
+    def exact(self, rows: Rows) -> NDArray[np.int64]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class LevelCounts:
+    """Candidates are the levels of an attribute, the score is how many rows have it."""
+
+    attribute: str
+
+    @property
+    def norms(self) -> Norms:
+        """Each score is a count."""
+        return Norms.query(1)
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of what is asked."""
+        return _digest("levels", self.attribute)
+
+    def exact(self, rows: Rows) -> NDArray[np.int64]:
+        """The counts."""
+        return rows.tables([(self.attribute,)])[(self.attribute,)]
+
+
+@dataclass(frozen=True, eq=False)
+class QueryErrors:
+    """Candidates are queries, the score is |true answer - estimate|, in lattice steps.
+
+    The estimate is public; it is rounded to the lattice before it meets a true answer.
+    """
+
+    workload: Workload
+    estimates: NDArray[np.float64]
+
+    @property
+    def norms(self) -> Norms:
+        """|answer - constant| moves by no more than the answer: at most one whole row."""
+        return Norms.query(self.workload.denominator)
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of what is asked."""
+        return _digest("errors", Answers(self.workload).digest, self.estimates.tobytes())
+
+    def exact(self, rows: Rows) -> NDArray[np.int64]:
+        """Absolute errors."""
+        return np.abs(Answers(self.workload).exact(rows) - _steps(self.estimates, self.workload.denominator))
+
+
+@dataclass(frozen=True, eq=False)
+class TableErrors:
+    """Candidates are tables, the score is the L1 distance to an estimated table, less a public penalty."""
+
+    tables: tuple[tuple[str, ...], ...]
+    estimates: tuple[NDArray[np.float64], ...]
+    penalties: NDArray[np.float64]
+
+    @property
+    def norms(self) -> Norms:
+        """A row is in one cell, so the L1 distance moves by one; a swapped row moves it by two."""
+        return Norms(1, 1, 2, 4)
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of what is asked."""
+        return _digest("tables", self.tables, *(e.tobytes() for e in self.estimates), self.penalties.tobytes())
+
+    def exact(self, rows: Rows) -> NDArray[np.int64]:
+        """L1 distances."""
+        counted = rows.tables(self.tables)
+        distances = [
+            int(np.abs(counted[s] - _steps(e, 1)).sum()) for s, e in zip(self.tables, self.estimates, strict=True)
+        ]
+        return np.array(distances, dtype=np.int64) - _steps(self.penalties, 1)
+
+
+def _steps(values: NDArray[np.float64], denominator: int) -> NDArray[np.int64]:
+    """Public floats on the lattice; what is not finite or absurdly large is clipped, never raised."""
+    limit = float(1 << 53)
+    return np.rint(np.clip(np.nan_to_num(np.asarray(values) * denominator), -limit, limit)).astype(np.int64)
+
+
+def _is_large(block: Any) -> bool:
+    query = block.query(0)
+    return prod(query.shape) > _TABLE_CELLS and query.factors is not None
+
+
+def _row_by_row(query: Query, rows: Rows) -> int:
+    if query.factors is None:
+        raise UnsupportedQuery("a query over a table this large must be a product of per-attribute conditions")
+    total = rows.count_where(query.attributes, query.factors)
+    return total // (ONE // query.denominator)
+
+
+def _digest(kind: str, *parts: object) -> str:
+    h = hashlib.sha256(kind.encode())
+    for part in parts:
+        data = part if isinstance(part, bytes) else repr(part).encode()
+        h.update(len(data).to_bytes(8, "big") + data)
+    return h.hexdigest()
+
+
+def statistic_of(target: Any, domain: Any) -> Statistic:
+    """What `measure` may be asked for: attribute names, a query, queries, a workload, or a statistic."""
+    if isinstance(target, (TableOf, Answers, SparseAnswers)):
+        return target
+    if isinstance(target, SparseQuery):
+        return SparseAnswers((target,))
+    if isinstance(target, (Query, Workload)):
+        return Answers(Workload.of(target))
+    if isinstance(target, str):
+        return TableOf(domain.order((target,)))
+    if isinstance(target, Sequence) and all(isinstance(t, str) for t in target):
+        return TableOf(domain.order(target))
+    if isinstance(target, Sequence) and all(isinstance(t, SparseQuery) for t in target):
+        return SparseAnswers(tuple(target))
+    if isinstance(target, Sequence) and all(isinstance(t, Query) for t in target):
+        return Answers(Workload.of(target))
+    raise UnsupportedQuery("measure takes attribute names, a query, a list of queries, or a workload")

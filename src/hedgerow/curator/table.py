@@ -1,0 +1,287 @@
+"""Table: an opaque handle to private rows. It has no public reads; only the curator can open it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from hedgerow.curator import bounding, kernels
+from hedgerow.curator.duckdb import DuckDBEngine
+from hedgerow.curator.engine import Engine
+from hedgerow.curator.memory import MemoryEngine
+from hedgerow.errors import DomainMismatch, RangeTooLarge, SourceError
+from hedgerow.queries.domain import Domain, OpenDomain
+from hedgerow.queries.encoding import as_text, kind_of, to_arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+NullUnits = Literal["drop", "separate"]
+
+CELL_LIMIT = 1 << 28
+_KEEP_ROWS_BYTES = 1 << 28
+_KEEP_TABLES_BYTES = 1 << 28
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Who is protected: the column that names a person, and how many of a person's rows are used.
+
+    `null_units` is the rule for rows without a name: `drop` leaves them out, `separate` takes each for a
+    person of its own.
+    """
+
+    column: str
+    max_rows: int
+    null_units: NullUnits = "drop"
+
+
+class Table:
+    """Private rows behind a declared domain.
+
+    Open one with `Table.open`; hand it to a `Curator`. A table never shows a row, a count or a value.
+    """
+
+    def __init__(self, engine: Engine, domain: Domain | OpenDomain, unit: Unit | None, location: Path | None) -> None:
+        self.domain = domain
+        self.unit = unit
+        self.location = location
+        self._engine = engine
+        self._check_columns()
+
+    @classmethod
+    def open(
+        cls,
+        source: Any,
+        domain: Domain | OpenDomain,
+        *,
+        unit: str | None = None,
+        max_rows: int | None = None,
+        null_units: NullUnits = "drop",
+        engine: Literal["auto", "duckdb", "memory"] = "auto",
+    ) -> Table:
+        """Open a CSV or Parquet file, or a pandas, polars or Arrow frame, or a mapping of columns.
+
+        Args:
+            source: the rows; with an `OpenDomain` also any iterable of names.
+            domain: the declared domain.
+            unit: the column that names the person (or household, or device) a row belongs to.
+            max_rows: how many rows of each unit are used; needed with `unit`.
+            null_units: what happens to rows whose unit is missing, `drop` or `separate`.
+            engine: `duckdb` for files, `memory` for frames, unless said otherwise.
+        """
+        if not isinstance(domain, (Domain, OpenDomain)):
+            raise DomainMismatch("a table is opened with a Domain or an OpenDomain; see Domain.load")
+        if (unit is None) != (max_rows is None):
+            raise DomainMismatch("`unit` and `max_rows` come together: whose rows, and how many of them")
+        if max_rows is not None and (not isinstance(max_rows, int) or max_rows < 1):
+            raise DomainMismatch("`max_rows` is a whole number of at least 1")
+        if null_units not in ("drop", "separate"):
+            raise DomainMismatch("`null_units` is 'drop' or 'separate'")
+        file = isinstance(source, (str, Path))
+        if isinstance(domain, OpenDomain) and not file and not _is_frame(source):
+            source = {domain.column: list(source)}
+        chosen = ("duckdb" if file else "memory") if engine == "auto" else engine
+        if file and chosen == "memory":
+            raise SourceError("files are read by the duckdb engine")
+        made: Engine = DuckDBEngine(source) if chosen == "duckdb" else MemoryEngine(source)
+        bound = Unit(unit, max_rows, null_units) if unit is not None and max_rows is not None else None
+        return cls(made, domain, bound, Path(source) if file else None)
+
+    def _check_columns(self) -> None:
+        """Every declared column is there and of a type that fits: one sentence to the owner if not."""
+        schema = self._engine.schema()
+        names = list(self.domain) if isinstance(self.domain, Domain) else [self.domain.column]
+        for name in [*names, *([self.unit.column] if self.unit else [])]:
+            if schema.names.count(name) != 1:
+                how = "no column" if name not in schema.names else "more than one column"
+                raise DomainMismatch(f"the data has {how} {name!r}; it has {', '.join(map(repr, schema.names))}")
+        if isinstance(self.domain, Domain):
+            for name, attribute in self.domain.items():
+                wrong = attribute.check_column(schema.field(name).type, untyped=self._engine.untyped)
+                if wrong:
+                    raise DomainMismatch(f"column {name!r} {wrong}")
+        for name in [self.unit.column] if self.unit else []:
+            if kind_of(schema.field(name).type) == "other":
+                raise DomainMismatch(f"column {name!r} cannot name units: its values are neither text nor numbers")
+
+    def __repr__(self) -> str:
+        unit = f", unit={self.unit.column!r}, max_rows={self.unit.max_rows}" if self.unit else ""
+        return f"Table({self.domain!r}{unit})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a table of private rows cannot be pickled")
+
+
+class Rows:
+    """Exact integers about bounded rows; made by the curator for itself and shown to nobody else."""
+
+    def __init__(self, table: Table, key: bytes) -> None:
+        self._table = table
+        self._key = key
+        self._codes: list[NDArray[Any]] | None = None
+        self._tables: OrderedDict[tuple[str, ...], NDArray[np.int64]] = OrderedDict()
+        self._names: dict[str, int] | None = None
+
+    @property
+    def domain(self) -> Domain:
+        """The finite domain the rows are coded in."""
+        if not isinstance(self._table.domain, Domain):
+            raise DomainMismatch("this table has an open domain of names; it has no contingency tables")
+        return self._table.domain
+
+    def tables(self, cliques: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], NDArray[np.int64]]:
+        """Exact contingency tables, all that are not cached in one pass over the rows."""
+        for clique in cliques:
+            if self.domain.cells(clique) > CELL_LIMIT:
+                raise RangeTooLarge(f"the table {' x '.join(clique)} has {self.domain.cells(clique):,} cells")
+        wanted = dict.fromkeys(cliques)
+        new = [c for c in wanted if c not in self._tables]
+        found = {c: self._tables[c] for c in wanted if c in self._tables}
+        if new:
+            places = {c: tuple(self.domain.index(a) for a in c) for c in new}
+            counted = kernels.count_tables(self._batches(), self.domain.shape, list(places.values()))
+            found |= {c: counted[places[c]] for c in new}
+        for clique in wanted:
+            self._remember(clique, found[clique])
+        return found
+
+    def _remember(self, clique: tuple[str, ...], table: NDArray[np.int64]) -> None:
+        """A cache of tables bounded in bytes, the least recently used out first."""
+        table.setflags(write=False)
+        self._tables[clique] = table
+        self._tables.move_to_end(clique)
+        while sum(t.nbytes for t in self._tables.values()) > _KEEP_TABLES_BYTES and self._tables:
+            self._tables.popitem(last=False)
+
+    def count_where(self, attributes: Sequence[str], factors: Sequence[NDArray[np.int64]]) -> int:
+        """The exact sum over rows of a product of per-attribute weights, without a table."""
+        places = [self.domain.index(a) for a in attributes]
+        total = 0
+        for codes in self._batches():
+            product = np.ones(codes.shape[1], dtype=np.int64)
+            for place, factor in zip(places, factors, strict=True):
+                product *= factor[codes[place]]
+            total += int(product.sum())
+        return total
+
+    def names(self, elements: Iterable[str]) -> dict[str, int]:
+        """How many rows carry each of some names of an open domain."""
+        if self._names is None:
+            self._names = self._count_names()
+        return {e: self._names.get(e, 0) for e in elements}
+
+    def records(self) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
+        """Each row's unit (0, 1, ...) and the coded columns, for local randomisers."""
+        codes = np.concatenate(list(self._batches()), axis=1)
+        if self._table.unit is None:
+            return np.arange(codes.shape[1], dtype=np.int64), list(codes)
+        return self._owner, list(codes)
+
+    def units(self) -> int:
+        """The number of protected units, which is public under `replace` and private otherwise."""
+        owners, _ = self.records()
+        return int(owners.max(initial=-1)) + 1
+
+    # -- reading ------------------------------------------------------------------------------------------
+
+    def _batches(self) -> Iterator[NDArray[Any]]:
+        """Coded rows, a batch at a time; kept in memory when they are small or had to be bounded."""
+        if self._codes is not None:
+            yield from self._codes
+            return
+        if self._table.unit is not None:
+            self._codes = [self._bounded()]
+            yield from self._codes
+            return
+        kept: list[NDArray[Any]] | None = []
+        size = 0
+        for batch in self._table._engine.batches(self.domain.names):
+            codes = self._encode(batch)
+            size += codes.nbytes
+            if size > _KEEP_ROWS_BYTES:
+                kept = None
+            elif kept is not None:
+                kept.append(codes)
+            yield codes
+        self._codes = kept
+
+    def _encode(self, batch: pa.RecordBatch) -> NDArray[Any]:
+        widest = max(self.domain.shape)
+        dtype = np.uint8 if widest <= 256 else np.uint16 if widest <= 65536 else np.int32
+        codes = np.empty((len(self.domain), batch.num_rows), dtype=dtype)
+        for i, attribute in enumerate(self.domain.values()):
+            codes[i] = attribute.encode(batch.column(i))
+        return codes
+
+    def _bounded(self) -> NDArray[Any]:
+        """All coded rows after contribution bounding."""
+        unit = self._table.unit
+        assert unit is not None
+        parts, texts = [], []
+        for batch in self._table._engine.batches([*self.domain.names, unit.column]):
+            parts.append(self._encode(batch))
+            texts.append(as_text(batch.column(len(self.domain))))
+        codes = np.concatenate([np.zeros((len(self.domain), 0), dtype=np.uint8), *parts], axis=1)
+        owners, names = _owners(texts, unit)
+        keep = bounding.kept_rows(*_present(owners, names, codes), unit.max_rows, self._key)
+        keep = np.flatnonzero(owners >= 0)[keep]
+        self._owner = np.unique(owners[keep], return_inverse=True)[1].astype(np.int64)
+        return np.ascontiguousarray(codes[:, keep])
+
+    def _count_names(self) -> dict[str, int]:
+        """Counts of all names of an open domain, after bounding."""
+        import pyarrow as pa
+
+        assert isinstance(self._table.domain, OpenDomain)
+        unit = self._table.unit
+        columns = [self._table.domain.column, *([unit.column] if unit else [])]
+        batches = list(self._table._engine.batches(columns))
+        texts = [as_text(b.column(0)) for b in batches]
+        encoded = pa.chunked_array(texts, pa.string()).combine_chunks().dictionary_encode(null_encoding="encode")
+        encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
+        names = ["" if v is None else v for v in encoded.dictionary.to_pylist()]
+        codes = np.asarray(encoded.indices, dtype=np.int64)
+        if unit is not None:
+            owners, people = _owners([as_text(b.column(1)) for b in batches], unit)
+            content = np.array([bounding._tag(self._key, n) for n in names] or [0], dtype=np.uint64)[codes][None, :]
+            keep = bounding.kept_rows(*_present(owners, people, content), unit.max_rows, self._key)
+            codes = codes[np.flatnonzero(owners >= 0)[keep]]
+        counts: dict[str, int] = {}
+        for name, count in zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True):
+            counts[name] = counts.get(name, 0) + count
+        return counts
+
+
+def _owners(texts: list[pa.Array], unit: Unit) -> tuple[NDArray[np.int64], list[str]]:
+    """Each row's unit as a position in the list of canonical unit ids; -1 for rows that are left out."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = to_arrow(pa.chunked_array(texts, pa.string()))
+    column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+    encoded = column.dictionary_encode()
+    owners = np.asarray(pc.fill_null(encoded.indices, -1), dtype=np.int64).copy()
+    names = encoded.dictionary.to_pylist()
+    if unit.null_units == "separate":
+        alone = np.flatnonzero(owners < 0)
+        owners[alone] = len(names) + np.arange(len(alone))
+        names += [""] * len(alone)  # a unit of one row keeps it whatever its tag is
+    return owners, names
+
+
+def _present(
+    owners: NDArray[np.int64], names: list[str], content: NDArray[Any]
+) -> tuple[NDArray[np.int64], list[str], NDArray[Any]]:
+    here = owners >= 0
+    return owners[here], names, np.ascontiguousarray(content[:, here])
+
+
+def _is_frame(source: Any) -> bool:
+    return isinstance(source, Mapping) or hasattr(source, "columns") or hasattr(source, "schema")

@@ -1,0 +1,345 @@
+"""Frozen descriptions of one private act, sufficient for accounting and nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import Any, ClassVar
+
+from hedgerow.errors import UnknownEvent
+
+Number = int | float | str | Fraction | Decimal
+_LONGEST_NUMERAL = 400
+
+
+def exact(x: Number) -> Fraction:
+    """The rational number a person means by `x`: 0.1 is one tenth, and 1/3 in floats is one third.
+
+    A float means its shortest decimal, except where it is the float of a fraction with a denominator
+    up to 64 (1/3, 1/7): then it means that fraction. `float(exact(x)) == x` always holds.
+
+    Args:
+        x: an int, float, Fraction, Decimal, or a numeral such as "0.1", "1e-6" or "1/3".
+
+    >>> exact(0.1), exact(1 / 3), exact("1e-6")
+    (Fraction(1, 10), Fraction(1, 3), Fraction(1, 1000000))
+    """
+    if isinstance(x, bool):
+        raise ValueError(f"A number is needed here, not {x!r}.")
+    if isinstance(x, Integral):
+        return Fraction(int(x))
+    if isinstance(x, Fraction):
+        return x
+    if isinstance(x, Rational):
+        return Fraction(int(x.numerator), int(x.denominator))
+    if isinstance(x, str | Decimal):
+        return _parse(str(x).strip())
+    if isinstance(x, Real):
+        return _from_float(float(x))
+    raise ValueError(f"A number is needed here, not a {type(x).__name__}.")
+
+
+def _parse(text: str) -> Fraction:
+    """The value of a numeral, with a limit on its size."""
+    _, _, exponent = text.lower().partition("e")
+    try:
+        if len(text) > _LONGEST_NUMERAL or (exponent and abs(int(exponent)) > _LONGEST_NUMERAL):
+            raise ValueError
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"A finite number is needed here, not {text[:40]!r}.") from None
+
+
+def _from_float(x: float) -> Fraction:
+    """The shortest decimal of a float, or the small fraction whose float it is."""
+    if x != x or x in (float("inf"), float("-inf")):
+        raise ValueError(f"A finite number is needed here, not {x}.")
+    decimal = Fraction(float.__repr__(x))
+    if abs(x) < 1024:  # beyond, many small fractions share one float
+        simple = decimal.limit_denominator(64)
+        if float(simple) == x:
+            return simple
+    return decimal
+
+
+@dataclass(frozen=True)
+class Event:
+    """One private act; each subclass is one kind, and `kind` is its name in files."""
+
+    kind: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = exact(getattr(self, field.name))
+            _check(type(self).__name__, field.name, value)
+            object.__setattr__(self, field.name, value)
+
+    def leaves(self) -> Iterator[tuple[Event, int]]:
+        """The simple acts this one is made of, each with how often it happens."""
+        yield self, 1
+
+    def describe(self) -> str:
+        """The act in one sentence, for people."""
+        raise NotImplementedError
+
+    def to_json(self) -> dict[str, Any]:
+        """The act as JSON data: its kind, and every rational as "p/q"."""
+        return {"kind": self.kind} | {f.name: _text(getattr(self, f.name)) for f in fields(self)}
+
+
+def _check(owner: str, name: str, value: Fraction) -> None:
+    """Refuse a parameter that no private act has."""
+    if name in ("scale", "sigma") and value <= 0:
+        raise ValueError(f"{owner} needs a positive {name}, not {value}.")
+    if value < 0:
+        raise ValueError(f"{owner} needs a {name} that is not negative, not {value}.")
+    if name == "delta" and value >= 1:
+        raise ValueError(f"{owner} needs a delta below 1, not {value}.")
+
+
+def _text(value: Fraction) -> str:
+    """A rational as "p/q"."""
+    return f"{value.numerator}/{value.denominator}"
+
+
+def _short(value: Fraction) -> str:
+    """A rational for people: exact when short, else six digits."""
+    return str(value) if len(str(value)) <= 12 else f"{float(value):.6g}"
+
+
+@dataclass(frozen=True)
+class Laplace(Event):
+    """Discrete Laplace noise: L1 sensitivity and scale, both counted in steps of the noise's lattice.
+
+    >>> Laplace(1, 10).describe()
+    'Discrete Laplace noise of scale 10 on answers of L1 sensitivity 1 (epsilon 1/10).'
+    """
+
+    kind: ClassVar[str] = "laplace"
+    sensitivity: Fraction
+    scale: Fraction
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The pure privacy loss, sensitivity / scale."""
+        return self.sensitivity / self.scale
+
+    def describe(self) -> str:
+        return (
+            f"Discrete Laplace noise of scale {_short(self.scale)} on answers of L1 sensitivity "
+            f"{_short(self.sensitivity)} (epsilon {_short(self.epsilon)})."
+        )
+
+
+@dataclass(frozen=True)
+class Gaussian(Event):
+    """Discrete Gaussian noise: squared L2 sensitivity and sigma, counted in steps of the noise's lattice.
+
+    >>> Gaussian(1, 10).rho
+    Fraction(1, 200)
+    """
+
+    kind: ClassVar[str] = "gaussian"
+    sensitivity_squared: Fraction
+    sigma: Fraction
+
+    @property
+    def rho(self) -> Fraction:
+        """The zCDP loss, sensitivity^2 / (2 sigma^2) [CKS20, Thm 4]."""
+        return self.sensitivity_squared / (2 * self.sigma**2)
+
+    def describe(self) -> str:
+        return (
+            f"Discrete Gaussian noise of sigma {_short(self.sigma)} on answers of squared L2 sensitivity "
+            f"{_short(self.sensitivity_squared)} (rho {_short(self.rho)})."
+        )
+
+
+@dataclass(frozen=True)
+class _OfEpsilon(Event):
+    """An act whose only parameter is epsilon."""
+
+    words: ClassVar[str] = ""
+    epsilon: Fraction
+
+    def describe(self) -> str:
+        return f"{self.words} with epsilon {_short(self.epsilon)}."
+
+
+@dataclass(frozen=True)
+class Exponential(_OfEpsilon):
+    """A choice by the exponential mechanism: epsilon-bounded range, so eps^2/8 zCDP."""
+
+    kind: ClassVar[str] = "exponential"
+    words: ClassVar[str] = "A choice by the exponential mechanism"
+
+
+@dataclass(frozen=True)
+class PermuteAndFlip(_OfEpsilon):
+    """A choice by permute-and-flip: pure epsilon, not bounded range."""
+
+    kind: ClassVar[str] = "permute_and_flip"
+    words: ClassVar[str] = "A choice by permute-and-flip"
+
+
+@dataclass(frozen=True)
+class RandomizedResponse(_OfEpsilon):
+    """Randomised response of a whole record: pure epsilon."""
+
+    kind: ClassVar[str] = "randomized_response"
+    words: ClassVar[str] = "Randomised response"
+
+
+@dataclass(frozen=True)
+class Pure(_OfEpsilon):
+    """Anything that is epsilon-differentially private."""
+
+    kind: ClassVar[str] = "pure"
+    words: ClassVar[str] = "A pure private act"
+
+
+@dataclass(frozen=True)
+class BoundedRange(_OfEpsilon):
+    """Anything of epsilon-bounded range: its privacy loss lies in an interval of length epsilon."""
+
+    kind: ClassVar[str] = "bounded_range"
+    words: ClassVar[str] = "A private act of bounded range"
+
+
+@dataclass(frozen=True)
+class Approximate(Event):
+    """Anything that is (epsilon, delta)-differentially private."""
+
+    kind: ClassVar[str] = "approximate"
+    epsilon: Fraction
+    delta: Fraction
+
+    def describe(self) -> str:
+        return f"A private act with epsilon {_short(self.epsilon)} and delta {_short(self.delta)}."
+
+
+@dataclass(frozen=True)
+class ZCDP(Event):
+    """Anything that is delta-approximate rho-zero-concentrated differentially private."""
+
+    kind: ClassVar[str] = "zcdp"
+    rho: Fraction
+    delta: Fraction = Fraction(0)
+
+    def describe(self) -> str:
+        tail = f" and delta {_short(self.delta)}" if self.delta else ""
+        return f"A concentrated private act with rho {_short(self.rho)}{tail}."
+
+
+@dataclass(frozen=True)
+class Nothing(Event):
+    """An act that reads no row and costs nothing: an allotment, a note."""
+
+    kind: ClassVar[str] = "nothing"
+
+    def leaves(self) -> Iterator[tuple[Event, int]]:
+        return iter(())
+
+    def describe(self) -> str:
+        return "Nothing was read."
+
+
+@dataclass(frozen=True)
+class Repeat(Event):
+    """One act done several times in sequence, adaptively or not.
+
+    >>> Repeat(Pure("1/10"), 3).describe()
+    '3 times: A pure private act with epsilon 1/10.'
+    """
+
+    kind: ClassVar[str] = "repeat"
+    event: Event
+    times: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.event, Event):
+            raise ValueError(f"Repeat needs an event, not a {type(self.event).__name__}.")
+        object.__setattr__(self, "times", _whole(self.times))
+
+    def leaves(self) -> Iterator[tuple[Event, int]]:
+        if self.times:
+            for leaf, count in self.event.leaves():
+                yield leaf, count * self.times
+
+    def describe(self) -> str:
+        return f"{self.times} times: {self.event.describe()}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "event": self.event.to_json(), "times": self.times}
+
+
+@dataclass(frozen=True)
+class Together(Event):
+    """Several acts in sequence, adaptively or not, counted as one."""
+
+    kind: ClassVar[str] = "together"
+    events: tuple[Event, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "events", tuple(self.events))
+        if not all(isinstance(event, Event) for event in self.events):
+            raise ValueError("Together needs a sequence of events.")
+
+    def leaves(self) -> Iterator[tuple[Event, int]]:
+        for event in self.events:
+            yield from event.leaves()
+
+    def describe(self) -> str:
+        if not self.events:
+            return Nothing().describe()
+        return " Then: ".join(event.describe() for event in self.events)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "events": [event.to_json() for event in self.events]}
+
+
+def _whole(times: object) -> int:
+    """A number of times: a whole number, not negative."""
+    if isinstance(times, bool) or not isinstance(times, Integral) or int(times) < 0:
+        raise ValueError(f"An act happens a whole number of times, not {times!r}.")
+    return int(times)
+
+
+_SIMPLE: tuple[type[Event], ...] = (
+    Laplace,
+    Gaussian,
+    Exponential,
+    PermuteAndFlip,
+    RandomizedResponse,
+    Pure,
+    BoundedRange,
+    Approximate,
+    ZCDP,
+    Nothing,
+)
+_KINDS = {cls.kind: cls for cls in _SIMPLE}
+
+
+def from_json(data: Mapping[str, Any]) -> Event:
+    """The event that `to_json` wrote.
+
+    Args:
+        data: the JSON object; an unknown kind or a wrong field is refused with UnknownEvent.
+
+    >>> from_json({"kind": "pure", "epsilon": "1/2"})
+    Pure(epsilon=Fraction(1, 2))
+    """
+    kind = data.get("kind") if isinstance(data, Mapping) else None
+    try:
+        if kind == Repeat.kind:
+            return Repeat(from_json(data["event"]), data["times"])
+        if kind == Together.kind:
+            return Together(tuple(from_json(event) for event in data["events"]))
+        if kind in _KINDS:
+            return _KINDS[kind](**{name: value for name, value in data.items() if name != "kind"})
+    except (KeyError, TypeError, ValueError) as wrong:
+        raise UnknownEvent(f"The event of kind {kind!r} cannot be read: {wrong}") from None
+    raise UnknownEvent(f"There is no event of kind {kind!r}.")

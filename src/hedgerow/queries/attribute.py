@@ -1,0 +1,374 @@
+"""Attribute: a declared, finite list of levels that a column's values are mapped to."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from hedgerow.errors import DomainMismatch
+from hedgerow.queries import encoding
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+Period = Literal["day", "week", "month", "quarter", "year"]
+Hierarchy = Mapping[str, Mapping[str, Sequence[Any]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute:
+    """A finite list of levels, with an optional `other` level and an optional missing level at the end.
+
+    A value that names no level goes to `other` if declared, else to the missing level if declared, else to
+    the last level; numbers and dates outside their bins are clipped unless `other` is declared. Null, NaN and
+    the empty string go to the missing level if declared, else to `other`, else to the last level.
+
+    Args:
+        other: declare a level for values outside the domain (a string names it).
+        missing: declare a level for missing values.
+        hierarchy: coarser views, `{"chapter": {"circulatory": ["I10", "I21"], ...}}`; levels that no group
+            claims form the group "other".
+    """
+
+    other: bool | str = False
+    missing: bool = False
+    hierarchy: Hierarchy = field(default_factory=dict)
+
+    ordered: ClassVar[bool] = False
+    accepts: ClassVar[frozenset[str]] = frozenset()
+
+    @cached_property
+    def values(self) -> tuple[Any, ...]:
+        """What each proper level decodes to, without `other` and missing."""
+        raise NotImplementedError
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """One printable name per level."""
+        names = [*self._value_labels, *([self._other_label] if self.other else [])]
+        return tuple([*names, "(missing)"] if self.missing else names)
+
+    @property
+    def _value_labels(self) -> tuple[str, ...]:
+        return tuple(encoding.text_of(v) for v in self.values)
+
+    @property
+    def _other_label(self) -> str:
+        return self.other if isinstance(self.other, str) else "other"
+
+    @property
+    def size(self) -> int:
+        """How many levels there are, `other` and missing included."""
+        return len(self.values) + bool(self.other) + self.missing
+
+    @property
+    def other_code(self) -> int | None:
+        """The code of the `other` level, if declared."""
+        return len(self.values) if self.other else None
+
+    @property
+    def missing_code(self) -> int | None:
+        """The code of the missing level, if declared."""
+        return self.size - 1 if self.missing else None
+
+    @property
+    def _null_code(self) -> int:
+        return self.size - 1  # missing if declared, else other, else the last level
+
+    @property
+    def _outside_code(self) -> int:
+        return self.size - 1 if self.other_code is None else self.other_code
+
+    def encode(self, values: Any) -> NDArray[np.int32]:
+        """Level codes of a column (list, NumPy, pandas, polars or Arrow); never fails on a value."""
+        return self._encode_arrow(encoding.to_arrow(values))
+
+    def _encode_arrow(self, array: pa.Array) -> NDArray[np.int32]:
+        raise NotImplementedError
+
+    def decode(self, codes: Any) -> NDArray[Any]:
+        """One representative value per code: the level itself, a bin's midpoint, a period's first day."""
+        table = np.empty(self.size, dtype=object)
+        table[: len(self.values)] = self.values
+        if self.other:
+            table[len(self.values)] = None if self.ordered else self._other_label
+        return table[np.asarray(codes)]
+
+    def code(self, value: Any) -> int:
+        """The code of one declared level, by value or label; DomainMismatch if there is none."""
+        text = encoding.text_of(value)
+        for names in (self._value_labels, self.labels):
+            if text in names:
+                return names.index(text)
+        if value is None and self.missing:
+            return self.size - 1
+        raise DomainMismatch(f"{value!r} is not a declared level; the levels are {_some(self.labels)}")
+
+    def groups(self, name: str) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+        """The groups of one declared hierarchy and the group of every level."""
+        if name not in self.hierarchy:
+            raise DomainMismatch(f"no hierarchy {name!r} is declared; there is {_some(tuple(self.hierarchy))}")
+        names = list(self.hierarchy[name])
+        parent = np.full(self.size, -1, dtype=np.int32)
+        for g, group in enumerate(names):
+            for level in self.hierarchy[name][group]:
+                code = self.code(level)
+                if parent[code] >= 0:
+                    raise DomainMismatch(f"hierarchy {name!r} puts level {self.labels[code]!r} in two groups")
+                parent[code] = g
+        if (parent < 0).any():
+            names.append("other")
+            parent[parent < 0] = len(names) - 1
+        return tuple(names), parent
+
+    def check_column(self, arrow_type: pa.DataType, *, untyped: bool) -> str | None:
+        """Why a column of this type cannot be this attribute, or None; `untyped` text (CSV) may hold anything."""
+        kind = encoding.kind_of(arrow_type)
+        if kind == "null" or kind in self.accepts or (kind == "text" and untyped):
+            return None
+        return f"holds {kind} values, but the schema declares {self.describe()}"
+
+    def describe(self) -> str:
+        """What the attribute is, in a few words."""
+        raise NotImplementedError
+
+    def to_schema(self) -> Any:
+        """The attribute as plain data for a YAML or JSON schema."""
+        schema = self._body()
+        if self.other:
+            schema["other"] = self.other
+        if self.missing:
+            schema["missing"] = True
+        if self.hierarchy:
+            schema["hierarchy"] = {n: {g: list(v) for g, v in gs.items()} for n, gs in self.hierarchy.items()}
+        return schema
+
+    def _body(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def __eq__(self, rhs: object) -> bool:
+        return isinstance(rhs, Attribute) and self.to_schema() == rhs.to_schema()
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self.size, self.labels))
+
+    def _check_hierarchy(self) -> None:
+        for name in self.hierarchy:
+            self.groups(name)
+
+
+@dataclass(frozen=True, eq=False)
+class Categorical(Attribute):
+    """Named levels, in the declared order.
+
+    >>> Categorical(["F", "M"], missing=True).encode(["M", None, "?"]).tolist()
+    [1, 2, 2]
+    """
+
+    levels: Sequence[Any] = ()
+    accepts: ClassVar[frozenset[str]] = frozenset({"text", "integer", "float", "boolean", "date"})
+
+    def __init__(self, levels: Sequence[Any], **options: Any) -> None:
+        object.__setattr__(self, "levels", tuple(levels))
+        super().__init__(**options)
+        texts = self._value_labels
+        if not texts and not self.other and not self.missing:
+            raise DomainMismatch("an attribute needs at least one level")
+        if len(set(texts)) < len(texts):
+            raise DomainMismatch("a level is declared twice")
+        if self.other and self._other_label in texts:
+            raise DomainMismatch(f"the level {self._other_label!r} is declared both as a level and as `other`")
+        self._check_hierarchy()
+
+    @cached_property
+    def values(self) -> tuple[Any, ...]:
+        """The declared levels."""
+        return tuple(self.levels)
+
+    @cached_property
+    def _lowest(self) -> int | None:
+        """The first level when the levels are consecutive integers (then codes are a subtraction)."""
+        whole = all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in self.levels)
+        if not self.levels or not whole or list(self.levels) != list(range(self.levels[0], self.levels[0] + len(self.levels))):
+            return None
+        return int(self.levels[0])
+
+    def _encode_arrow(self, array: pa.Array) -> NDArray[np.int32]:
+        return encoding.encode_levels(
+            array, self._value_labels, self._lowest, self._null_code, self._outside_code
+        )
+
+    def describe(self) -> str:
+        """What the attribute is, in a few words."""
+        return f"{len(self.values)} named levels"
+
+    def _body(self) -> dict[str, Any]:
+        return {"levels": list(self.levels)}
+
+
+@dataclass(frozen=True, eq=False)
+class Bins(Attribute):
+    """Numbers in half-open bins [a, b); the last bin also holds its right edge.
+
+    >>> Bins([0, 18, 65, 120]).encode([17.9, 18, 70, -5, 300]).tolist()
+    [0, 1, 2, 0, 2]
+    """
+
+    edges: Sequence[float] = ()
+    ordered: ClassVar[bool] = True
+    accepts: ClassVar[frozenset[str]] = frozenset({"integer", "float"})
+
+    def __init__(self, edges: Sequence[float], **options: Any) -> None:
+        object.__setattr__(self, "edges", tuple(edges))
+        super().__init__(**options)
+        numbers = np.asarray(self.edges, dtype=np.float64)
+        if len(numbers) < 2 or not np.isfinite(numbers).all() or (np.diff(numbers) <= 0).any():
+            raise DomainMismatch("bins need at least two finite edges in increasing order")
+        self._check_hierarchy()
+
+    @cached_property
+    def edge_array(self) -> NDArray[np.float64]:
+        """The edges as numbers (days since 1970-01-01 for dates)."""
+        return np.asarray(self.edges, dtype=np.float64)
+
+    @cached_property
+    def values(self) -> tuple[Any, ...]:
+        """The midpoint of every bin."""
+        return tuple(((self.edge_array[:-1] + self.edge_array[1:]) / 2).tolist())
+
+    @property
+    def _value_labels(self) -> tuple[str, ...]:
+        ends = [f"{e:g}" if float(f"{e:g}") == e else repr(float(e)) for e in self.edges]
+        right = [")"] * (len(ends) - 2) + ["]"]
+        return tuple(f"[{a}, {b}{r}" for a, b, r in zip(ends[:-1], ends[1:], right, strict=True))
+
+    def _numbers(self, array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        return encoding.as_numbers(array)
+
+    def _encode_arrow(self, array: pa.Array) -> NDArray[np.int32]:
+        numbers, unparsed = self._numbers(array)
+        bins = len(self.edges) - 1
+        low, high = (self.other_code, self.other_code) if self.other_code is not None else (0, bins - 1)
+        codes = encoding.digitize(numbers, self.edge_array, self._null_code, low, high)
+        if unparsed.any():
+            codes[unparsed] = self._outside_code
+        return codes
+
+    def describe(self) -> str:
+        """What the attribute is, in a few words."""
+        return f"{len(self.values)} numeric bins"
+
+    def _body(self) -> dict[str, Any]:
+        return {"edges": [int(e) if float(e).is_integer() else float(e) for e in self.edges]}
+
+
+@dataclass(frozen=True, eq=False)
+class Dates(Bins):
+    """Dates in calendar periods from `start` up to (not including) `stop`.
+
+    >>> Dates("2024-01-01", "2024-07-01", by="month").encode(["2024-02-29", "2024-06-30T12:00"]).tolist()
+    [1, 5]
+    """
+
+    start: dt.date = dt.date.min
+    stop: dt.date = dt.date.min
+    by: Period = "month"
+    accepts: ClassVar[frozenset[str]] = frozenset({"date", "text"})
+
+    def __init__(self, start: str | dt.date, stop: str | dt.date, by: Period = "month", **options: Any) -> None:
+        for name, value in (("start", _date(start)), ("stop", _date(stop)), ("by", by)):
+            object.__setattr__(self, name, value)
+        edges = [_days(d) for d in _calendar(self.start, self.stop, by)]
+        super().__init__(edges, **options)
+
+    @cached_property
+    def values(self) -> tuple[Any, ...]:
+        """The first day of every period."""
+        return tuple(dt.date(1970, 1, 1) + dt.timedelta(days=int(e)) for e in self.edge_array[:-1])
+
+    @property
+    def _value_labels(self) -> tuple[str, ...]:
+        spell = {
+            "day": lambda d: d.isoformat(),
+            "week": lambda d: f"week of {d.isoformat()}",
+            "month": lambda d: f"{d:%Y-%m}",
+            "quarter": lambda d: f"{d.year}-Q{(d.month + 2) // 3}",
+            "year": lambda d: str(d.year),
+        }[self.by]
+        return tuple(spell(d) for d in self.values)
+
+    def _numbers(self, array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        return encoding.as_days(array)
+
+    def describe(self) -> str:
+        """What the attribute is, in a few words."""
+        return f"dates by {self.by}"
+
+    def _body(self) -> dict[str, Any]:
+        return {"dates": {"start": self.start.isoformat(), "stop": self.stop.isoformat(), "by": self.by}}
+
+
+def bins(start: float, stop: float, width: float, **options: Any) -> Bins:
+    """Numeric bins of equal width from `start` to `stop` (the last one may be narrower).
+
+    >>> bins(0, 100, 5).size
+    20
+    """
+    if not width > 0 or not stop > start:
+        raise DomainMismatch("bins(start, stop, width) needs start < stop and a positive width")
+    whole = int(np.ceil((stop - start) / width - 1e-9))
+    edges = [start + i * width for i in range(whole)] + [stop]
+    return Bins([round(e, 12) if isinstance(e, float) else e for e in edges], **options)
+
+
+def dates(start: str | dt.date, stop: str | dt.date, by: Period = "month", **options: Any) -> Dates:
+    """Calendar periods (`day`, `week`, `month`, `quarter`, `year`) from `start` up to `stop`."""
+    return Dates(start, stop, by, **options)
+
+
+def _date(value: str | dt.date) -> dt.date:
+    if isinstance(value, dt.datetime):
+        return value.date()
+    if isinstance(value, dt.date):
+        return value
+    try:
+        return dt.date.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise DomainMismatch(f"{value!r} is not a date like 2024-12-31") from None
+
+
+def _days(day: dt.date) -> int:
+    return (day - dt.date(1970, 1, 1)).days
+
+
+def _calendar(start: dt.date, stop: dt.date, by: Period) -> list[dt.date]:
+    """The first days of all periods in [start, stop), then stop."""
+    if not stop > start:
+        raise DomainMismatch("dates need start < stop")
+    if by in ("day", "week"):
+        step = dt.timedelta(days=1 if by == "day" else 7)
+        days = [start + i * step for i in range(-(-(stop - start) // step))]
+        return [*days, stop]
+    months = {"month": 1, "quarter": 3, "year": 12}.get(by)
+    if months is None:
+        raise DomainMismatch(f"dates go by day, week, month, quarter or year, not by {by!r}")
+    out = [start]
+    index = start.year * 12 + start.month - 1
+    index -= index % months
+    while True:
+        index += months
+        nxt = dt.date(index // 12, index % 12 + 1, 1)
+        if nxt >= stop:
+            return [*out, stop]
+        out.append(nxt)
+
+
+def _some(names: tuple[str, ...], limit: int = 8) -> str:
+    shown = ", ".join(repr(n) for n in names[:limit])
+    return (shown or "none") + (f" and {len(names) - limit} more" if len(names) > limit else "")

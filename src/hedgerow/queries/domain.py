@@ -1,0 +1,219 @@
+"""Domain: the declared, public list of attributes that rows are read through; OpenDomain: names without end."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.errors import DomainMismatch, HedgerowError
+from hedgerow.queries.attribute import Attribute, Bins, Categorical, Dates, bins
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Domain(Mapping[str, Attribute]):
+    """The finite set of possible rows: named attributes, each with declared levels.
+
+    A domain is public knowledge that the data's owner declares; it is never inferred from rows.
+
+    Args:
+        attributes: name -> Attribute, list of levels, or a number k for the levels 0..k-1.
+
+    >>> domain = Domain({"sex": ["F", "M"], "age": bins(0, 100, 5)})
+    >>> domain.shape, domain.size
+    ((2, 20), 40)
+    """
+
+    def __init__(self, attributes: Mapping[str, Any]) -> None:
+        if not attributes:
+            raise DomainMismatch("a domain needs at least one attribute")
+        self._attributes = {str(name): _attribute(str(name), spec) for name, spec in attributes.items()}
+
+    @classmethod
+    def load(cls, path: str | Path) -> Domain:
+        """Read a schema from a YAML or JSON file."""
+        import yaml
+
+        try:
+            text = Path(path).read_text(encoding="utf-8-sig")
+        except FileNotFoundError:
+            raise DomainMismatch(f"there is no schema file {str(path)!r}") from None
+        except (OSError, UnicodeDecodeError):
+            raise DomainMismatch(f"the schema file {str(path)!r} cannot be read as UTF-8 text") from None
+        try:
+            schema = json.loads(text) if str(path).endswith(".json") else yaml.safe_load(text)
+        except (yaml.YAMLError, json.JSONDecodeError) as error:
+            mark = getattr(error, "problem_mark", None)
+            line = mark.line + 1 if mark else getattr(error, "lineno", "?")
+            raise DomainMismatch(f"the schema file {str(path)!r} is malformed near line {line}") from None
+        return cls.from_schema(schema)
+
+    @classmethod
+    def from_schema(cls, schema: Any) -> Domain:
+        """Build a domain from plain data: `{"attributes": {...}}` or the attributes themselves."""
+        body = schema.get("attributes", schema) if isinstance(schema, dict) else None
+        if not isinstance(body, dict):
+            raise DomainMismatch("a schema is a mapping of attribute names to their levels")
+        return cls(body)
+
+    def to_schema(self) -> dict[str, Any]:
+        """The domain as plain data, as `load` reads it."""
+        return {"attributes": {name: a.to_schema() for name, a in self.items()}}
+
+    def save(self, path: str | Path) -> None:
+        """Write the schema as YAML, or as JSON when the name ends so."""
+        import yaml
+
+        schema = self.to_schema()
+        as_json = str(path).endswith(".json")
+        text = json.dumps(schema, indent=2, default=str) if as_json else yaml.safe_dump(schema, sort_keys=False, allow_unicode=True)
+        Path(path).write_text(text, encoding="utf-8")
+
+    def __getitem__(self, name: str) -> Attribute:
+        try:
+            return self._attributes[name]
+        except KeyError:
+            near = difflib.get_close_matches(str(name), self._attributes, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; there is {', '.join(self._attributes)}"
+            raise DomainMismatch(f"there is no attribute {name!r}{hint}") from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._attributes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._attributes)
+
+    def __len__(self) -> int:
+        return len(self._attributes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Domain) and list(self.items()) == list(other.items())
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        return f"Domain({', '.join(f'{name}: {a.size}' for name, a in self.items())})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes' names in order."""
+        return tuple(self._attributes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of levels of every attribute."""
+        return tuple(a.size for a in self._attributes.values())
+
+    @property
+    def size(self) -> int:
+        """The number of possible rows |X|, an exact integer of any size."""
+        return prod(self.shape)
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the schema, the same for equal domains."""
+        text = json.dumps(self.to_schema(), sort_keys=False, default=str, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def index(self, name: str) -> int:
+        """The position of an attribute."""
+        self[name]
+        return self.names.index(name)
+
+    def order(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The given attributes without repeats, in the domain's order."""
+        wanted = set(names)
+        for name in wanted:
+            self[name]
+        return tuple(name for name in self if name in wanted)
+
+    def shape_of(self, names: Iterable[str]) -> tuple[int, ...]:
+        """The shape of the table over some attributes."""
+        return tuple(self[name].size for name in names)
+
+    def cells(self, names: Iterable[str]) -> int:
+        """The number of cells of the table over some attributes."""
+        return prod(self.shape_of(names))
+
+    def project(self, names: Iterable[str]) -> Domain:
+        """The domain of some of the attributes."""
+        return Domain({name: self[name] for name in names})
+
+    def encode(self, frame: Any) -> dict[str, NDArray[np.int32]]:
+        """Level codes of every attribute of a frame or mapping of columns."""
+        return {name: attribute.encode(frame[name]) for name, attribute in self.items()}
+
+    def decode(self, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+        """Representative values of coded columns."""
+        return {name: self[name].decode(column) for name, column in codes.items()}
+
+
+@dataclass(frozen=True)
+class OpenDomain:
+    """A universe of names without a declared list: words, URLs, product codes of any length.
+
+    Args:
+        column: the column that holds the names, when rows come from a table.
+    """
+
+    column: str = "name"
+
+    @property
+    def size(self) -> float:
+        """Unbounded."""
+        return float("inf")
+
+
+def _attribute(name: str, spec: Any) -> Attribute:
+    """One attribute from its schema entry; errors name the attribute."""
+    try:
+        return _build(spec)
+    except HedgerowError as error:
+        raise DomainMismatch(f"attribute {name!r}: {error}") from None
+    except TypeError:
+        raise DomainMismatch(f"attribute {name!r}: the schema entry has an option that does not exist") from None
+
+
+def _build(spec: Any) -> Attribute:
+    if isinstance(spec, Attribute):
+        return spec
+    if isinstance(spec, int) and not isinstance(spec, bool):
+        if spec < 1:
+            raise DomainMismatch("needs at least one level")
+        return Categorical(range(spec))
+    if isinstance(spec, (list, tuple, range)):
+        return Categorical(spec)
+    if not isinstance(spec, dict):
+        raise DomainMismatch("is declared by a list of levels, a number of levels, or a mapping")
+    options = dict(spec)
+    kinds = [k for k in ("levels", "edges", "bins", "dates") if k in options]
+    if len(kinds) != 1:
+        raise DomainMismatch("needs exactly one of `levels`, `edges`, `bins` and `dates`")
+    body = options.pop(kinds[0])
+    unknown = set(options) - {"other", "missing", "hierarchy"}
+    if unknown:
+        raise DomainMismatch(f"does not know the option {min(unknown)!r}")
+    return _kinds(kinds[0], body, options)
+
+
+def _kinds(kind: str, body: Any, options: dict[str, Any]) -> Attribute:
+    try:
+        if kind == "levels":
+            return Categorical(range(body) if isinstance(body, int) else body, **options)
+        if kind == "edges":
+            return Bins(body, **options)
+        if kind == "dates":
+            return Dates(**body, **options)
+        return bins(**body, **options) if isinstance(body, dict) else bins(*body, **options)
+    except (TypeError, ValueError):
+        raise DomainMismatch(f"has a malformed `{kind}` entry") from None

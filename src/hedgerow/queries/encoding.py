@@ -1,0 +1,240 @@
+"""Arrow columns to level codes: the one place that decides which level a raw value names.
+
+Every engine hands its columns here as Arrow arrays, so every engine gives the same codes. Nothing in this
+file raises on a *value*: a value that names no level falls back, silently and identically everywhere.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    Codes = NDArray[np.int32]
+
+_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+_DATE = r"^\s*\d{4}-\d{2}-\d{2}([T ].*)?$"
+
+
+def text_of(value: object) -> str:
+    """The canonical text of one level: how integers, booleans and dates are spelled when matched as text."""
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        return str(int(value))
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    if isinstance(value, (dt.date, dt.datetime)):
+        return value.isoformat()
+    return str(value)
+
+
+def to_arrow(values: Any) -> pa.Array:
+    """Any column (list, NumPy, pandas, polars, Arrow) as one Arrow array; mixed objects become text."""
+    import pyarrow as pa
+
+    if isinstance(values, pa.ChunkedArray):
+        return values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
+    if isinstance(values, pa.Array):
+        return values
+    if hasattr(values, "to_arrow"):
+        return to_arrow(values.to_arrow())
+    try:
+        array = pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        array = pa.array([None if _is_null(v) else text_of(v) for v in values], pa.string())
+    return to_arrow(array) if isinstance(array, pa.ChunkedArray) else array
+
+
+def _is_null(value: Any) -> bool:
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return True
+    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
+
+
+def kind_of(arrow_type: pa.DataType) -> str:
+    """text, integer, float, boolean, date, null or other: what a column is, in the owner's words."""
+    import pyarrow.types as t
+
+    if t.is_dictionary(arrow_type):
+        return kind_of(arrow_type.value_type)
+    tests = (
+        ("text", (t.is_string, t.is_large_string, t.is_string_view)),
+        ("integer", (t.is_integer,)),
+        ("float", (t.is_floating, t.is_decimal)),
+        ("boolean", (t.is_boolean,)),
+        ("date", (t.is_date, t.is_timestamp)),
+        ("null", (t.is_null,)),
+    )
+    return next((name for name, checks in tests if any(check(arrow_type) for check in checks)), "other")
+
+
+def as_text(array: pa.Array) -> pa.Array:
+    """The canonical text of every value, null where there is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = kind_of(array.type)
+    if kind == "float":
+        return _float_text(array)
+    if kind == "date":
+        days = pc.cast(array, pa.date32(), safe=False)
+        return pc.cast(days, pa.string())
+    return pc.cast(array, pa.string())
+
+
+def _float_text(array: pa.Array) -> pa.Array:
+    """Floats that are whole numbers are spelled as integers; NaN is null."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = pc.cast(array, pa.float64(), safe=False)
+    values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
+    whole = pc.and_(pc.equal(values, pc.trunc(values)), pc.less(pc.abs(values), 2.0**53))
+    integers = pc.cast(pc.if_else(whole, values, 0.0), pa.int64(), safe=False)
+    return pc.if_else(whole, pc.cast(integers, pa.string()), pc.cast(values, pa.string()))
+
+
+def as_numbers(array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Values as float64 (NaN where there is no number) and a mask of text that is no number."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = kind_of(array.type)
+    unparsed = np.zeros(len(array), dtype=np.bool_)
+    if kind == "null":
+        return np.full(len(array), np.nan), unparsed
+    if kind == "text":
+        array = pc.cast(array, pa.string())
+        present = pc.fill_null(pc.not_equal(array, ""), False)
+        numeric = pc.fill_null(pc.match_substring_regex(array, _NUMBER), False)
+        unparsed = np.asarray(pc.and_not(present, numeric))
+        array = pc.utf8_trim_whitespace(pc.if_else(numeric, array, pa.scalar(None, pa.string())))
+        array = pc.utf8_ltrim(array, "+")
+    elif pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    numbers = pc.cast(array, pa.float64(), safe=False)
+    return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64), unparsed
+
+
+def as_days(array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Dates as days since 1970-01-01 (NaN where there is none) and a mask of text that is no date."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    unparsed = np.zeros(len(array), dtype=np.bool_)
+    kind = kind_of(array.type)
+    if kind == "null":
+        return np.full(len(array), np.nan), unparsed
+    if kind == "date":
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        days = pc.cast(pc.cast(array, pa.date32(), safe=False), pa.int32())
+        return np.asarray(pc.cast(days, pa.float64()).to_numpy(zero_copy_only=False)), unparsed
+    array = pc.cast(array, pa.string())
+    present = pc.fill_null(pc.not_equal(array, ""), False)
+    shaped = pc.fill_null(pc.match_substring_regex(array, _DATE), False)
+    text = pc.utf8_trim_whitespace(pc.if_else(shaped, array, pa.scalar(None, pa.string())))
+    year, month, day = (
+        np.nan_to_num(
+            pc.cast(pc.utf8_slice_codeunits(text, a, b), pa.float64()).to_numpy(zero_copy_only=False)
+        ).astype(np.int64)
+        for a, b in ((0, 4), (5, 7), (8, 10))
+    )
+    days = _civil(year, month, day)
+    days[~np.asarray(shaped)] = np.nan
+    return days, np.asarray(present) & np.isnan(days)
+
+
+def _civil(year: NDArray[np.int64], month: NDArray[np.int64], day: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Days since 1970-01-01 of Gregorian dates, NaN for dates that the calendar does not have."""
+    month_ok = (month >= 1) & (month <= 12)
+    start = (year - 1970).astype("datetime64[Y]").astype("datetime64[M]") + np.where(month_ok, month - 1, 0)
+    length = ((start + 1).astype("datetime64[D]") - start.astype("datetime64[D]")).astype(np.int64)
+    good = month_ok & (day >= 1) & (day <= length) & (year >= 1)
+    days = start.astype("datetime64[D]").astype(np.int64) + day - 1
+    return np.where(good, days.astype(np.float64), np.nan)
+
+
+def encode_levels(
+    array: pa.Array, texts: tuple[str, ...], lowest: int | None, null_code: int, outside_code: int
+) -> Codes:
+    """Codes of a categorical column; `lowest` is the first level when the levels are consecutive integers."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(array.type):
+        of_level = encode_levels(array.dictionary, texts, lowest, null_code, outside_code)
+        index = np.asarray(pc.fill_null(array.indices, len(of_level)), dtype=np.int64)
+        return np.append(of_level, np.int32(null_code))[index]
+    if kind_of(array.type) == "integer" and lowest is not None:
+        values = np.asarray(pc.fill_null(array, lowest) if array.null_count else array)
+        if values.dtype == np.uint64:
+            values = np.minimum(values, np.uint64(2**62)).astype(np.int64)
+        codes = _shift(values, lowest, len(texts), outside_code)
+    else:
+        text = as_text(array)
+        found = pc.index_in(text, value_set=pa.array(texts, pa.string()))
+        codes = np.asarray(pc.fill_null(found, outside_code), dtype=np.int32).copy()
+        if "" not in texts:
+            codes[np.asarray(pc.fill_null(pc.equal(text, ""), False))] = null_code
+        array = text
+    if array.null_count:
+        codes[np.asarray(pc.is_null(array))] = null_code
+    return codes
+
+
+@cache
+def _kernels() -> tuple[Any, Any]:
+    """The two compiled loops, built on first use so that importing the room stays light."""
+    from numba import njit
+
+    @njit(cache=True, nogil=True)
+    def shift(values, lowest, size, outside, out):  # type: ignore[no-untyped-def]
+        for i in range(len(values)):
+            code = np.int64(values[i]) - lowest
+            out[i] = code if 0 <= code < size else outside
+
+    @njit(cache=True, nogil=True)
+    def digitize(values, edges, nan_code, low_code, high_code, out):  # type: ignore[no-untyped-def]
+        last = len(edges) - 1
+        for i in range(len(values)):
+            v = values[i]
+            if np.isnan(v):
+                out[i] = nan_code
+            elif v < edges[0]:
+                out[i] = low_code
+            elif v >= edges[last]:
+                out[i] = last - 1 if v == edges[last] else high_code
+            else:
+                lo, hi = 0, last
+                while hi - lo > 1:
+                    mid = (lo + hi) // 2
+                    if v >= edges[mid]:
+                        lo = mid
+                    else:
+                        hi = mid
+                out[i] = lo
+
+    return shift, digitize
+
+
+def _shift(values: NDArray[Any], lowest: int, size: int, outside: int) -> Codes:
+    out = np.empty(len(values), dtype=np.int32)
+    _kernels()[0](values, lowest, size, outside, out)
+    return out
+
+
+def digitize(
+    values: NDArray[np.float64], edges: NDArray[np.float64], nan_code: int, low_code: int, high_code: int
+) -> Codes:
+    """Bin numbers by half-open edges [a, b); the last bin also holds its right edge."""
+    out = np.empty(len(values), dtype=np.int32)
+    _kernels()[1](values, edges, nan_code, low_code, high_code, out)
+    return out

@@ -1,0 +1,140 @@
+"""Measurement: what left the curator - noisy values, and the exact law of the noise in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hedgerow.queries.workload import Workload
+
+Family = Literal["laplace", "gaussian", "none"]
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The law of the noise on one measured number: a discrete family, its scale, and lattice steps per row.
+
+    Args:
+        family: `laplace` (P(z) ~ exp(-|z|/scale)), `gaussian` (P(z) ~ exp(-z^2/2 scale^2)) or `none`.
+        scale: in lattice steps.
+        denominator: lattice steps per row; a count is a number of steps divided by it.
+
+    >>> Noise("laplace", Fraction(1)).half_width(0.95)
+    3.0
+    """
+
+    family: Family
+    scale: Fraction
+    denominator: int = 1
+
+    @property
+    def variance(self) -> float:
+        """The variance of a measured count (for the discrete Gaussian: an upper bound, tight above 1)."""
+        b = float(self.scale)
+        if self.family == "none":
+            return 0.0
+        steps = b * b if self.family == "gaussian" else 0.5 / np.sinh(0.5 / b) ** 2
+        return float(steps) / self.denominator**2
+
+    def half_width(self, confidence: float, weights: Any = (1.0,), numbers: int = 1) -> float:
+        """A width w with P(|noise| <= w) >= confidence, for a weighted sum of independently measured counts.
+
+        Args:
+            confidence: how often the bound must hold.
+            weights: the sum's coefficients.
+            numbers: bound this many such sums at once (union bound).
+        """
+        beta = (1.0 - confidence) / numbers
+        if not 0.0 < beta < 1.0:
+            raise ValueError("confidence must lie strictly between 0 and 1")
+        w = np.abs(np.asarray(weights, dtype=np.float64)).ravel()
+        w = w[w > 0]
+        if self.family == "none" or not len(w):
+            return 0.0
+        steps = self._laplace(beta, w) if self.family == "laplace" else self._gaussian(beta, w)
+        return steps / self.denominator
+
+    def _gaussian(self, beta: float, w: NDArray[np.float64]) -> float:
+        """Subgaussian tail [CKS20, Cor. 17]; above sigma = 4 the normal law itself, plus one lattice step."""
+        norm = float(np.sqrt((w * w).sum()))
+        sigma = float(self.scale)
+        if sigma < 4.0:
+            return norm * sigma * float(np.sqrt(2.0 * np.log(2.0 / beta)))
+        return norm * sigma * NormalDist().inv_cdf(1.0 - beta / 2.0) + float(w.max())
+
+    def _laplace(self, beta: float, w: NDArray[np.float64]) -> float:
+        """Exact tail for one number, exact convolution for a plain sum, Chernoff's bound otherwise."""
+        b = float(self.scale)
+        if len(w) == 1:  # P(|Z| >= t) = 2 exp(-t/b) / (1 + exp(-1/b)), and the event is |Z| > t - 1
+            t = np.ceil(b * (np.log(2.0) - np.log1p(np.exp(-1.0 / b)) - np.log(beta)))
+            return float(max(t - 1.0, 0.0) * w[0])
+        spread = np.sqrt(len(w) * self.variance) * self.denominator
+        size = 1 << int(np.ceil(np.log2(40.0 * spread + 80.0 * b + 64.0)))
+        if np.ptp(w) == 0.0 and size <= 1 << 21:
+            return float(w[0] * _laplace_sum_quantile(b, len(w), beta, size))
+        return _chernoff(b, w, beta)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"family": self.family, "scale": str(self.scale), "denominator": self.denominator}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Noise:
+        """The inverse of `to_json`."""
+        return cls(data["family"], Fraction(data["scale"]), int(data["denominator"]))
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """Noisy values of one table (`attributes`) or of a list of queries (`workload`), in lattice steps.
+
+    `private` is False when the randomness or the ledger behind it was only for tests or simulation.
+    """
+
+    attributes: tuple[str, ...]
+    values: NDArray[np.int64]
+    noise: Noise
+    workload: Workload | None = None
+    private: bool = True
+
+    @cached_property
+    def counts(self) -> NDArray[np.float64]:
+        """The measured values as counts of rows."""
+        return np.asarray(self.values / self.noise.denominator)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether this is the whole table of its attributes."""
+        return self.workload is None
+
+    def __repr__(self) -> str:
+        what = " x ".join(self.attributes) or "total" if self.is_table else repr(self.workload)
+        return f"Measurement({what}, {self.noise.family} noise of scale {float(self.noise.scale):.4g})"
+
+
+def _laplace_sum_quantile(b: float, count: int, beta: float, size: int) -> float:
+    """The smallest t with P(|Z_1 + .. + Z_count| > t) <= beta, from the characteristic function by FFT."""
+    theta = 2.0 * np.pi * np.arange(size) / size
+    phi = np.sinh(0.5 / b) ** 2 / (np.sinh(0.5 / b) ** 2 + np.sin(theta / 2.0) ** 2)
+    pmf = np.maximum(np.fft.ifft(phi**count).real, 0.0)
+    both = pmf[: size // 2].copy()
+    both[1:] *= 2.0
+    beyond = both[::-1].cumsum()[::-1] - both  # P(|Z| > t), summed from the small end
+    return float(np.argmax(beyond <= beta * (1.0 - 1e-9)))
+
+
+def _chernoff(b: float, w: NDArray[np.float64], beta: float) -> float:
+    """min over s of (log E exp(s S) + log(2/beta)) / s: a proven bound for any weights."""
+    shrink = np.sinh(0.5 / b) ** 2
+    s = np.linspace(0.01, 0.99, 99)[:, None] / (b * w.max())
+    ratio = np.sinh(s * w / 2.0) ** 2 / shrink
+    log_mgf = np.where(ratio < 1.0, -np.log1p(-np.minimum(ratio, 1.0 - 1e-12)), np.inf).sum(axis=1)
+    return float(np.min((log_mgf + np.log(2.0 / beta)) / s[:, 0]))

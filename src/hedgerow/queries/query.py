@@ -1,0 +1,273 @@
+"""Query: a linear question, weights in [0, 1] over the table of a few attributes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hedgerow.queries.domain import Domain
+
+ONE = 1 << 20
+"""Weights are integers in units of 1/ONE, so that exact answers are exact integers on every engine."""
+
+_DENSE_LIMIT = 1 << 27
+
+
+@dataclass(frozen=True)
+class Norms:
+    """How far one row can move a linear map, in lattice steps: the public facts sensitivity follows from.
+
+    `l1` and `l2_squared` bound one row's column; the `replace_` pair bounds both that and the difference of
+    any two columns. `Privacy.sensitivity` turns them into a sensitivity; nothing else does.
+    """
+
+    l1: int
+    l2_squared: int
+    replace_l1: int
+    replace_l2_squared: int
+
+    @classmethod
+    def table(cls) -> Norms:
+        """A whole contingency table: a row is in one cell; a swap touches two."""
+        return cls(1, 1, 2, 2)
+
+    @classmethod
+    def query(cls, largest: int) -> Norms:
+        """One query with weights in [0, largest]: adding or swapping a row moves it by at most `largest`."""
+        return cls(largest, largest**2, largest, largest**2)
+
+    @classmethod
+    def nonnegative(cls, l1: int, l2_squared: int) -> Norms:
+        """Columns without negative entries: |a - b|_2^2 = |a|^2 + |b|^2 - 2ab is at most twice the largest."""
+        return cls(l1, l2_squared, 2 * l1, 2 * l2_squared)
+
+    @classmethod
+    def signed(cls, l1: int, l2_squared: int) -> Norms:
+        """Columns of any sign: |a - b|_2 is at most twice the largest norm, its square four times."""
+        return cls(l1, l2_squared, 2 * l1, 4 * l2_squared)
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """A linear question: weights in [0, 1] over the cells of some attributes, and a map to the user's unit.
+
+    The value people see is `scale * sum(weight of each row) + offset`. Weights come either as one array over
+    the table (`dense`) or as one factor per attribute (`factors`), whose product is never stored; at most one
+    factor may be fractional. Build queries with `Query.where` and `Query.of`.
+    """
+
+    attributes: tuple[str, ...]
+    shape: tuple[int, ...]
+    factors: tuple[NDArray[np.int64], ...] | None = None
+    dense: NDArray[np.int64] | None = None
+    scale: float = 1.0
+    offset: float = 0.0
+    name: str = ""
+
+    @classmethod
+    def where(
+        cls,
+        domain: Domain,
+        conditions: Mapping[str, Any] | None = None,
+        *,
+        weights: Mapping[str, Any] | None = None,
+        scale: float = 1.0,
+        name: str = "",
+    ) -> Query:
+        """Count the rows that meet every condition, each weighted by `weights` of at most one attribute.
+
+        A condition is a level, a list of levels, or a boolean mask over the levels.
+
+        >>> from hedgerow.queries.domain import Domain
+        >>> Query.where(Domain({"sex": ["F", "M"], "age": 5}), {"sex": "F", "age": [3, 4]}).largest == ONE
+        True
+        """
+        masks = {a: _mask(domain, a, c) for a, c in (conditions or {}).items()}
+        for a, w in (weights or {}).items():
+            fixed = _fixed(np.asarray(w, dtype=np.float64), (domain[a].size,))
+            masks[a] = fixed * masks[a] if a in masks else fixed
+        if len(weights or {}) > 1:
+            raise UnsupportedQuery("a product query takes weights on one attribute; use Query.of for more")
+        names = domain.order(masks)
+        factors = [masks[a] for a in names]
+        if not weights:  # all factors are 0/1: put the lattice's unit on the first one
+            factors = [f * ONE if i == 0 else f for i, f in enumerate(factors)]
+        return cls(names, domain.shape_of(names), factors=tuple(factors), scale=scale, name=name)
+
+    @classmethod
+    def of(
+        cls, domain: Domain, attributes: Sequence[str], weights: Any, *, scale: float = 1.0, name: str = ""
+    ) -> Query:
+        """A query from an array of weights in [0, 1] over the table of `attributes`, axes in that order."""
+        if len(set(attributes)) < len(attributes):
+            raise UnsupportedQuery("an attribute is named twice")
+        names = domain.order(attributes)
+        array = _fixed(np.asarray(weights, dtype=np.float64), domain.shape_of(attributes))
+        array = np.ascontiguousarray(array.transpose([list(attributes).index(a) for a in names]))
+        return cls(names, array.shape, dense=array, scale=scale, name=name)
+
+    @classmethod
+    def total(cls) -> Query:
+        """How many rows there are."""
+        return cls((), (), factors=(), name="total")
+
+    @cached_property
+    def weights(self) -> NDArray[np.int64]:
+        """All weights over the table, in units of 1/ONE."""
+        if self.dense is not None:
+            return self.dense
+        cells = prod(self.shape)
+        if cells > _DENSE_LIMIT:
+            raise RangeTooLarge(f"the table behind this query has {cells:,} cells, more than {_DENSE_LIMIT:,}")
+        out = np.full((1,) * len(self.shape), 1 if self.factors else ONE, dtype=np.int64)
+        for axis, factor in enumerate(self.factors or ()):
+            out = out * factor.reshape([-1 if i == axis else 1 for i in range(len(self.shape))])
+        return out.reshape(self.shape)
+
+    @cached_property
+    def largest(self) -> int:
+        """The largest weight, in units of 1/ONE."""
+        if self.factors is not None:
+            return prod(int(f.max(initial=0)) for f in self.factors) if self.factors else ONE
+        return int(self.weights.max(initial=0))
+
+    @cached_property
+    def counts(self) -> bool:
+        """Whether every weight is 0 or 1, so that exact answers are whole numbers."""
+        if self.factors is not None:
+            return all(np.isin(f, (0, 1, ONE)).all() for f in self.factors)
+        return bool(np.isin(self.weights, (0, ONE)).all())
+
+    @property
+    def denominator(self) -> int:
+        """Lattice steps per row: 1 for a count, ONE for fractional weights."""
+        return 1 if self.counts else ONE
+
+    @property
+    def norms(self) -> Norms:
+        """What one row can change, in lattice steps."""
+        return Norms.query(self.largest // (ONE // self.denominator))
+
+    def apply(self, marginal: NDArray[Any]) -> Any:
+        """The answer on a table over the query's attributes: exact lattice steps from integers, counts from floats."""
+        table = np.asarray(marginal).reshape(self.shape)
+        if np.issubdtype(table.dtype, np.integer):
+            weights = self.weights // (ONE // self.denominator)
+            _check_overflow(int(np.abs(table).sum(dtype=np.float64)), self.denominator)
+            return int((table.astype(np.int64) * weights).sum())
+        value = table
+        if self.factors is None:
+            return float((table * self.weights).sum()) / ONE
+        for factor in reversed(self.factors):  # contract the last axis first: no array of the table's size
+            value = value @ factor.astype(np.float64)
+        return float(value) / (ONE if self.factors else 1)
+
+    def to_unit(self, counts: Any) -> Any:
+        """A count in the unit of the question."""
+        return self.scale * counts + self.offset
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of what is asked, whatever it is called."""
+        h = hashlib.sha256(repr((self.attributes, self.shape, self.scale, self.offset)).encode())
+        for array in self.factors if self.factors is not None else (self.weights,):
+            h.update(np.ascontiguousarray(array).tobytes())
+        return h.hexdigest()
+
+    def __repr__(self) -> str:
+        return f"Query({self.name or ' x '.join(self.attributes) or 'total'})"
+
+
+@dataclass(frozen=True)
+class SparseQuery:
+    """A linear question about a few named elements of any universe: {element: weight in [0, 1]}.
+
+    >>> SparseQuery.of({"oak": 1, "ash": 0.5}).largest == ONE
+    True
+    """
+
+    weights: Mapping[Hashable, int]
+    scale: float = 1.0
+    offset: float = 0.0
+    name: str = ""
+
+    @classmethod
+    def of(cls, weights: Mapping[Hashable, float], *, scale: float = 1.0, name: str = "") -> SparseQuery:
+        """A sparse query from weights in [0, 1]; elements that are not named weigh nothing."""
+        values = _fixed(np.asarray(list(weights.values()), dtype=np.float64), (len(weights),))
+        fixed = {e: int(w) for e, w in zip(weights, values, strict=True) if w}
+        return cls(fixed, scale=scale, name=name)
+
+    @property
+    def largest(self) -> int:
+        """The largest weight, in units of 1/ONE."""
+        return max(self.weights.values(), default=0)
+
+    @property
+    def counts(self) -> bool:
+        """Whether every weight is 0 or 1."""
+        return all(w == ONE for w in self.weights.values())
+
+    @property
+    def denominator(self) -> int:
+        """Lattice steps per row."""
+        return 1 if self.counts else ONE
+
+    @property
+    def norms(self) -> Norms:
+        """What one row can change, in lattice steps."""
+        return Norms.query(self.largest // (ONE // self.denominator))
+
+    def to_unit(self, counts: Any) -> Any:
+        """A count in the unit of the question."""
+        return self.scale * counts + self.offset
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of what is asked."""
+        items = sorted((repr(e), w) for e, w in self.weights.items())
+        return hashlib.sha256(repr((items, self.scale, self.offset)).encode()).hexdigest()
+
+
+def _fixed(weights: NDArray[np.float64], shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """Weights in [0, 1] as integers in units of 1/ONE, rounded to nearest."""
+    if weights.shape != shape:
+        raise DomainMismatch(f"the weights have shape {weights.shape}, the table has shape {shape}")
+    if not ((weights >= 0) & (weights <= 1)).all():
+        raise UnsupportedQuery("weights must lie between 0 and 1; put the unit into `scale`")
+    return np.rint(weights * ONE).astype(np.int64)
+
+
+def _mask(domain: Domain, name: str, condition: Any) -> NDArray[np.int64]:
+    """A 0/1 vector over an attribute's levels from a level, a list of levels, a mask or a predicate."""
+    attribute = domain[name]
+    if isinstance(condition, np.ndarray) and condition.dtype == np.bool_:
+        if condition.shape != (attribute.size,):
+            raise DomainMismatch(f"the mask for {name!r} has {condition.size} entries, not {attribute.size}")
+        return condition.astype(np.int64)
+    mask = np.zeros(attribute.size, dtype=np.int64)
+    if isinstance(condition, Callable):  # type: ignore[arg-type]
+        return np.array([bool(condition(v)) for v in attribute.decode(range(attribute.size))], dtype=np.int64)
+    several = isinstance(condition, (list, tuple, set, frozenset, range))
+    for level in condition if several else [condition]:
+        try:
+            mask[attribute.code(level)] = 1
+        except DomainMismatch as error:
+            raise DomainMismatch(f"attribute {name!r}: {error}") from None
+    return mask
+
+
+def _check_overflow(rows: int, denominator: int) -> None:
+    if rows * denominator >= 1 << 62:
+        raise RangeTooLarge("the exact answer would pass 64-bit integers")

@@ -1,0 +1,342 @@
+"""Workload: an ordered family of queries, kept as blocks over attribute sets and evaluated table by table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from math import comb, prod
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+
+from hedgerow.errors import RangeTooLarge, UnsupportedQuery
+from hedgerow.queries.query import ONE, Norms, Query
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hedgerow.queries.domain import Domain
+
+_BLOCK_LIMIT = 1_000_000
+_ANSWER_LIMIT = 1 << 28
+
+
+@dataclass(frozen=True)
+class Axis:
+    """0/1 questions about one attribute, asked of a table by a linear map along one axis.
+
+    kind: `cells` (each level), `literals` (each level, and each level's negation), `prefixes` (the first
+    1..n levels), `ranges` (all runs of levels).
+    """
+
+    kind: str
+    levels: int
+
+    @property
+    def rows(self) -> int:
+        """How many questions there are."""
+        n = self.levels
+        return {"cells": n, "literals": 2 * n if n > 2 else n, "prefixes": n, "ranges": n * (n + 1) // 2}[self.kind]
+
+    @property
+    def overlap(self) -> int:
+        """How many of the questions one level can be part of."""
+        n = self.levels
+        spans = ((n + 1) // 2) * (n // 2 + 1)
+        return {"cells": 1, "literals": n if n > 2 else 1, "prefixes": n, "ranges": spans}[self.kind]
+
+    def apply(self, table: NDArray[Any], axis: int) -> NDArray[Any]:
+        """The table with this axis replaced by the answers to the questions."""
+        if self.kind == "cells" or (self.kind == "literals" and self.levels <= 2):
+            return table
+        if self.kind == "literals":
+            return np.concatenate([table, table.sum(axis=axis, keepdims=True) - table], axis=axis)
+        sums = np.cumsum(table, axis=axis)
+        if self.kind == "prefixes":
+            return sums
+        start, stop = self._runs
+        before = np.take(sums, np.maximum(start - 1, 0), axis=axis)
+        first = np.expand_dims(start > 0, [a for a in range(table.ndim) if a != axis])
+        return np.take(sums, stop, axis=axis) - before * first
+
+    @property
+    def _runs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        start, stop = np.triu_indices(self.levels)
+        return start, stop
+
+    def mask(self, row: int) -> NDArray[np.int64]:
+        """The levels that one question counts."""
+        out = np.zeros(self.levels, dtype=np.int64)
+        if self.kind == "prefixes":
+            out[: row + 1] = 1
+        elif self.kind == "ranges":
+            start, stop = self._runs
+            out[start[row] : stop[row] + 1] = 1
+        elif row < self.levels:
+            out[row] = 1
+        else:
+            out[:] = 1
+            out[row - self.levels] = 0
+        return out
+
+
+class Block(Protocol):
+    """Queries over one attribute set."""
+
+    @property
+    def attributes(self) -> tuple[str, ...]: ...
+
+    @property
+    def norms(self) -> Norms: ...
+
+    @property
+    def denominator(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def query(self, index: int) -> Query: ...
+
+    def apply(self, marginal: NDArray[Any]) -> NDArray[Any]: ...
+
+
+@dataclass(frozen=True)
+class ProductBlock:
+    """All combinations of per-attribute questions over one attribute set."""
+
+    attributes: tuple[str, ...]
+    axes: tuple[Axis, ...]
+    denominator: ClassVar[int] = 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of questions per attribute."""
+        return tuple(axis.rows for axis in self.axes)
+
+    def __len__(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the block is the plain table of its attributes."""
+        return all(axis.kind == "cells" for axis in self.axes)
+
+    @property
+    def norms(self) -> Norms:
+        """Entries are 0/1: a column's L1 norm and squared L2 norm are both its number of ones."""
+        overlap = prod(axis.overlap for axis in self.axes)
+        return Norms.nonnegative(overlap, overlap)
+
+    def apply(self, marginal: NDArray[Any]) -> NDArray[Any]:
+        """All answers from the table, flattened in order."""
+        table = np.asarray(marginal).reshape([a.levels for a in self.axes])
+        for i, axis in enumerate(self.axes):
+            table = axis.apply(table, i)
+        return table.reshape(-1)
+
+    def query(self, index: int) -> Query:
+        """One of the queries."""
+        rows = np.unravel_index(index, self.shape) if self.axes else ()
+        masks = [axis.mask(int(r)) for axis, r in zip(self.axes, rows, strict=True)]
+        factors = tuple(m * ONE if i == 0 else m for i, m in enumerate(masks))
+        return Query(self.attributes, tuple(a.levels for a in self.axes), factors=factors)
+
+
+@dataclass(frozen=True)
+class ListBlock:
+    """Arbitrary queries over one attribute set."""
+
+    attributes: tuple[str, ...]
+    queries: tuple[Query, ...]
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def query(self, index: int) -> Query:
+        """One of the queries."""
+        return self.queries[index]
+
+    @cached_property
+    def denominator(self) -> int:
+        """One lattice for all: the finest of the queries'."""
+        return max(q.denominator for q in self.queries)
+
+    @cached_property
+    def norms(self) -> Norms:
+        """Exact largest column when the table is small, else the sum of every query's largest weight."""
+        steps = ONE // self.denominator
+        if len(self.queries) == 1:
+            return Norms.query(self.queries[0].largest // steps)
+        if prod(self.queries[0].shape) > 1 << 22:
+            largest = [q.largest // steps for q in self.queries]
+            return Norms.nonnegative(sum(largest), sum(w * w for w in largest))
+        l1 = sum(q.weights // steps for q in self.queries)
+        l2 = sum((q.weights // steps).astype(object) ** 2 for q in self.queries)
+        return Norms.nonnegative(int(np.max(l1)), int(np.max(l2)))
+
+    def apply(self, marginal: NDArray[Any]) -> NDArray[Any]:
+        """All answers: lattice steps of the block's lattice from integers, counts from floats."""
+        if np.issubdtype(np.asarray(marginal).dtype, np.integer):
+            values = [q.apply(marginal) * (self.denominator // q.denominator) for q in self.queries]
+            return np.array(values, dtype=np.int64)
+        return np.array([q.apply(marginal) for q in self.queries], dtype=np.float64)
+
+
+class Workload(Sequence[Query]):
+    """An ordered, lazy family of queries.
+
+    `evaluate` answers all of them from tables: the same code serves exact integer tables of rows and the
+    float tables of a hypothesis. Queries are only built when asked for one by one.
+    """
+
+    def __init__(
+        self, blocks: Iterable[Block], *, order: NDArray[np.intp] | None = None, name: str = "queries"
+    ) -> None:
+        self.blocks: tuple[Block, ...] = tuple(blocks)
+        self.name = name
+        self._order = order  # position in block order of each query, when it is not the identity
+        self._starts = np.concatenate([[0], np.cumsum([len(b) for b in self.blocks])]).astype(np.int64)
+
+    @classmethod
+    def of(cls, queries: Workload | Query | Iterable[Query]) -> Workload:
+        """A workload from a workload, a query or any list of queries."""
+        if isinstance(queries, Workload):
+            return queries
+        items = [queries] if isinstance(queries, Query) else list(queries)
+        if not items or not all(isinstance(q, Query) for q in items):
+            raise UnsupportedQuery("a workload is a non-empty list of queries")
+        groups: dict[tuple[str, ...], list[int]] = {}
+        for i, q in enumerate(items):
+            groups.setdefault(q.attributes, []).append(i)
+        blocks = [ListBlock(s, tuple(items[i] for i in members)) for s, members in groups.items()]
+        order = np.argsort(np.concatenate([np.array(m) for m in groups.values()]), kind="stable")
+        return cls(blocks, order=order)
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        i = index + len(self) if index < 0 else index
+        if not 0 <= i < len(self):
+            raise IndexError("there is no such query in the workload")
+        position = i if self._order is None else int(self._order[i])
+        block = int(np.searchsorted(self._starts, position, side="right")) - 1
+        return self.blocks[block].query(position - int(self._starts[block]))
+
+    def __iter__(self) -> Iterator[Query]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"Workload({self.name}: {len(self):,} queries over {len(self.cliques):,} tables)"
+
+    @property
+    def cliques(self) -> tuple[tuple[str, ...], ...]:
+        """The attribute sets the queries live on, in order, without repeats."""
+        return tuple(dict.fromkeys(b.attributes for b in self.blocks))
+
+    @property
+    def is_tables(self) -> bool:
+        """Whether the workload is whole tables and nothing else."""
+        return all(isinstance(b, ProductBlock) and b.is_table for b in self.blocks)
+
+    @property
+    def denominator(self) -> int:
+        """Lattice steps per row of exact answers."""
+        return max(b.denominator for b in self.blocks)
+
+    @property
+    def norms(self) -> Norms:
+        """What one row can change in all answers together: at most the sum over blocks."""
+        if len(self.blocks) == 1 and self.blocks[0].denominator == self.denominator:
+            return self.blocks[0].norms
+        steps = [(b.norms, self.denominator // b.denominator) for b in self.blocks]
+        return Norms(
+            l1=sum(n.l1 * s for n, s in steps),
+            l2_squared=sum(n.l2_squared * s * s for n, s in steps),
+            replace_l1=sum(n.replace_l1 * s for n, s in steps),
+            replace_l2_squared=sum(n.replace_l2_squared * s * s for n, s in steps),
+        )
+
+    def parts(self, marginal_of: Callable[[tuple[str, ...]], NDArray[Any]]) -> Iterator[NDArray[Any]]:
+        """Answers block by block: lattice steps from integer tables, counts from float tables."""
+        for block in self.blocks:
+            answers = block.apply(marginal_of(block.attributes))
+            exact = np.issubdtype(answers.dtype, np.integer)
+            yield answers * (self.denominator // block.denominator) if exact else answers
+
+    def evaluate(self, marginal_of: Callable[[tuple[str, ...]], NDArray[Any]]) -> NDArray[Any]:
+        """All answers in order, given the table of any attribute set."""
+        if len(self) > _ANSWER_LIMIT:
+            raise RangeTooLarge(f"{len(self):,} answers at once are more than {_ANSWER_LIMIT:,}; use `parts`")
+        flat = np.concatenate(list(self.parts(marginal_of)))
+        return flat if self._order is None else flat[self._order]
+
+    def to_units(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Counts in the unit of each question."""
+        if all(isinstance(b, ProductBlock) for b in self.blocks):
+            return counts
+        return np.array([q.to_unit(c) for q, c in zip(self, counts, strict=True)], dtype=np.float64)
+
+
+def _family(
+    domain: Domain, kind: str, over: int | Sequence[Sequence[str]], name: str, only: Sequence[str] | None = None
+) -> Workload:
+    if isinstance(over, int):
+        names = domain.names if only is None else domain.order(only)
+        if not 0 <= over <= len(names):
+            raise UnsupportedQuery(f"cannot choose {over} of {len(names)} attributes")
+        if comb(len(names), over) > _BLOCK_LIMIT:
+            raise RangeTooLarge(f"{comb(len(names), over):,} attribute sets are more than {_BLOCK_LIMIT:,}")
+        sets: Iterable[tuple[str, ...]] = combinations(names, over)
+        name = f"{name}:{over}"
+    else:
+        sets = dict.fromkeys(domain.order((s,) if isinstance(s, str) else s) for s in over)
+    axes = {a: Axis(kind, domain[a].size) for a in domain}
+    blocks = [ProductBlock(s, tuple(axes[a] for a in s)) for s in sets]
+    if not blocks:
+        raise UnsupportedQuery("a workload needs at least one attribute set")
+    return Workload(blocks, name=name)
+
+
+def marginals(domain: Domain, over: int | Sequence[Sequence[str]]) -> Workload:
+    """All cells of all tables over `over` attributes, or of the listed tables.
+
+    >>> from hedgerow.queries.domain import Domain
+    >>> len(marginals(Domain({"a": 2, "b": 3, "c": 4}), 2))
+    26
+    """
+    return _family(domain, "cells", over, "marginals")
+
+
+def conjunctions(domain: Domain, over: int | Sequence[Sequence[str]], *, negation: bool = True) -> Workload:
+    """All conjunctions of one literal (level, or not that level) per attribute of each set."""
+    return _family(domain, "literals" if negation else "cells", over, "conjunctions")
+
+
+def ranges(domain: Domain, over: int | Sequence[Sequence[str]] = 1) -> Workload:
+    """All runs of consecutive levels, and their products; a number means sets of ordered attributes."""
+    return _family(domain, "ranges", over, "ranges", [a for a in domain if domain[a].ordered])
+
+
+def prefixes(domain: Domain, over: int | Sequence[Sequence[str]] = 1) -> Workload:
+    """All prefixes (at most this level), and their products; a number means sets of ordered attributes."""
+    return _family(domain, "prefixes", over, "prefixes", [a for a in domain if domain[a].ordered])
+
+
+def parities(domain: Domain, over: int | Sequence[Sequence[str]]) -> Workload:
+    """For each set of two-level attributes: the rows whose codes sum to an even number."""
+    binary = [a for a in domain if domain[a].size == 2]
+    sets = combinations(binary, over) if isinstance(over, int) else [domain.order(s) for s in over]
+    blocks = []
+    for s in sets:
+        if not set(s) <= set(binary):
+            raise UnsupportedQuery("parities are defined on attributes with exactly two levels")
+        even = np.indices((2,) * len(s)).sum(axis=0) % 2 == 0
+        query = Query(s, (2,) * len(s), dense=even.astype(np.int64) * ONE, name=f"parity {'+'.join(s)}")
+        blocks.append(ListBlock(s, (query,)))
+    if not blocks:
+        raise UnsupportedQuery("there are not enough attributes with exactly two levels")
+    return Workload(blocks, name="parities")
