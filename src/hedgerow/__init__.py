@@ -1,1 +1,71 @@
+"""Hedgerow: differentially private answers to many statistical questions, from one budget.
+
+The front door. Names load when they are first used, so importing the package is quick; `__init__.pyi` shows
+them to editors and type checkers.
+"""
+
+from importlib import import_module
+
 __version__ = "0.1.0"
+
+_HOME = {
+    # say what rows look like
+    "Domain": "queries.domain",
+    "OpenDomain": "queries.domain",
+    "Attribute": "queries.attribute",
+    "Categorical": "queries.attribute",
+    "Bins": "queries.attribute",
+    "Dates": "queries.attribute",
+    "bins": "queries.attribute",
+    "dates": "queries.attribute",
+    # say what to ask
+    "Query": "queries.query",
+    "SparseQuery": "queries.query",
+    "Workload": "queries.workload",
+    "marginals": "queries.workload",
+    "conjunctions": "queries.workload",
+    "ranges": "queries.workload",
+    "prefixes": "queries.workload",
+    "parities": "queries.workload",
+    # guard rows
+    "Table": "curator.table",
+    "Curator": "curator.curator",
+    "Budget": "privacy.budget",
+    "Ledger": "privacy.ledger",
+    "Receipt": "privacy.receipt",
+    # release once
+    "LaplaceBaseline": "mechanisms.baselines",
+    "GaussianBaseline": "mechanisms.baselines",
+    "HistogramRelease": "mechanisms.baselines",
+    "RandomizedResponse": "mechanisms.baselines",
+    # take home
+    "Synopsis": "synopsis",
+    "Answer": "synopsis.answer",
+    "Measurement": "queries.measurement",
+    "Noise": "queries.measurement",
+    # errors
+    "HedgerowError": "errors",
+    "BudgetExceeded": "errors",
+    "UnsupportedQuery": "errors",
+    "DomainMismatch": "errors",
+    "RangeTooLarge": "errors",
+    "LedgerError": "errors",
+    "SourceError": "errors",
+}
+_MODULES = ("primitives", "testing", "errors")
+
+__all__ = [*_HOME, *_MODULES, "__version__"]
+
+
+def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return import_module(f"hedgerow.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'hedgerow' has no attribute {name!r}")
+    value = getattr(import_module(f"hedgerow.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import Callable
+from contextvars import ContextVar
 from fractions import Fraction
 from numbers import Rational
 from typing import Any, Protocol, TypeVar
@@ -60,6 +61,14 @@ class OSEntropy:
 
 
 os_entropy = OSEntropy()
+
+chosen_entropy: ContextVar[Entropy | None] = ContextVar("chosen_entropy", default=None)
+"""Only `hedgerow.testing` sets it; its source says of itself that it is not private."""
+
+
+def current_entropy() -> Entropy:
+    """The operating system's entropy, unless a test chose its own."""
+    return chosen_entropy.get() or os_entropy
 
 
 def discrete_laplace(scale: Fraction, size: int, entropy: Entropy) -> NDArray[np.int64]:
@@ -177,9 +186,7 @@ def _flip(numerators: NDArray[np.int64], q: int, size: int, entropy: Entropy) ->
     return out
 
 
-def _feed(
-    kernel: Callable[[int, NDArray[np.uint8]], tuple[int, int]], size: int, entropy: Entropy
-) -> None:
+def _feed(kernel: Callable[[int, NDArray[np.uint8]], tuple[int, int]], size: int, entropy: Entropy) -> None:
     """Run a kernel over a growing stream: a starved sample starts again from its own first byte.
 
     Discarding those bytes instead would favour the values that need few of them.
@@ -191,7 +198,7 @@ def _feed(
         done, used = kernel(done, buf)
         tail = buf[used:].tobytes()
         if done < size and (len(tail) >= LIMIT or not fresh):
-            raise HedgerowError(f"the entropy source is stuck: one sample could not be made of {len(tail)} bytes")
+            raise HedgerowError(f"the entropy source is stuck: {len(tail)} bytes did not make one sample")
 
 
 def _compile(function: Compiled) -> Compiled:
@@ -211,7 +218,7 @@ def _ratio(p: int, q: int, buf: NDArray[np.uint8], pos: int, end: int) -> tuple[
     # |256 rem - byte q| <= 256 q < 2**62.
     rem = p
     while pos < end:
-        rem = (rem << 8) - np.int64(buf[pos]) * q
+        rem = (rem << 8) - np.int64(buf[pos]) * q  # type: ignore[assignment]
         pos += 1
         if rem >= q:
             return 1, pos
@@ -247,10 +254,9 @@ def _exp_half_square(r: int, a: int, buf: NDArray[np.uint8], pos: int, end: int)
     k = 1
     while True:
         hit, pos = _ratio(1, 2 * k, buf, pos, end)
-        if hit == 1:
-            hit, pos = _ratio(r, a, buf, pos, end)
-        if hit == 1:
-            hit, pos = _ratio(r, a, buf, pos, end)
+        for _ in range(2):
+            if hit == 1:
+                hit, pos = _ratio(r, a, buf, pos, end)
         if hit < 0:
             return -1, pos
         if hit == 0:
@@ -284,13 +290,14 @@ def _exp(p: int, q: int, buf: NDArray[np.uint8], pos: int, end: int) -> tuple[in
 
 @_compile
 def _uniform(n: int, bits: int, buf: NDArray[np.uint8], pos: int, end: int) -> tuple[int, int]:
-    """A uniform integer below n <= 2**bits <= 2**62: whole bytes, spare bits masked off, too large rejected."""
+    """A uniform integer below n <= 2**bits <= 2**62: whole bytes, spare bits masked, too large rejected."""
     size = (bits + 7) >> 3
     mask = (1 << bits) - 1
     while pos + size <= end:
         word = 0
         for i in range(size):
-            word = (word << 8) | np.int64(buf[pos + i])  # an eighth byte may wrap; the mask removes what did
+            # An eighth byte may shift bits past 2**63; the mask removes them.
+            word = (word << 8) | np.int64(buf[pos + i])  # type: ignore[assignment]
         pos += size
         word &= mask
         if word < n:
@@ -322,9 +329,7 @@ def _one_sided(a: int, b: int, bits: int, buf: NDArray[np.uint8], pos: int, end:
 
 
 @_compile
-def _two_sided(
-    a: int, b: int, bits: int, buf: NDArray[np.uint8], pos: int, end: int
-) -> tuple[int, int, int]:
+def _two_sided(a: int, b: int, bits: int, buf: NDArray[np.uint8], pos: int, end: int) -> tuple[int, int, int]:
     """(ok, z, pos) with P(z) proportional to exp(-|z| b/a); z has both signs, so ok = -1 means starved."""
     while True:
         y, pos = _one_sided(a, b, bits, buf, pos, end)
@@ -339,9 +344,7 @@ def _two_sided(
 
 
 @_compile
-def _gaussian(
-    a: int, b: int, bits: int, buf: NDArray[np.uint8], pos: int, end: int
-) -> tuple[int, int, int]:
+def _gaussian(a: int, b: int, bits: int, buf: NDArray[np.uint8], pos: int, end: int) -> tuple[int, int, int]:
     """(ok, z, pos) with P(z) proportional to exp(-(z b/a)**2 / 2), by rejection from Laplace of scale a/b."""
     # [CKS20] Alg. 3 with t = sigma: exp(-|z|/sigma) exp(-x**2/2) e**(1/2) = exp(-z**2/(2 sigma**2)) for
     # x = | |z| b - a | / a = i + r/a, and exp(-x**2/2) = exp(-i**2/2) exp(-i r/a) exp(-(r/a)**2/2).
@@ -374,7 +377,6 @@ def _draw_kernel(
     pos = 0
     for i in range(done, out.size):
         end = min(buf.size, pos + LIMIT)
-        ok = 1
         if kind == _UNIFORM:
             z, after = _uniform(a, bits, buf, pos, end)
             ok = z

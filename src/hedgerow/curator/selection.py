@@ -26,7 +26,7 @@ def exponential(
 ) -> int:
     """The exponential mechanism: candidate i with probability proportional to exp(epsilon u_i / (2 Delta)).
 
-    epsilon-DP [MT07]; epsilon-bounded range, hence (epsilon**2 / 8)-zCDP [CR21]. The Curator makes the charge.
+    epsilon-DP [MT07]; epsilon-bounded range, so (epsilon**2 / 8)-zCDP [CR21]. The Curator makes the charge.
     A uniform candidate is kept with probability exp(-rate * gap), gap = max u - u_i, until one is kept; rate
     is epsilon / (2 Delta) rounded down to p/q with p, q < 2**45, which can only make it more private.
     Gaps are clamped at C = 2**62 // p, a function of epsilon and Delta alone. The scores
@@ -116,7 +116,7 @@ def randomized_response(
 def _exponents(
     scores: NDArray[np.int64], sensitivity: int | Fraction, epsilon: Fraction
 ) -> tuple[NDArray[np.int64], int]:
-    """(p * clamped gaps, q): candidate i's coin is exp(-p gap_i / q), p/q = epsilon / (2 Delta) from below."""
+    """(p * clamped gaps, q): candidate i's coin is exp(-p gap_i / q), p/q = epsilon / (2 Delta) or less."""
     if scores.ndim != 1 or scores.size == 0:
         raise ValueError("a choice needs at least one candidate score in a flat array")
     if scores.dtype != np.int64:
@@ -150,9 +150,7 @@ def _rate_below(rate: Fraction) -> tuple[int, int]:
     return p, q
 
 
-def _below(
-    digits: Callable[[int], int], size: int, entropy: Entropy, word: int = 64
-) -> NDArray[np.bool_]:
+def _below(digits: Callable[[int], int], size: int, entropy: Entropy, word: int = 64) -> NDArray[np.bool_]:
     """Coins of irrational probability x, given digits(bits) = floor(x * 2**bits), word bits at a time."""
     out = np.zeros(size, dtype=np.bool_)
     tied = np.arange(size)
@@ -167,7 +165,7 @@ def _below(
 
 
 def _keep_digits(epsilon: Fraction, levels: int, bits: int) -> int:
-    """floor(2**bits / (1 + (levels - 1) e**-epsilon)), certain: the enclosure is narrowed until it decides."""
+    """floor(2**bits / (1 + (levels - 1) e**-epsilon)), exactly: the enclosure narrows until it decides."""
     # e**-epsilon is irrational for rational epsilon != 0 [Lambert], so some enclosure always decides.
     terms = 64
     while True:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-NullUnits = Literal["drop", "separate"]
+NullUnits = Literal["drop", "row"]
 
 CELL_LIMIT = 1 << 28
 _KEEP_ROWS_BYTES = 1 << 28
@@ -33,7 +33,7 @@ _KEEP_TABLES_BYTES = 1 << 28
 class Unit:
     """Who is protected: the column that names a person, and how many of a person's rows are used.
 
-    `null_units` is the rule for rows without a name: `drop` leaves them out, `separate` takes each for a
+    `null_units` is the rule for rows without a name: `drop` leaves them out, `row` takes each for a
     person of its own.
     """
 
@@ -73,7 +73,7 @@ class Table:
             domain: the declared domain.
             unit: the column that names the person (or household, or device) a row belongs to.
             max_rows: how many rows of each unit are used; needed with `unit`.
-            null_units: what happens to rows whose unit is missing, `drop` or `separate`.
+            null_units: what happens to rows whose unit is missing, `drop` or `row`.
             engine: `duckdb` for files, `memory` for frames, unless said otherwise.
         """
         if not isinstance(domain, (Domain, OpenDomain)):
@@ -82,8 +82,8 @@ class Table:
             raise DomainMismatch("`unit` and `max_rows` come together: whose rows, and how many of them")
         if max_rows is not None and (not isinstance(max_rows, int) or max_rows < 1):
             raise DomainMismatch("`max_rows` is a whole number of at least 1")
-        if null_units not in ("drop", "separate"):
-            raise DomainMismatch("`null_units` is 'drop' or 'separate'")
+        if null_units not in ("drop", "row"):
+            raise DomainMismatch("`null_units` is 'drop' or 'row'")
         file = isinstance(source, (str, Path))
         if isinstance(domain, OpenDomain) and not file and not _is_frame(source):
             source = {domain.column: list(source)}
@@ -269,7 +269,7 @@ def _owners(texts: list[pa.Array], unit: Unit) -> tuple[NDArray[np.int64], list[
     encoded = column.dictionary_encode()
     owners = np.asarray(pc.fill_null(encoded.indices, -1), dtype=np.int64).copy()
     names = encoded.dictionary.to_pylist()
-    if unit.null_units == "separate":
+    if unit.null_units == "row":
         alone = np.flatnonzero(owners < 0)
         owners[alone] = len(names) + np.arange(len(alone))
         names += [""] * len(alone)  # a unit of one row keeps it whatever its tag is

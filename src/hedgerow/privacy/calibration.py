@@ -6,7 +6,7 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, exp, floor, inf, isqrt, lcm, log, log1p, nextafter
+from math import ceil, exp, expm1, floor, fsum, inf, isqrt, lcm, log, log1p, nextafter
 from typing import TYPE_CHECKING
 
 from hedgerow.errors import RangeTooLarge, UnknownEvent
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 GRAIN: int = lcm(*range(1, 65)) * 10**24
 """Ledger amounts are whole multiples of 1/GRAIN: tenths, thirds, sevenths ... are exact, sums never grow."""
 
+ROUNDING = 2.0**-50  # relative room for the rounding of a handful of float operations
 _SMALL, _LARGE, _BITS = 2**20, 2**45, 44  # what the vectorised samplers take
 _DIGITS = Context(prec=60, rounding=ROUND_HALF_EVEN)
 _SLACK = Decimal("1e-50")  # the dozen operations at 60 digits err by far less, relative to their largest term
@@ -73,7 +74,7 @@ def _excess_above(order: float, delta: Fraction) -> Fraction:
 
 def best_order(objective: Callable[[float], float]) -> float:
     """The a = alpha - 1 that minimises a unimodal function of ln a, by golden sections."""
-    golden, low, high = 0.6180339887498949, -60.0, 700.0
+    golden, low, high = 0.6180339887498949, -60.0, 300.0
     left, right = high - golden * (high - low), low + golden * (high - low)
     at_left, at_right = objective(left), objective(right)
     while high - low > 1e-9:
@@ -95,7 +96,7 @@ def _conversion_delta(delta: Number) -> Fraction:
     return d
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096, typed=True)
 def rho_of(epsilon: Number, delta: Number) -> Fraction:
     """The largest rho (rounded down to the grain) whose zCDP promises (epsilon, delta)-DP [CKS20, Cor. 13].
 
@@ -111,13 +112,13 @@ def rho_of(epsilon: Number, delta: Number) -> Fraction:
         raise ValueError(f"Epsilon must not be negative, not {epsilon}.")
     if d == 0:
         return Fraction(0)
-    e, log_inverse = float(eps), _log_inverse(d)
+    e, big = float(eps), log_inverse(d)
     # rho(alpha) = (epsilon - h(alpha)) / alpha, to be maximised.
-    a = best_order(lambda log_a: (excess(log_a, log_inverse) - e) / (1 + exp(log_a)))
+    a = best_order(lambda log_a: (excess(log_a, big) - e) / (1 + exp(log_a)))
     return max(Fraction(0), grain_down((eps - _excess_above(a, d)) / (1 + Fraction(a))))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096, typed=True)
 def epsilon_of(rho: Number, delta: Number) -> float:
     """The smallest epsilon (rounded up) for which rho-zCDP promises (epsilon, delta)-DP [CKS20, Cor. 13].
 
@@ -133,16 +134,57 @@ def epsilon_of(rho: Number, delta: Number) -> float:
         raise ValueError(f"Rho must not be negative, not {rho}.")
     if r == 0 or d == 0:
         return 0.0 if r == 0 else inf
-    x, log_inverse = float(r), _log_inverse(d)
-    a = best_order(lambda log_a: (1 + exp(log_a)) * x + excess(log_a, log_inverse))
+    x, big = float(r), log_inverse(d)
+    a = best_order(lambda log_a: (1 + exp(log_a)) * x + excess(log_a, big))
     bound = max(Fraction(0), (1 + Fraction(a)) * r + _excess_above(a, d))
     y = float_up(bound)
     return y if Fraction(y) >= bound else nextafter(y, inf)
 
 
-def _log_inverse(delta: Fraction) -> float:
+def log_inverse(delta: Fraction) -> float:
     """ln(1/delta) in floats, for a delta of any size."""
-    return log(delta.denominator) - log(delta.numerator)
+    d = float(delta)
+    return -log(d) if d > 1e-300 else log(delta.denominator) - log(delta.numerator)
+
+
+# ---- Renyi divergences of order alpha = 1 + a, rounded up ----------------------------------------------
+
+
+def renyi_of_laplace(epsilon: float, step: float, a: float) -> float:
+    """Discrete Laplace noise: epsilon = sensitivity / scale, step = 1 / scale.
+
+    Summing P^alpha Q^(1-alpha) over the lattice gives A e^(a eps) + (1 - A) e^(-alpha eps) with
+    A = (1 - p r)/((1 + p)(1 - r)), p = e^(-step), r = p^(2 alpha - 1). The continuous curve [Mir17, Prop. 6]
+    is its limit for step -> 0 and is too small for every real lattice. A whole vector of L1 sensitivity s
+    obeys the curve of one coordinate moved by s: g(s + t) - g(s) g(t) is A (1 - A) times a product of two
+    nonnegative factors. With step = epsilon it is randomised response, the worst of all pure acts.
+    """
+    alpha = 1 + a
+    both = (1 + exp(-step)) * -expm1(-(2 * alpha - 1) * step)
+    A = -expm1(-2 * alpha * step) / both
+    B = exp(-step) * -expm1(-2 * a * step) / both  # 1 - A, without cancellation
+    if a * epsilon < 1:
+        rise, fall = A * expm1(a * epsilon), -B * expm1(-alpha * epsilon)
+        value = (log1p(max(0.0, rise - fall)) + 8 * ROUNDING * (rise + fall)) / a
+    else:
+        value = epsilon + log(A + B * exp(-(2 * alpha - 1) * epsilon)) / a + ROUNDING * (1 + 1 / a)
+    return min(value, epsilon, alpha * epsilon**2 / 2 * (1 + ROUNDING))
+
+
+def renyi_of_bounded_range(epsilon: float, a: float) -> float:
+    """Bounded range: the largest E_Q[e^(alpha Z)] over losses Z in [t - eps, t] with E_Q[e^Z] = 1.
+
+    By convexity Z has two values; the best t has u = e^(t - eps) = a (e^(alpha eps) - 1) / (alpha
+    (e^(alpha eps) - e^eps)), and the value is u^a (e^(alpha eps) - 1) / (alpha (e^eps - 1)). [DDR20]
+    """
+    alpha = 1 + a
+    simple = alpha * epsilon**2 / 8 * (1 + ROUNDING)  # [CR21]
+    if a * epsilon < 1e-3:  # the formula cancels here, and gains nothing
+        return simple
+    tops = [log(-expm1(-alpha * epsilon)), -log(-expm1(-epsilon)), -log(alpha)]
+    logs = [log(a), -log(alpha), log(-expm1(-alpha * epsilon)), -log(-expm1(-a * epsilon))]
+    value = epsilon + fsum(tops) / a + fsum(logs)
+    return min(simple, epsilon, value + 4 * ROUNDING * (1 + fsum(map(abs, tops)) / a + fsum(map(abs, logs))))
 
 
 # ---- noise scales ----------------------------------------------------------------------------------------

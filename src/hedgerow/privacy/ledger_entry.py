@@ -1,4 +1,4 @@
-"""What the ledger's lines say: the settings of line 0, the entries, and the account each entry leaves behind."""
+"""What the ledger's lines say: settings, entries, and the account that each entry leaves behind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Settings:
         neighbours: "add_remove" or "replace".
         unit: the column that names the protected unit, or None when each row is one.
         max_rows: the most rows that one unit contributes.
-        null_units: what becomes of rows without a unit id: "drop" leaves them out, "row" takes each as a unit.
+        null_units: rows without a unit id are left out ("drop") or each is a unit of its own ("row").
         simulation: whether the ledger lives in memory only.
 
     >>> Settings("7f", Budget(epsilon=1)).neighbours

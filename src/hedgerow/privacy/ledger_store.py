@@ -97,9 +97,7 @@ class Line:
         """Chain new public fields and secret state after a hash."""
         text, nonce = canonical(fields), secrets.token_bytes(32)
         commitment = commit_to(nonce, state)
-        return cls(
-            fields["seq"], text, commitment, chain(previous, text, commitment), answer, nonce, state
-        )
+        return cls(fields["seq"], text, commitment, chain(previous, text, commitment), answer, nonce, state)
 
 
 class _Connection(sqlite3.Connection):
@@ -114,6 +112,7 @@ def _connect(target: str) -> _Connection:
     connection = sqlite3.connect(
         target, uri=True, timeout=_POLL, isolation_level=None, check_same_thread=False, factory=_Connection
     )
+    connection.execute("PRAGMA trusted_schema=ON")  # some builds refuse json_extract in columns otherwise
     connection.pid = os.getpid()
     return connection
 
@@ -157,6 +156,9 @@ class Store:
     @staticmethod
     def create(path: Path, first: Line) -> None:
         """Make the file with line 0 in it, unless somebody else has just made it."""
+        if os.path.lexists(f"{path}-wal") and not os.path.lexists(path):
+            # SQLite would replay a lost ledger's log into the new one.
+            raise LedgerError(f"A ledger cannot be made at {path}: the log of another one is still beside it.")
         draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
         try:
             handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
@@ -203,7 +205,7 @@ class Store:
                 yield
                 self._run("COMMIT")
             finally:
-                if connection.in_transaction:
+                if connection.pid == os.getpid() and connection.in_transaction:
                     connection.rollback()
 
     def append(self, line: Line) -> None:
@@ -307,11 +309,10 @@ class Store:
                 raise LedgerError(f"The file {self.path} is not a Hedgerow ledger.")
             if version != FORMAT:
                 raise LedgerError(
-                    f"The ledger {self.path} has format {version}, and this version of Hedgerow reads {FORMAT}."
+                    f"The ledger {self.path} has format {version}, and this Hedgerow reads {FORMAT}."
                 )
             connection.execute("PRAGMA fullfsync=ON")
             connection.execute("PRAGMA checkpoint_fullfsync=ON")
-            connection.execute("PRAGMA trusted_schema=OFF")
         except sqlite3.Error as error:
             raise self._failure(error) from error
         self._harden(connection, "FULL")

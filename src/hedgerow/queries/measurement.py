@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -138,3 +140,16 @@ def _chernoff(b: float, w: NDArray[np.float64], beta: float) -> float:
     ratio = np.sinh(s * w / 2.0) ** 2 / shrink
     log_mgf = np.where(ratio < 1.0, -np.log1p(-np.minimum(ratio, 1.0 - 1e-12)), np.inf).sum(axis=1)
     return float(np.min((log_mgf + np.log(2.0 / beta)) / s[:, 0]))
+
+
+def pack(arrays: Sequence[NDArray[Any]]) -> bytes:
+    """Arrays as bytes: the form in which a ledger keeps an answer."""
+    out = io.BytesIO()
+    np.savez_compressed(out, *arrays)
+    return out.getvalue()
+
+
+def unpack(data: bytes) -> list[NDArray[Any]]:
+    """The inverse of `pack`."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        return [arrays[f"arr_{i}"] for i in range(len(arrays.files))]

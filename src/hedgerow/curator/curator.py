@@ -1,0 +1,385 @@
+"""Curator: the one door between private rows and the world. It charges, evaluates, adds noise, and returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from hedgerow.curator import noise as sampling
+from hedgerow.curator import selection
+from hedgerow.curator.noise import Entropy
+from hedgerow.curator.statistics import Answers, Score, Statistic, TableOf, statistic_of
+from hedgerow.curator.table import Rows, Table
+from hedgerow.errors import LedgerError, UnsupportedQuery
+from hedgerow.privacy import event as events
+from hedgerow.privacy.accountant import cost as cost_of
+from hedgerow.privacy.budget import (
+    Budget,
+    Cost,
+    Privacy,
+    gaussian_sigma,
+    laplace_scale,
+    rho_of,
+    selection_epsilon,
+)
+from hedgerow.privacy.event import Event
+from hedgerow.privacy.ledger import Ledger
+from hedgerow.queries.measurement import Measurement, Noise, pack, unpack
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hedgerow.curator.local import LocalReports
+    from hedgerow.privacy.receipt import Receipt
+    from hedgerow.queries.domain import Domain, OpenDomain
+
+NoiseChoice = Literal["auto", "laplace", "gaussian"]
+Spend = Cost | Budget | float | int | str | Fraction | None
+
+_SUFFIX = ".hedgerow.db"
+
+
+class Curator:
+    """The guardian of one table: everything that is learned about its rows passes here and is charged here.
+
+    Args:
+        table: the private rows.
+        budget: what may be spent in all; needed when the ledger is new, refused when it differs.
+        ledger: a path, `":memory:"` for simulation, or an open `Ledger`; by default the file beside the data.
+        neighbours: `add_remove` (one unit more or less) or `replace` (one unit swapped).
+        entropy: only for tests, see `hedgerow.testing.seeded`; marks every result as not private.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        budget: Budget | None = None,
+        ledger: Ledger | str | Path | None = None,
+        neighbours: Literal["add_remove", "replace"] | None = None,
+        *,
+        entropy: Entropy | None = None,
+        account: str = "owner",
+    ) -> None:
+        self.table = table
+        self.ledger = _open_ledger(table, budget, ledger, neighbours)
+        self.account = account
+        self._entropy = entropy or sampling.current_entropy()
+        self._rows = Rows(table, self.ledger.row_key)
+
+    @property
+    def domain(self) -> Domain | OpenDomain:
+        """The declared domain."""
+        return self.table.domain
+
+    @property
+    def privacy(self) -> Privacy:
+        """Whom the promise protects; the one source of every sensitivity."""
+        return self.ledger.settings.privacy
+
+    @property
+    def private(self) -> bool:
+        """False when results come from test randomness or are charged to a simulated ledger."""
+        return self._entropy.private and not self.ledger.simulation
+
+    @property
+    def budget(self) -> Budget:
+        """What this curator's account may spend in all."""
+        whole = self.ledger.budget
+        return whole if self.account == "owner" else whole.part(self.ledger.spent(self.account) + self._left)
+
+    @property
+    def spent(self) -> Budget:
+        """What has been spent."""
+        return self.ledger.budget.part(self.ledger.spent(self.account))
+
+    @property
+    def remaining(self) -> Budget:
+        """What can still be spent."""
+        return self.ledger.budget.part(self._left)
+
+    @property
+    def _left(self) -> Cost:
+        return self.ledger.remaining(self.account)
+
+    @property
+    def units(self) -> int | None:
+        """The number of protected units where that is public (`replace`), else None."""
+        return self._rows.units() if self.privacy.neighbours == "replace" else None
+
+    @property
+    def rows(self) -> int | None:
+        """The number of rows where that is public (`replace` with one row per unit), else None."""
+        return self.units if self.privacy.max_rows == 1 else None
+
+    @property
+    def receipt(self) -> Receipt:
+        """What the ledger says now, with the head of its chain."""
+        return self.ledger.receipt()
+
+    def price(self, spend: Spend = None) -> Cost:
+        """An amount in the ledger's currency: all that remains (None), an epsilon, a Budget or a Cost.
+
+        An epsilon on a (rho, delta) ledger means the rho that gives this epsilon at the ledger's delta.
+        """
+        if spend is None:
+            return self._left
+        if isinstance(spend, Cost):
+            return spend
+        if not isinstance(spend, Budget):
+            spend = Budget(epsilon=spend)
+        if self.ledger.currency == "epsilon":
+            if spend.currency != "epsilon":
+                raise UnsupportedQuery("this dataset's budget is pure epsilon: spend an epsilon without a delta")
+            return spend.cost
+        if spend.currency == "epsilon":
+            assert spend.epsilon_exact is not None
+            return Cost("rho", rho_of(spend.epsilon_exact, self.ledger.budget.conversion_delta))
+        return Cost("rho", spend.cost.amount)
+
+    def measure(
+        self,
+        target: Any,
+        spend: Spend = None,
+        *,
+        noise: NoiseChoice = "auto",
+        request: str | None = None,
+        note: str = "",
+    ) -> Measurement:
+        """Measure one thing - a table (attribute names), a query, a list of queries - with fresh noise.
+
+        Privacy: the discrete Laplace mechanism ([GRS09]) or the discrete Gaussian mechanism ([CKS20] Thm 4) at
+        the sensitivity that `Privacy` gives; charged in the same ledger transaction that draws the noise.
+
+        Args:
+            target: what to measure.
+            spend: an epsilon, Budget or Cost; all that remains if None.
+            noise: `laplace`, `gaussian`, or the best for the ledger's currency.
+            request: an id under which the same answer is returned again, free.
+            note: words kept in the ledger.
+        """
+        return self.measure_all([target], spend, noise=noise, request=request, note=note)[0]
+
+    def measure_all(
+        self,
+        targets: Sequence[Any],
+        spend: Spend = None,
+        *,
+        shares: Sequence[Any] | None = None,
+        noise: NoiseChoice = "auto",
+        request: str | None = None,
+        note: str = "",
+        run: str | None = None,
+    ) -> list[Measurement]:
+        """Measure several things at once, in one pass over the rows and one line of the ledger.
+
+        Args:
+            targets: what to measure.
+            spend: the price of everything together.
+            shares: how the price is divided; equally if None.
+            noise, request, note: as in `measure`.
+            run: a label to find this act again by.
+        """
+        stats = [statistic_of(t, self.domain) for t in targets]
+        if not stats:
+            raise UnsupportedQuery("there is nothing to measure")
+        prices = self.price(spend).split(*(shares if shares is not None else [1] * len(stats)))
+        laws, acts = zip(*(self._law(s, p, noise) for s, p in zip(stats, prices, strict=True)), strict=True)
+        event = acts[0] if len(acts) == 1 else events.Together(acts)
+        question = "measure:" + ",".join(s.digest for s in stats) + event_text(event)
+
+        def evaluate() -> list[NDArray[np.int64]]:
+            if self._finite:
+                self._rows.tables([c for s in stats for c in s.cliques])  # one pass for everything
+            return [s.exact(self._rows) for s in stats]
+
+        def draw(exact_values: list[NDArray[np.int64]]) -> list[NDArray[Any]]:
+            return [v + self._noise(law, v) for law, v in zip(laws, exact_values, strict=True)]
+
+        values = self._act(event, evaluate, draw, question, request=request, note=note, run=run)
+        return [self._measurement(s, law, v) for s, law, v in zip(stats, laws, values, strict=True)]
+
+    def select(
+        self,
+        score: Score,
+        spend: Spend = None,
+        *,
+        method: Literal["exponential", "permute_and_flip"] = "exponential",
+        request: str | None = None,
+        note: str = "",
+        run: str | None = None,
+    ) -> int:
+        """Choose a candidate of nearly the highest score.
+
+        Privacy: the exponential mechanism ([MT07] Thm 6; bounded range [DDR20]) or permute-and-flip
+        ([MS20] Thm 1) at the score's own sensitivity; charged in the transaction that draws the choice.
+
+        Args:
+            score: one of the scores in `curator.statistics`; each carries its own sensitivity.
+            spend: an epsilon, Budget or Cost.
+            method: `exponential`, or `permute_and_flip` (never worse under pure epsilon).
+            request, note, run: as in `measure_all`.
+        """
+        if not hasattr(score, "norms"):
+            raise UnsupportedQuery("a score must carry its own sensitivity; see hedgerow.curator.statistics")
+        bounded = method == "exponential"
+        epsilon = selection_epsilon(self.price(spend), bounded_range=bounded)
+        sensitivity = self.privacy.sensitivity(score.norms).l1
+        event = events.Exponential(epsilon) if bounded else events.PermuteAndFlip(epsilon)
+        draw = selection.exponential if bounded else selection.permute_and_flip
+
+        def choose(scores: NDArray[np.int64]) -> list[NDArray[Any]]:
+            return [np.array(draw(scores, sensitivity, epsilon, self._entropy), dtype=np.int64)]
+
+        question = f"select:{method}:{score.digest}" + event_text(event)
+        chosen = self._act(
+            event, lambda: score.exact(self._rows), choose, question, request=request, note=note, run=run
+        )
+        return int(chosen[0])
+
+    def randomize(self, spend: Spend = None, *, by: Literal["row", "attribute"] = "row", note: str = "") -> LocalReports:
+        """Randomise every unit's records on their own, as if each person had done so before sending them.
+
+        Privacy: k-ary randomised response keeps a record with odds e^eps : 1 against each other one, which is
+        eps-DP for that record ([W65], [KOV16]); a unit sends exactly `max_rows` records (padded with an
+        "absent" record), so its epsilon is divided by `max_rows`, and by the attributes when `by` is
+        "attribute". The number of reports publishes the number of units: only under `replace`.
+        """
+        from hedgerow.curator.local import LocalReports, randomize_records
+
+        if self.privacy.neighbours != "replace":
+            raise UnsupportedQuery(
+                "randomised response publishes the number of units, so it needs neighbours='replace'"
+            )
+        price = self.price(spend)
+        epsilon = selection_epsilon(price, bounded_range=False)
+        plan = LocalReports.plan(self._domain, epsilon, self.privacy.max_rows, by)
+        event = events.RandomizedResponse(epsilon)
+        reports = self._act(
+            event,
+            lambda: self._rows.records(),
+            lambda records: [randomize_records(records, plan, self._entropy)],
+            f"randomize:{by}" + event_text(event),
+            note=note,
+        )
+        return plan.filled(reports[0])
+
+    def allot(self, spend: Spend, name: str, note: str = "") -> Curator:
+        """Set part of the budget aside for someone: a curator that can spend that much and no more."""
+        self.ledger.allot(name, self.price(spend), parent=self.account, note=note)
+        return self.child(name)
+
+    def child(self, name: str) -> Curator:
+        """The curator of an account that was allotted before."""
+        self.ledger.remaining(name)
+        child = object.__new__(Curator)
+        child.__dict__ = self.__dict__ | {"account": name}
+        return child
+
+    def settle(self) -> None:
+        """Close this allotment; what it did not spend goes back to whoever allotted it."""
+        self.ledger.settle(self.account)
+
+    def __repr__(self) -> str:
+        return f"Curator({self.table!r}, spent={self.spent!r}, remaining={self.remaining!r})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a curator holds private rows and cannot be pickled")
+
+    # -- inside -------------------------------------------------------------------------------------------
+
+    @property
+    def _finite(self) -> bool:
+        from hedgerow.queries.domain import Domain
+
+        return isinstance(self.domain, Domain)
+
+    @property
+    def _domain(self) -> Domain:
+        return self._rows.domain
+
+    def _act(
+        self,
+        event: Event,
+        evaluate: Callable[[], Any],
+        draw: Callable[[Any], list[NDArray[Any]]],
+        question: str,
+        *,
+        request: str | None = None,
+        note: str = "",
+        run: str | None = None,
+    ) -> list[NDArray[Any]]:
+        """The law in one place: refuse, read, then charge and draw in one transaction, then return."""
+        if request is not None:
+            known = self.ledger.recall(request, question, analyst=self.account)
+            if known is not None and known.answer is not None:
+                return unpack(known.answer)
+        self.ledger.check(cost_of(event, self.ledger.currency), self.account)
+        exact_values = evaluate()
+        entry = self.ledger.charge(
+            event,
+            lambda: (pack(draw(exact_values)), None),
+            account=self.account,
+            analyst=self.account,
+            request=request,
+            question=question,
+            note=note,
+            run=run,
+        )
+        assert entry.answer is not None
+        return unpack(entry.answer)
+
+    def _law(self, stat: Statistic, price: Cost, choice: NoiseChoice) -> tuple[Noise, Event]:
+        """The noise that a price buys for a statistic, and the event that says so."""
+        sensitivity = self.privacy.sensitivity(stat.norms)
+        pure = self.ledger.currency == "epsilon"
+        if choice == "laplace" or (choice == "auto" and pure):
+            scale = laplace_scale(sensitivity.l1, price)
+            return Noise("laplace", scale, stat.denominator), events.Laplace(sensitivity.l1, scale)
+        sigma = gaussian_sigma(sensitivity.l2_squared, price)
+        return Noise("gaussian", sigma, stat.denominator), events.Gaussian(sensitivity.l2_squared, sigma)
+
+    def _noise(self, law: Noise, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        sample = sampling.discrete_laplace if law.family == "laplace" else sampling.discrete_gaussian
+        return sample(law.scale, values.size, self._entropy).reshape(values.shape)
+
+    def _measurement(self, stat: Statistic, law: Noise, values: NDArray[np.int64]) -> Measurement:
+        attributes = stat.attributes if isinstance(stat, TableOf) else ()
+        workload = stat.workload if isinstance(stat, Answers) else None
+        return Measurement(attributes, values, law, workload, self.private)
+
+
+def event_text(event: Event) -> str:
+    """An event as text, so that a request id is bound to the price too."""
+    return repr(event.to_json())
+
+
+def _open_ledger(
+    table: Table, budget: Budget | None, ledger: Ledger | str | Path | None, neighbours: str | None
+) -> Ledger:
+    if ledger is None:
+        ledger = f"{table.location}{_SUFFIX}" if table.location else ":memory:"
+    unit = table.unit
+    if not isinstance(ledger, Ledger):
+        ledger = Ledger.open(
+            ledger,
+            budget=budget,
+            neighbours=neighbours,
+            unit=unit.column if unit else None,
+            max_rows=unit.max_rows if unit else 1,
+            null_units=unit.null_units if unit else None,
+        )
+    elif budget is not None and budget != ledger.budget:
+        raise LedgerError(f"the ledger holds {ledger.budget!r}, not {budget!r}")
+    settings = ledger.settings
+    if settings.unit != (unit.column if unit else None) or settings.max_rows != (unit.max_rows if unit else 1):
+        whom = f"unit={settings.unit!r}, max_rows={settings.max_rows}" if settings.unit else "single rows"
+        raise LedgerError(f"the dataset's ledger protects {whom}; open the table in the same way")
+    if neighbours is not None and settings.neighbours != neighbours:
+        raise LedgerError(f"the dataset's ledger was made for neighbours={settings.neighbours!r}")
+    return ledger
+
+

@@ -1,0 +1,402 @@
+"""From private acts to what they cost: the ledger's currencies, and accountants that report an epsilon."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from functools import reduce
+from math import ceil, exp, expm1, fsum, inf, log, sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hedgerow.errors import HedgerowError, UnknownEvent
+from hedgerow.privacy.budget import Cost, Currency, epsilon_of
+from hedgerow.privacy.calibration import (
+    ROUNDING,
+    best_order,
+    excess,
+    float_up,
+    log_inverse,
+    renyi_of_bounded_range,
+    renyi_of_laplace,
+)
+from hedgerow.privacy.event import (
+    ZCDP,
+    Approximate,
+    BoundedRange,
+    Event,
+    Exponential,
+    Gaussian,
+    Laplace,
+    Number,
+    PermuteAndFlip,
+    Pure,
+    RandomizedResponse,
+    exact,
+)
+
+Floats = npt.NDArray[np.float64]
+
+_PURE = (Laplace, Exponential, PermuteAndFlip, RandomizedResponse, Pure, BoundedRange)
+_BOUNDED_RANGE = (Exponential, BoundedRange)
+_CONCENTRATED = (Gaussian, ZCDP)
+
+
+def cost(event: Event, currency: Currency) -> Cost:
+    """What an act costs in a ledger's currency; acts that the currency cannot express are refused.
+
+    Args:
+        event: the act; k repetitions cost exactly k times the act.
+        currency: "epsilon" takes pure acts only; "rho" takes all, (epsilon, delta) acts with their delta.
+
+    >>> cost(Exponential(1), "rho").amount, cost(Pure(1), "rho").amount
+    (Fraction(1, 8), Fraction(1, 2))
+    """
+    total = Cost.zero(currency)
+    for act, times in _leaves(event):
+        total += _cost_of_one(act, currency) * times
+    return total
+
+
+def _cost_of_one(act: Event, currency: Currency) -> Cost:
+    """The cost of a simple act, rounded up to the grain."""
+    if isinstance(act, _PURE):
+        if currency == "epsilon":
+            return Cost(currency, act.epsilon)
+        return Cost(currency, act.epsilon**2 / (8 if isinstance(act, _BOUNDED_RANGE) else 2))
+    if currency == "epsilon":
+        raise UnknownEvent(f"A pure epsilon budget cannot pay for a {type(act).__name__} event.")
+    if isinstance(act, Gaussian):
+        return Cost(currency, act.rho)
+    if isinstance(act, ZCDP):
+        return Cost(currency, act.rho, act.delta)
+    if isinstance(act, Approximate):
+        return Cost(currency, act.epsilon**2 / 2, act.delta)
+    raise UnknownEvent(f"There is no cost for a {type(act).__name__} event.")
+
+
+def _leaves(event: Event) -> Iterator[tuple[Event, int]]:
+    """The simple acts of an event, or a refusal of what is not an event."""
+    if not isinstance(event, Event):
+        raise UnknownEvent(f"An accountant counts events, not a {type(event).__name__}.")
+    return event.leaves()
+
+
+def _is_free(act: Event) -> bool:
+    """Whether a simple act has no privacy loss at all."""
+    losses = ("sensitivity", "sensitivity_squared", "epsilon", "rho", "delta")
+    return not any(getattr(act, name, 0) for name in losses)
+
+
+class Accountant:
+    """What all accountants share: how often each simple act happened, so that order never matters."""
+
+    known: ClassVar[tuple[type[Event], ...]] = ()
+
+    def __init__(self) -> None:
+        self._acts: Counter[Event] = Counter()
+
+    def supports(self, event: Event) -> bool:
+        """Whether `compose` has a theorem for every part of this event."""
+        return all(self._refusal(act) is None for act, _ in _leaves(event))
+
+    def compose(self, event: Event, times: int = 1) -> None:
+        """Add an act, done so many times; UnknownEvent, and nothing is added, if there is no theorem."""
+        if isinstance(times, bool) or not isinstance(times, int) or times < 0:
+            raise ValueError(f"An act happens a whole number of times, not {times!r}.")
+        acts = list(_leaves(event))
+        for act, _ in acts:
+            refusal = self._refusal(act)
+            if refusal is not None:
+                raise UnknownEvent(refusal)
+        for act, count in acts:
+            if count * times and not _is_free(act):
+                self._acts[act] += count * times
+
+    def epsilon(self, delta: Number) -> float:
+        """An epsilon, rounded up, such that all acts together are (epsilon, delta)-DP; may be infinite."""
+        d = exact(delta)
+        if not 0 <= d < 1:
+            raise ValueError(f"Delta must be at least 0 and below 1, not {delta}.")
+        return self._epsilon(d) if self._acts else 0.0
+
+    def _refusal(self, act: Event) -> str | None:
+        if isinstance(act, self.known):
+            return None
+        return f"{type(self).__name__} has no theorem for a {type(act).__name__} event."
+
+    def _epsilon(self, delta: Fraction) -> float:
+        raise NotImplementedError
+
+    def _deltas(self) -> Fraction:
+        """The deltas of all (epsilon, delta) acts, summed."""
+        acts = self._acts.items()
+        return sum((n * act.delta for act, n in acts if isinstance(act, Approximate | ZCDP)), Fraction(0))
+
+    def _epsilons(self) -> list[tuple[Fraction, int]] | None:
+        """Every act's epsilon and count, or None when some act has none."""
+        if any(isinstance(act, _CONCENTRATED) for act in self._acts):
+            return None
+        return [(act.epsilon, n) for act, n in self._acts.items()]  # type: ignore[attr-defined]
+
+    def _basic(self) -> float:
+        """The sum of the epsilons, rounded up; infinite when some act has none."""
+        epsilons = self._epsilons()
+        return inf if epsilons is None else float_up(sum((e * n for e, n in epsilons), Fraction(0)))
+
+
+class BasicAccountant(Accountant):
+    """Epsilons and deltas add up [DRV10, Thm 3.1].
+
+    >>> accountant = BasicAccountant()
+    >>> accountant.compose(Pure(0.1), times=10)
+    >>> accountant.epsilon(0)
+    1.0
+    """
+
+    known = (*_PURE, Approximate)
+
+    def _epsilon(self, delta: Fraction) -> float:
+        return self._basic() if self._deltas() <= delta else inf
+
+
+class AdvancedAccountant(Accountant):
+    """The advanced composition theorem [DRV10, Thm 3.3], for acts of different epsilons.
+
+    Args:
+        delta_prime: the theorem's delta'; the total delta is the acts' deltas plus this.
+
+    >>> accountant = AdvancedAccountant(1e-6)
+    >>> accountant.compose(Pure(0.01), times=1000)
+    >>> round(accountant.epsilon(1e-6), 3)
+    1.763
+    """
+
+    known = (*_PURE, Approximate)
+
+    def __init__(self, delta_prime: Number) -> None:
+        super().__init__()
+        self.delta_prime = exact(delta_prime)
+        if not 0 < self.delta_prime < 1:
+            raise ValueError(f"Advanced composition needs a delta' above 0 and below 1, not {delta_prime}.")
+
+    def _epsilon(self, delta: Fraction) -> float:
+        if self._deltas() + self.delta_prime > delta:
+            return inf
+        epsilons = self._epsilons() or []
+        squares = sum((e * e * n for e, n in epsilons), Fraction(0))
+        if any(e > 700 for e, _ in epsilons):
+            return inf
+        drift = fsum(float(e) * expm1(float(e)) * n for e, n in epsilons)
+        spread = sqrt(2 * log_inverse(self.delta_prime) * float(squares))
+        return (spread + drift) * (1 + ROUNDING)
+
+
+class ZCDPAccountant(Accountant):
+    """Rhos and deltas add up, then the tight conversion [BS16; CKS20, Cor. 13]; what a rho ledger reports.
+
+    >>> accountant = ZCDPAccountant()
+    >>> accountant.compose(Gaussian(1, 10), times=4)
+    >>> round(accountant.epsilon(1e-6), 3)
+    0.9
+    """
+
+    known = (*_PURE, *_CONCENTRATED, Approximate)
+
+    def _epsilon(self, delta: Fraction) -> float:
+        total = Cost.zero("rho")
+        for act, times in self._acts.items():
+            total += _cost_of_one(act, "rho") * times
+        if total.is_zero:
+            return 0.0
+        return epsilon_of(total.amount, delta - total.delta) if total.delta < delta else inf
+
+
+class RenyiAccountant(Accountant):
+    """Renyi divergences add up order by order, then the tight conversion [Mir17; CKS20, Prop. 12].
+
+    Args:
+        orders: the orders alpha > 1 to try; all of them, by a search, unless given.
+
+    >>> accountant = RenyiAccountant()
+    >>> accountant.compose(Exponential(0.1), times=100)
+    >>> round(accountant.epsilon(1e-6), 2)
+    2.4
+    """
+
+    known = (*_PURE, *_CONCENTRATED, Approximate)
+
+    def __init__(self, orders: Iterable[float] | None = None) -> None:
+        super().__init__()
+        self.orders = None if orders is None else tuple(orders)
+        if self.orders is not None and not all(1 < alpha < inf for alpha in self.orders):
+            raise ValueError("Renyi orders must be finite and above 1.")
+
+    def _divergence(self, a: float) -> float:
+        """The Renyi divergence of order 1 + a of all acts together, rounded up."""
+        return fsum(n * _renyi(act, a) for act, n in self._acts.items())
+
+    def _epsilon(self, delta: Fraction) -> float:
+        deltas = self._deltas()
+        basic = self._basic()
+        if deltas >= delta:
+            return basic if deltas == 0 else inf  # order infinity needs no delta
+        log_inverse_delta = log_inverse(delta - deltas)
+
+        def converted(log_a: float) -> float:
+            total = self._divergence(exp(log_a)) + excess(log_a, log_inverse_delta)
+            return total + ROUNDING * (abs(total) + (log_inverse_delta + 40 + abs(log_a)) * (1 + exp(-log_a)))
+
+        logs = [log(best_order(converted))] if self.orders is None else [log(x - 1) for x in self.orders]
+        return max(0.0, min(basic, *(converted(log_a) for log_a in logs)))
+
+
+def _renyi(act: Event, a: float) -> float:
+    """The Renyi divergence of order 1 + a of a simple act, rounded up."""
+    if isinstance(act, Gaussian | ZCDP):
+        return (1 + a) * float_up(act.rho)  # [CKS20, Thm 4] covers the discrete Gaussian
+    epsilon = float_up(act.epsilon)  # type: ignore[attr-defined]
+    if epsilon == 0:
+        return 0.0
+    if isinstance(act, _BOUNDED_RANGE):
+        return renyi_of_bounded_range(epsilon, a)
+    if isinstance(act, Laplace) and act.sensitivity.denominator == 1:
+        return renyi_of_laplace(epsilon, 1 / float(act.scale), a)
+    return renyi_of_laplace(epsilon, epsilon, a)
+
+
+class TightAccountant(Accountant):
+    """Privacy loss distributions composed numerically: the smallest epsilon, for acts fixed in advance.
+
+    Needs the extra `accounting`. It reports; it may not enforce a budget that adapts to answers.
+
+    >>> accountant = TightAccountant()
+    >>> accountant.compose(Laplace(1, 10), times=100)
+    >>> round(accountant.epsilon(1e-6), 1)
+    4.8
+    """
+
+    known = (*_PURE, Gaussian, Approximate)
+    largest_sensitivity: ClassVar[int] = 2**20
+    largest_sigma: ClassVar[int] = 2**16
+    _points: ClassVar[int] = 2**17
+
+    def _refusal(self, act: Event) -> str | None:
+        if isinstance(act, ZCDP):
+            return "A zCDP event fixes no loss distribution: use ZCDPAccountant or RenyiAccountant."
+        if isinstance(act, Laplace) and act.sensitivity > self.largest_sensitivity:
+            return (
+                f"Tight numbers for Laplace noise need a sensitivity up to {self.largest_sensitivity} steps."
+            )
+        if isinstance(act, Gaussian) and (act.sensitivity_squared not in (0, 1, 2, 3)):
+            # A vector that moves by squared length 1, 2 or 3 moves 1, 2 or 3 coordinates by one step each;
+            # from 4 on, (2) and (1, 1, 1, 1) are both possible and neither dominates the other.
+            return "Tight numbers for Gaussian noise need a squared sensitivity of 1, 2 or 3 lattice steps."
+        if isinstance(act, Gaussian) and act.sigma > self.largest_sigma:
+            return f"Tight numbers for Gaussian noise need a sigma up to {self.largest_sigma} steps."
+        return super()._refusal(act)
+
+    def _epsilon(self, delta: Fraction) -> float:
+        renyi = RenyiAccountant()
+        renyi._acts = self._acts
+        known = renyi._epsilon(delta)  # also true; smaller where acts of bounded range repeat
+        if self._deltas() >= delta:
+            return known
+        acts = [(_loss(act), n) for act, n in self._acts.items()]
+        interval, cut = self._interval(acts), float(delta) * 1e-7
+        parts = [_pmf(loss, interval).self_compose(n * loss.copies, cut) for loss, n in acts]
+        total = reduce(lambda one, two: one.compose(two, cut), parts)
+        left = float(delta) * (1 - ROUNDING) - self._error(total._probs, sum(n * x.copies for x, n in acts))
+        return min(known, total.get_epsilon_for_delta(left) * (1 + 1e-12)) if left > 0 else known
+
+    def _error(self, probs: Floats, count: int) -> float:
+        """Room for the transforms: count + 1 of them err by log2(size) ulps of the result's 2-norm, and a sum
+        over the tail collects at most sqrt(size) of that."""
+        size = len(probs)
+        return 4 * (count + 1) * log(size + 1, 2) * sqrt(size) * float(np.linalg.norm(probs)) * 2.0**-53
+
+    def _interval(self, acts: list[tuple[_Loss, int]]) -> float:
+        """A grid step that spreads the likely total loss over a fixed number of points."""
+        widest = fsum(n * loss.copies * loss.reach for loss, n in acts)
+        variance = fsum(n * loss.copies * loss.spread**2 for loss, n in acts)
+        return 2 * min(widest, 12 * sqrt(variance) + variance) / self._points
+
+
+class _Loss:
+    """A dominating pair as its privacy losses: atoms on a line, and a mass at infinity."""
+
+    def __init__(self, losses: Floats, masses: Floats, infinite: float = 0.0, copies: int = 1) -> None:
+        self.losses, self.masses, self.infinite, self.copies = losses, masses, infinite, copies
+        self.reach = float(np.abs(losses).max())
+        self.spread = max(self.reach / 12, sqrt(float((losses**2 * masses).sum())))
+
+
+def _loss(act: Event) -> _Loss:
+    """A dominating pair for a simple act on the integer lattice."""
+    if isinstance(act, Gaussian):
+        return _gaussian_loss(float(act.sigma), int(act.sensitivity_squared))
+    epsilon = float_up(act.epsilon)  # type: ignore[attr-defined]
+    if isinstance(act, Approximate):
+        pair = _laplace_loss(
+            epsilon, 1
+        )  # [KOV15]: randomised response, and everything with probability delta
+        return _Loss(pair.losses, pair.masses * (1 - float(act.delta)), float_up(act.delta))
+    if isinstance(act, _BOUNDED_RANGE):
+        return _bounded_range_loss(epsilon)
+    if isinstance(act, Laplace) and act.sensitivity.denominator == 1:
+        return _laplace_loss(1 / float(act.scale), int(act.sensitivity))
+    return _laplace_loss(epsilon, 1)
+
+
+def _laplace_loss(step: float, s: int) -> _Loss:
+    """Discrete Laplace noise of scale 1/step moved by s; it dominates every vector of L1 sensitivity s.
+
+    The overlap sum min(P, e^t Q) at t = (s - 2j) step is p^j, p = e^(-step); moving two coordinates by s1
+    and s2 overlaps at least p^j at the same points, so one coordinate moved by s1 + s2 is the worst.
+    One step is randomised response. The continuous Laplace pair is not valid: it has less mass at +epsilon.
+    """
+    j = np.arange(s + 1, dtype=np.float64)
+    masses = np.exp(-step * j) / (1 + exp(-step))
+    masses[1:-1] *= -expm1(-step)
+    return _Loss((s - 2 * j) * step, masses)
+
+
+def _gaussian_loss(sigma: float, coordinates: int) -> _Loss:
+    """Discrete Gaussian noise moved by one step, in each of so many coordinates."""
+    edge = ceil(12 * sigma) + 2  # the tails beyond hold less than 1e-31 [CKS20, Prop. 25]
+    x = np.arange(-edge, edge + 1, dtype=np.float64)
+    masses = np.exp(-(x**2) / (2 * sigma**2))
+    return _Loss((1 - 2 * x) / (2 * sigma**2), masses / masses.sum(), 1e-31, coordinates)
+
+
+def _bounded_range_loss(epsilon: float, cells: int = 2**16) -> _Loss:
+    """Bounded range: sup over its two-point pairs of the hockey stick is (1 - e^((t-eps)/2))^2/(1 - e^-eps).
+
+    That curve belongs to the loss density e^((t-eps)/2) / (2 (1 - e^-eps)) on [-eps, eps]; a small cell's
+    mass sits at its middle, where both its P-mass and its Q-mass are kept.
+    """
+    edges = np.linspace(-epsilon, epsilon, cells + 1)
+    masses = np.diff(np.exp((edges - epsilon) / 2)) / -expm1(-epsilon)
+    return _Loss((edges[1:] + edges[:-1]) / 2, masses)
+
+
+def _pmf(loss: _Loss, interval: float) -> Any:
+    """The loss on a grid, each atom split between its two neighbours so that P- and Q-mass are kept.
+
+    This is the pessimistic "connect the dots" of [DGKKM22] done atom by atom, without cancellation.
+    """
+    try:
+        from dp_accounting.pld.pld_pmf import DensePLDPmf
+    except ImportError:
+        raise HedgerowError("Tight numbers need dp-accounting: install hedgerow[accounting].") from None
+    below = np.floor(loss.losses / interval)
+    gap = loss.losses - below * interval
+    up = np.clip(np.expm1(-gap) / expm1(-interval), 0.0, 1.0) * loss.masses
+    lowest = int(below.min())
+    at = (below - lowest).astype(np.int64)
+    probs = np.bincount(at, loss.masses - up, int(at.max()) + 2)
+    probs += np.bincount(at + 1, up, int(at.max()) + 2)
+    return DensePLDPmf(interval, lowest, probs, loss.infinite, True)

@@ -1,0 +1,97 @@
+"""Workloads and measurements as plain data and named arrays, for files that outlive a program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.queries.measurement import Measurement, Noise
+from hedgerow.queries.query import Query
+from hedgerow.queries.workload import Axis, Block, ListBlock, ProductBlock, Workload
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Arrays = dict[str, NDArray[Any]]
+
+
+def pack_measurement(measurement: Measurement, arrays: Arrays) -> dict[str, Any]:
+    """A measurement as plain data; its numbers go into `arrays`."""
+    workload = measurement.workload
+    return {
+        "attributes": list(measurement.attributes),
+        "values": _put(measurement.values, arrays),
+        "noise": measurement.noise.to_json(),
+        "workload": None if workload is None else pack_workload(workload, arrays),
+        "private": measurement.private,
+    }
+
+
+def unpack_measurement(data: dict[str, Any], arrays: Arrays) -> Measurement:
+    """The inverse of `pack_measurement`."""
+    workload = None if data["workload"] is None else unpack_workload(data["workload"], arrays)
+    noise = Noise.from_json(data["noise"])
+    return Measurement(tuple(data["attributes"]), arrays[data["values"]], noise, workload, bool(data["private"]))
+
+
+def pack_workload(workload: Workload, arrays: Arrays) -> dict[str, Any]:
+    """A workload as plain data; weights of its own go into `arrays`."""
+    order = workload._order
+    return {
+        "name": workload.name,
+        "blocks": [_pack_block(b, arrays) for b in workload.blocks],
+        "order": None if order is None else _put(order, arrays),
+    }
+
+
+def unpack_workload(data: dict[str, Any], arrays: Arrays) -> Workload:
+    """The inverse of `pack_workload`."""
+    order = None if data["order"] is None else arrays[data["order"]]
+    return Workload([_unpack_block(b, arrays) for b in data["blocks"]], order=order, name=data["name"])
+
+
+def _pack_block(block: Block, arrays: Arrays) -> dict[str, Any]:
+    if isinstance(block, ProductBlock):
+        return {"attributes": list(block.attributes), "axes": [[a.kind, a.levels] for a in block.axes]}
+    queries = [_pack_query(block.query(i), arrays) for i in range(len(block))]
+    return {"attributes": list(block.attributes), "queries": queries}
+
+
+def _unpack_block(data: dict[str, Any], arrays: Arrays) -> Block:
+    attributes = tuple(data["attributes"])
+    if "axes" in data:
+        return ProductBlock(attributes, tuple(Axis(kind, int(levels)) for kind, levels in data["axes"]))
+    return ListBlock(attributes, tuple(_unpack_query(attributes, q, arrays) for q in data["queries"]))
+
+
+def _pack_query(query: Query, arrays: Arrays) -> dict[str, Any]:
+    weights = query.factors if query.factors is not None else (query.weights,)
+    return {
+        "product": query.factors is not None,
+        "shape": list(query.shape),
+        "weights": [_put(w, arrays) for w in weights],
+        "scale": query.scale,
+        "offset": query.offset,
+        "name": query.name,
+    }
+
+
+def _unpack_query(attributes: tuple[str, ...], data: dict[str, Any], arrays: Arrays) -> Query:
+    weights = tuple(arrays[name].astype(np.int64) for name in data["weights"])
+    product = bool(data["product"])
+    return Query(
+        attributes,
+        tuple(data["shape"]),
+        factors=weights if product else None,
+        dense=None if product else weights[0],
+        scale=data["scale"],
+        offset=data["offset"],
+        name=data["name"],
+    )
+
+
+def _put(array: NDArray[Any], arrays: Arrays) -> str:
+    name = f"a{len(arrays)}"
+    arrays[name] = np.asarray(array)
+    return name

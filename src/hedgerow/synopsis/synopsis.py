@@ -1,0 +1,243 @@
+"""Synopsis: what people take home - a released, public object that answers questions for free."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from hedgerow.bibliography import ENTRIES
+from hedgerow.errors import HedgerowError, UnsupportedQuery
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.receipt import Receipt
+from hedgerow.queries.domain import Domain
+from hedgerow.queries.query import ONE, Query
+from hedgerow.queries.workload import Workload
+from hedgerow.synopsis.answer import Answer, Source
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hedgerow.queries.measurement import Measurement
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """How a synopsis came to be: the mechanism, its public parameters, what it cost, and the ledger's receipt."""
+
+    mechanism: str
+    parameters: dict[str, Any]
+    cost: Budget
+    receipt: Receipt
+    private: bool
+    citations: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "mechanism": self.mechanism,
+            "parameters": self.parameters,
+            "cost": self.cost.to_json(),
+            "receipt": self.receipt.to_json(),
+            "private": self.private,
+            "citations": list(self.citations),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Provenance:
+        """The inverse of `to_json`."""
+        return cls(
+            data["mechanism"],
+            data["parameters"],
+            Budget.from_json(data["cost"]),
+            Receipt.from_json(data["receipt"]),
+            bool(data["private"]),
+            tuple(data["citations"]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Synopsis(ABC):
+    """A public summary of private rows. Answering from it costs nothing; it holds nothing secret.
+
+    `can` says what it is able to do: `answer`, `table`, `sample`.
+    """
+
+    domain: Domain
+    provenance: Provenance
+
+    kind: ClassVar[str] = ""
+    kinds: ClassVar[dict[str, type[Synopsis]]] = {}
+    source: ClassVar[Source] = "measured"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        Synopsis.kinds[cls.kind] = cls
+
+    # -- what it can do -----------------------------------------------------------------------------------
+
+    @property
+    def can(self) -> frozenset[str]:
+        """What this synopsis is able to do."""
+        return frozenset({"answer", "table"})
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """Everything noisy that was released, with its noise."""
+        return ()
+
+    @property
+    def private(self) -> bool:
+        """False when made with test randomness or a simulated ledger."""
+        return self.provenance.private
+
+    @property
+    def receipt(self) -> Receipt:
+        """The ledger's receipt at the time of release."""
+        return self.provenance.receipt
+
+    @property
+    def cost(self) -> Budget:
+        """What the release spent."""
+        return self.provenance.cost
+
+    @property
+    def total(self) -> float:
+        """The released number of rows."""
+        return self.linear((), np.array(1.0), 0.95)[0]
+
+    def answer(
+        self,
+        question: Query | Workload | Sequence[Query] | Any,
+        *,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+    ) -> Answer:
+        """Answer a query, a list of queries, a workload, or a compiled SQL statement.
+
+        Args:
+            question: what to answer.
+            confidence: how often the error bound must hold.
+            simultaneous: make the bound hold for all numbers of the answer at once.
+        """
+        if isinstance(question, str):
+            raise UnsupportedQuery("compile SQL with hedgerow.sql(domain, text) first")
+        if hasattr(question, "aggregates"):
+            return self._ask(question, confidence)
+        if isinstance(question, Query):
+            value, error = self._query(question, confidence, 1)
+            return Answer(value, error, confidence, self.source)
+        workload = Workload.of(question)
+        numbers = len(workload) if simultaneous else 1
+        pairs = [self._query(q, confidence, numbers) for q in workload]
+        values, errors = (np.array(x, dtype=np.float64) for x in zip(*pairs, strict=True))
+        return Answer(values, errors, confidence, self.source, simultaneous=simultaneous)
+
+    def _query(self, query: Query, confidence: float, numbers: int) -> tuple[float, float]:
+        for name in query.attributes:
+            self.domain[name]
+        value, error = self.linear(query.attributes, query.weights / ONE, confidence, numbers)
+        return float(query.to_unit(value)), abs(query.scale) * error
+
+    def _ask(self, question: Any, confidence: float) -> Answer:
+        """A compiled SQL statement, answered through its linear forms."""
+        result = question.answer(self.linear, confidence=confidence)
+        return Answer(
+            result.value, result.error, confidence, self.source, notes=tuple(question.notes), table=result
+        )
+
+    def table(self, attributes: Sequence[str]) -> NDArray[np.float64]:
+        """Released counts over some attributes, axes in the given order."""
+        names = self.domain.order(attributes)
+        if len(names) < len(attributes):
+            raise UnsupportedQuery("an attribute is named twice")
+        return self._table(names).transpose([names.index(a) for a in attributes])
+
+    def sample(self, rows: int | None = None, *, seed: int | None = None) -> dict[str, NDArray[Any]]:
+        """Synthetic rows as decoded columns; as many as the released total unless said.
+
+        Args:
+            rows: how many.
+            seed: for the same rows again; sampling reads only what is public.
+        """
+        raise UnsupportedQuery(f"a {self.kind} synopsis cannot sample rows; it can {', '.join(sorted(self.can))}")
+
+    @abstractmethod
+    def linear(
+        self, attributes: tuple[str, ...], weights: NDArray[np.float64], confidence: float, numbers: int = 1
+    ) -> tuple[float, float]:
+        """A weighted count over the table of some attributes, and its error bound."""
+
+    def _table(self, names: tuple[str, ...]) -> NDArray[np.float64]:
+        raise UnsupportedQuery(f"a {self.kind} synopsis holds no tables")
+
+    def citation(self) -> str:
+        """The sources of the mechanism, ready to be cited."""
+        return "\n".join(f"[{key}] {ENTRIES[key]}" for key in self.provenance.citations)
+
+    def __repr__(self) -> str:
+        mark = "" if self.private else ", NOT PRIVATE"
+        return f"{type(self).__name__}({self.provenance.mechanism}, cost={self.cost!r}{mark})"
+
+    # -- files --------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the synopsis to a file that `Synopsis.load` reads; it holds only what is public."""
+        arrays: dict[str, NDArray[Any]] = {}
+        body = self._pack(arrays)
+        head = {
+            "hedgerow_synopsis": FORMAT,
+            "kind": self.kind,
+            "domain": self.domain.to_schema(),
+            "provenance": self.provenance.to_json(),
+            "body": body,
+        }
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
+            out.writestr("synopsis.json", json.dumps(head, indent=1, default=str))
+            for name, array in arrays.items():
+                buffer = io.BytesIO()
+                np.save(buffer, array, allow_pickle=False)
+                out.writestr(f"{name}.npy", buffer.getvalue())
+
+    @staticmethod
+    def load(path: str | Path) -> Synopsis:
+        """Read a synopsis from a file."""
+        try:
+            with zipfile.ZipFile(path) as source:
+                head = json.loads(source.read("synopsis.json"))
+                arrays = {
+                    name[:-4]: np.load(io.BytesIO(source.read(name)), allow_pickle=False)
+                    for name in source.namelist()
+                    if name.endswith(".npy")
+                }
+        except FileNotFoundError:
+            raise HedgerowError(f"there is no file {str(path)!r}") from None
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+            raise HedgerowError(f"{str(path)!r} is not a synopsis file") from None
+        if head.get("hedgerow_synopsis") != FORMAT or head.get("kind") not in Synopsis.kinds:
+            raise HedgerowError(f"{str(path)!r} was written by another version of Hedgerow")
+        cls = Synopsis.kinds[head["kind"]]
+        domain = Domain.from_schema(head["domain"])
+        return cls._unpack(domain, Provenance.from_json(head["provenance"]), head["body"], arrays)
+
+    @abstractmethod
+    def _pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        """The rest as plain data, numbers into `arrays`."""
+
+    @classmethod
+    @abstractmethod
+    def _unpack(
+        cls, domain: Domain, provenance: Provenance, body: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> Synopsis:
+        """The inverse of `_pack`."""
+
+
