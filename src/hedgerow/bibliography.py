@@ -4,11 +4,11 @@ from __future__ import annotations
 
 ENTRIES: dict[str, str] = {
     "BR11": "Blum, Roth. Fast private data release algorithms for sparse queries. 2011.",
-    "BS16": "Bun, Steinke. Concentrated differential privacy: simplifications, extensions, and lower bounds. 2016.",
+    "BS16": "Bun, Steinke. Concentrated differential privacy: simplifications and lower bounds. 2016.",
     "CKS20": "Canonne, Kamath, Steinke. The discrete Gaussian for differential privacy. 2020.",
     "CL68": "Chow, Liu. Approximating discrete probability distributions with dependence trees. 1968.",
-    "DDR20": "Dong, Durfee, Rogers. Optimal differential privacy composition for exponential mechanisms. 2020.",
-    "DMNS06": "Dwork, McSherry, Nissim, Smith. Calibrating noise to sensitivity in private data analysis. 2006.",
+    "DDR20": "Dong, Durfee, Rogers. Optimal composition for exponential mechanisms. 2020.",
+    "DMNS06": "Dwork, McSherry, Nissim, Smith. Calibrating noise to sensitivity. 2006.",
     "DR14": "Dwork, Roth. The algorithmic foundations of differential privacy. 2014.",
     "DRV10": "Dwork, Rothblum, Vadhan. Boosting and differential privacy. 2010.",
     "GRS09": "Ghosh, Roughgarden, Sundararajan. Universally utility-maximizing privacy mechanisms. 2009.",

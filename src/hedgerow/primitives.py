@@ -21,12 +21,16 @@ __all__ = [
 ]
 
 
-def laplace(curator: Curator, target: Any, epsilon: Spend = None, *, request: str | None = None) -> Measurement:
+def laplace(
+    curator: Curator, target: Any, epsilon: Spend = None, *, request: str | None = None
+) -> Measurement:
     """Measure a table, a query or a list of queries with discrete Laplace noise; see `Curator.measure`."""
     return curator.measure(target, epsilon, noise="laplace", request=request)
 
 
-def gaussian(curator: Curator, target: Any, spend: Spend = None, *, request: str | None = None) -> Measurement:
+def gaussian(
+    curator: Curator, target: Any, spend: Spend = None, *, request: str | None = None
+) -> Measurement:
     """Measure a table, a query or a list of queries with discrete Gaussian noise; see `Curator.measure`."""
     return curator.measure(target, spend, noise="gaussian", request=request)
 
@@ -36,7 +40,9 @@ def exponential(curator: Curator, score: Score, epsilon: Spend = None, *, reques
     return curator.select(score, epsilon, method="exponential", request=request)
 
 
-def permute_and_flip(curator: Curator, score: Score, epsilon: Spend = None, *, request: str | None = None) -> int:
+def permute_and_flip(
+    curator: Curator, score: Score, epsilon: Spend = None, *, request: str | None = None
+) -> int:
     """Choose a candidate by permute-and-flip; see `Curator.select`."""
     return curator.select(score, epsilon, method="permute_and_flip", request=request)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from math import inf
 
 import mpmath
@@ -83,10 +84,9 @@ def test_epsilon_of_keeps_the_promise_and_is_the_smallest_that_does(epsilon: str
     d = mp(delta)
     for rho in (rho_of(epsilon, delta), rho_of(epsilon, delta) * Fraction(7, 9)):
         found = epsilon_of(rho, delta)
-        assert least(lambda alpha, r=mp(rho), e=mp(found): delta_of(r, e, alpha)) <= d
+        assert least(partial(delta_of, mp(rho), mp(found))) <= d
         if found > 0:
-            less = mp(found) * (1 - mpmath.mpf("1e-6"))
-            assert least(lambda alpha, r=mp(rho), e=less: delta_of(r, e, alpha)) > d
+            assert least(partial(delta_of, mp(rho), mp(found) * (1 - mpmath.mpf("1e-6")))) > d
 
 
 @given(amounts, st.integers(1, 40))
@@ -200,8 +200,11 @@ def laplace_moment(s: int, scale: Fraction, a: mpmath.mpf) -> mpmath.mpf:
     """sum over x of P(x)^alpha Q(x)^(1 - alpha) for discrete Laplace noise moved by s, term by term."""
     step = 1 / mp(scale)
     z = (1 - mpmath.exp(-step)) / (1 + mpmath.exp(-step))
-    term = lambda x: z * mpmath.exp(-step * ((1 + a) * abs(x) - a * abs(x - s)))  # noqa: E731
-    middle = mpmath.fsum(term(x) for x in range(0, s + 1))
+
+    def term(x: int) -> mpmath.mpf:
+        return z * mpmath.exp(-step * ((1 + a) * abs(x) - a * abs(x - s)))
+
+    middle = mpmath.fsum(term(x) for x in range(s + 1))
     ends = term(0) + term(s)
     return middle + ends * mpmath.exp(-step) / (1 - mpmath.exp(-step))  # both tails are geometric in step
 

@@ -1,13 +1,13 @@
-"""Contribution bounding: at most `max_rows` rows of each unit, chosen by a keyed hash and never by position."""
+"""Contribution bounding: at most `max_rows` rows of each unit, chosen by a keyed hash, never by position."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numba import njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,11 +33,11 @@ def kept_rows(
     tags = np.array([_tag(key, name) for name in names], dtype=np.uint64)
     k0, k1, k2, k3 = np.frombuffer(key, dtype="<u8")
     row = np.empty(len(units), dtype=np.uint64)
-    _mac()(tags[units], content, k0, k1, row)
+    _mac(tags[units], content, k0, k1, row)
     rank_in = np.lexsort((row, units))
     occurrence = _run_index(units[rank_in], row[rank_in])
     priority = np.empty(len(units), dtype=np.uint64)
-    _mac()(row[rank_in], occurrence[None, :], k2, k3, priority)
+    _mac(row[rank_in], occurrence[None, :], k2, k3, priority)
     order = np.lexsort((row[rank_in], priority, units[rank_in]))
     place = _run_index(units[rank_in][order])
     return np.sort(rank_in[order[place < max_rows]])
@@ -56,51 +56,46 @@ def _run_index(*columns: NDArray[Any]) -> NDArray[np.int64]:
     return np.arange(n, dtype=np.int64) - start
 
 
-@cache
-def _mac() -> Any:
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _sip_round(v0, v1, v2, v3):  # type: ignore[no-untyped-def]
+    u = np.uint64
+    v0 += v1
+    v1 = (v1 << u(13)) | (v1 >> u(51))
+    v1 ^= v0
+    v0 = (v0 << u(32)) | (v0 >> u(32))
+    v2 += v3
+    v3 = (v3 << u(16)) | (v3 >> u(48))
+    v3 ^= v2
+    v0 += v3
+    v3 = (v3 << u(21)) | (v3 >> u(43))
+    v3 ^= v0
+    v2 += v1
+    v1 = (v1 << u(17)) | (v1 >> u(47))
+    v1 ^= v2
+    v2 = (v2 << u(32)) | (v2 >> u(32))
+    return v0, v1, v2, v3
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _mac(head, columns, k0, k1, out):  # type: ignore[no-untyped-def]
     """SipHash-2-4 [Aumasson & Bernstein 2012] over the words (head, column values ..) of every row."""
-    from numba import njit
-
-    @njit(cache=True)
-    def sip_round(v0, v1, v2, v3):  # type: ignore[no-untyped-def]
-        u = np.uint64
-        v0 += v1
-        v1 = (v1 << u(13)) | (v1 >> u(51))
-        v1 ^= v0
-        v0 = (v0 << u(32)) | (v0 >> u(32))
-        v2 += v3
-        v3 = (v3 << u(16)) | (v3 >> u(48))
-        v3 ^= v2
-        v0 += v3
-        v3 = (v3 << u(21)) | (v3 >> u(43))
-        v3 ^= v0
-        v2 += v1
-        v1 = (v1 << u(17)) | (v1 >> u(47))
-        v1 ^= v2
-        v2 = (v2 << u(32)) | (v2 >> u(32))
-        return v0, v1, v2, v3
-
-    @njit(cache=True, nogil=True)
-    def mac(head, columns, k0, k1, out):  # type: ignore[no-untyped-def]
-        u = np.uint64
-        words = columns.shape[0] + 1
-        for i in range(len(head)):
-            v0, v1 = k0 ^ u(0x736F6D6570736575), k1 ^ u(0x646F72616E646F6D)
-            v2, v3 = k0 ^ u(0x6C7967656E657261), k1 ^ u(0x7465646279746573)
-            for j in range(words + 1):
-                if j == 0:
-                    m = head[i]
-                elif j < words:
-                    m = u(columns[j - 1, i])
-                else:
-                    m = u(8 * words & 0xFF) << u(56)
-                v3 ^= m
-                for _ in range(2):
-                    v0, v1, v2, v3 = sip_round(v0, v1, v2, v3)
-                v0 ^= m
-            v2 ^= u(0xFF)
-            for _ in range(4):
-                v0, v1, v2, v3 = sip_round(v0, v1, v2, v3)
-            out[i] = v0 ^ v1 ^ v2 ^ v3
-
-    return mac
+    u = np.uint64
+    words = columns.shape[0] + 1
+    for i in range(len(head)):
+        v0, v1 = k0 ^ u(0x736F6D6570736575), k1 ^ u(0x646F72616E646F6D)
+        v2, v3 = k0 ^ u(0x6C7967656E657261), k1 ^ u(0x7465646279746573)
+        for j in range(words + 1):
+            if j == 0:
+                m = head[i]
+            elif j < words:
+                m = u(columns[j - 1, i])
+            else:
+                m = u(8 * words & 0xFF) << u(56)
+            v3 ^= m
+            for _ in range(2):
+                v0, v1, v2, v3 = _sip_round(v0, v1, v2, v3)
+            v0 ^= m
+        v2 ^= u(0xFF)
+        for _ in range(4):
+            v0, v1, v2, v3 = _sip_round(v0, v1, v2, v3)
+        out[i] = v0 ^ v1 ^ v2 ^ v3

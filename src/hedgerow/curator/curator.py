@@ -1,4 +1,4 @@
-"""Curator: the one door between private rows and the world. It charges, evaluates, adds noise, and returns."""
+"""Curator: the one door between private rows and the world. It charges, evaluates, adds noise, returns."""
 
 from __future__ import annotations
 
@@ -133,7 +133,9 @@ class Curator:
             spend = Budget(epsilon=spend)
         if self.ledger.currency == "epsilon":
             if spend.currency != "epsilon":
-                raise UnsupportedQuery("this dataset's budget is pure epsilon: spend an epsilon without a delta")
+                raise UnsupportedQuery(
+                    "this dataset's budget is pure epsilon: spend an epsilon without a delta"
+                )
             return spend.cost
         if spend.currency == "epsilon":
             assert spend.epsilon_exact is not None
@@ -151,8 +153,8 @@ class Curator:
     ) -> Measurement:
         """Measure one thing - a table (attribute names), a query, a list of queries - with fresh noise.
 
-        Privacy: the discrete Laplace mechanism ([GRS09]) or the discrete Gaussian mechanism ([CKS20] Thm 4) at
-        the sensitivity that `Privacy` gives; charged in the same ledger transaction that draws the noise.
+        Privacy: the discrete Laplace mechanism ([GRS09]) or the discrete Gaussian mechanism ([CKS20] Thm 4)
+        at the sensitivity that `Privacy` gives; charged in the same ledger transaction that draws the noise.
 
         Args:
             target: what to measure.
@@ -240,7 +242,9 @@ class Curator:
         )
         return int(chosen[0])
 
-    def randomize(self, spend: Spend = None, *, by: Literal["row", "attribute"] = "row", note: str = "") -> LocalReports:
+    def randomize(
+        self, spend: Spend = None, *, by: Literal["row", "attribute"] = "row", note: str = ""
+    ) -> LocalReports:
         """Randomise every unit's records on their own, as if each person had done so before sending them.
 
         Privacy: k-ary randomised response keeps a record with odds e^eps : 1 against each other one, which is
@@ -375,11 +379,11 @@ def _open_ledger(
     elif budget is not None and budget != ledger.budget:
         raise LedgerError(f"the ledger holds {ledger.budget!r}, not {budget!r}")
     settings = ledger.settings
-    if settings.unit != (unit.column if unit else None) or settings.max_rows != (unit.max_rows if unit else 1):
+    if settings.unit != (unit.column if unit else None) or settings.max_rows != (
+        unit.max_rows if unit else 1
+    ):
         whom = f"unit={settings.unit!r}, max_rows={settings.max_rows}" if settings.unit else "single rows"
         raise LedgerError(f"the dataset's ledger protects {whom}; open the table in the same way")
     if neighbours is not None and settings.neighbours != neighbours:
         raise LedgerError(f"the dataset's ledger was made for neighbours={settings.neighbours!r}")
     return ledger
-
-

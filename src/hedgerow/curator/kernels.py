@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numba import njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Clique = tuple[int, ...]
 
 CACHE_CELLS = 1 << 13
-"""Tables that are counted together are merged into larger ones up to this size, which stays in the L2 cache."""
+"""Tables counted together are merged into larger ones up to this size, which stays in the L2 cache."""
 
 
 def count_tables(
@@ -33,7 +33,7 @@ def count_tables(
     cells = np.cumsum([0, *(prod(sizes[c] for c in cover_) for cover_ in covers)]).astype(np.int64)
     counts = np.zeros(int(cells[-1]), dtype=np.int64)
     for codes in batches:
-        _kernel()(codes, columns, first, strides, cells, counts)
+        _count(codes, columns, first, strides, cells, counts)
     tables = {
         cover_: counts[cells[i] : cells[i + 1]].reshape([sizes[c] for c in cover_])
         for i, cover_ in enumerate(covers)
@@ -77,35 +77,29 @@ def _sum_out(tables: dict[Clique, NDArray[np.int64]], clique: Clique) -> NDArray
     return np.asarray(table, dtype=np.int64).transpose([kept.index(c) for c in clique]).copy(order="C")
 
 
-@cache
-def _kernel() -> Any:
-    from numba import njit
-
-    @njit(cache=True, nogil=True)
-    def count(codes, columns, first, strides, cells, counts):  # type: ignore[no-untyped-def]
-        rows = codes.shape[1]
-        index = np.empty(4096, dtype=np.int64)
-        for lo in range(0, rows, 4096):
-            n = min(4096, rows - lo)
-            for t in range(len(first) - 1):
-                a, arity = first[t], first[t + 1] - first[t]
-                table = counts[cells[t] : cells[t + 1]]
-                if arity == 0:
-                    table[0] += n
-                    continue
-                head, step = codes[columns[a], lo : lo + n], strides[a]
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _count(codes, columns, first, strides, cells, counts):  # type: ignore[no-untyped-def]
+    rows = codes.shape[1]
+    index = np.empty(4096, dtype=np.int64)
+    for lo in range(0, rows, 4096):
+        n = min(4096, rows - lo)
+        for t in range(len(first) - 1):
+            a, arity = first[t], first[t + 1] - first[t]
+            table = counts[cells[t] : cells[t + 1]]
+            if arity == 0:
+                table[0] += n
+                continue
+            head, step = codes[columns[a], lo : lo + n], strides[a]
+            for r in range(n):
+                index[r] = head[r] * step
+            for j in range(1, arity - 1):
+                middle, step = codes[columns[a + j], lo : lo + n], strides[a + j]
                 for r in range(n):
-                    index[r] = head[r] * step
-                for j in range(1, arity - 1):
-                    middle, step = codes[columns[a + j], lo : lo + n], strides[a + j]
-                    for r in range(n):
-                        index[r] += middle[r] * step
-                if arity == 1:
-                    for r in range(n):
-                        table[index[r]] += 1
-                else:
-                    tail = codes[columns[a + arity - 1], lo : lo + n]
-                    for r in range(n):
-                        table[index[r] + tail[r]] += 1
-
-    return count
+                    index[r] += middle[r] * step
+            if arity == 1:
+                for r in range(n):
+                    table[index[r]] += 1
+            else:
+                tail = codes[columns[a + arity - 1], lo : lo + n]
+                for r in range(n):
+                    table[index[r] + tail[r]] += 1

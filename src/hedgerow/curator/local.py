@@ -36,10 +36,14 @@ class LocalReports:
     codes: NDArray[np.int64]
 
     @classmethod
-    def plan(cls, domain: Domain, epsilon: Fraction, max_rows: int, by: Literal["row", "attribute"]) -> LocalReports:
+    def plan(
+        cls, domain: Domain, epsilon: Fraction, max_rows: int, by: Literal["row", "attribute"]
+    ) -> LocalReports:
         """The reports before any record is read: sizes and the split of epsilon."""
         if by == "row" and domain.size >= _LARGEST:
-            raise RangeTooLarge(f"a row is one of {domain.size:,} kinds, more than {_LARGEST:,}; use by='attribute'")
+            raise RangeTooLarge(
+                f"a row is one of {domain.size:,} kinds, more than {_LARGEST:,}; use by='attribute'"
+            )
         return cls(domain.names, domain.shape, epsilon, max_rows, by, np.zeros((0, 0), dtype=np.int64))
 
     def filled(self, codes: NDArray[np.int64]) -> LocalReports:
@@ -62,7 +66,9 @@ class LocalReports:
         """The epsilon of one coordinate of one record."""
         return self.epsilon / (self.max_rows * len(self.levels))
 
-    def estimate(self, attributes: tuple[str, ...], weights: NDArray[np.float64], confidence: float) -> tuple[float, float]:
+    def estimate(
+        self, attributes: tuple[str, ...], weights: NDArray[np.float64], confidence: float
+    ) -> tuple[float, float]:
         """An unbiased count of weighted rows and Hoeffding's bound on its error (W3, randomised response).
 
         Every report y contributes f(y) with E f(y) = weight of its true record, so the sum is unbiased, and
@@ -93,7 +99,9 @@ class LocalReports:
             noisy = _invert(noisy, axis, self.epsilon_each)
         return noisy[tuple(slice(0, s) for s in sizes)]
 
-    def _decoder(self, attributes: tuple[str, ...], weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], Any]:
+    def _decoder(
+        self, attributes: tuple[str, ...], weights: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], Any]:
         """f over the reported levels of the attributes, and each report's place in it."""
         places = [self.names.index(a) for a in attributes]
         if self.by == "row":
@@ -112,11 +120,11 @@ class LocalReports:
 
 
 def _invert(f: NDArray[np.float64], axis: int, epsilon: Fraction) -> NDArray[np.float64]:
-    """Undo the channel along one axis: keep with p, any other level with q each, gives (f - q sum f)/(p - q)."""
+    """Undo the channel along one axis: a level is kept with p, becomes any other one with q."""
     size = f.shape[axis]
     e = exp(float(epsilon))
     p, q = e / (e + size - 1.0), 1.0 / (e + size - 1.0)
-    return (f - q * f.sum(axis=axis, keepdims=True)) / (p - q)
+    return np.asarray((f - q * f.sum(axis=axis, keepdims=True)) / (p - q))
 
 
 def randomize_records(

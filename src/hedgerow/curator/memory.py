@@ -42,7 +42,9 @@ def arrow_table(frame: Any) -> tuple[pa.Table, bool]:
         return (frame.collect() if hasattr(frame, "collect") else frame).to_arrow(), False
     columns = frame if isinstance(frame, Mapping) or hasattr(frame, "columns") else None
     if columns is None:
-        raise SourceError(f"a {type(frame).__name__} is not a table; give a file, a frame or a mapping of columns")
+        raise SourceError(
+            f"a {type(frame).__name__} is not a table; give a file, a frame or a mapping of columns"
+        )
     names = [str(name) for name in columns]
     if len(set(names)) < len(names):
         raise SourceError("two columns have the same name")

@@ -93,7 +93,7 @@ class Answers:
     @cached_property
     def digest(self) -> str:
         """A fingerprint of what is asked."""
-        return _digest("answers", *(q.digest for q in self.workload))
+        return _digest("answers", self.workload.digest)
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """Lattice steps, in the workload's order; product queries over huge tables are summed row by row."""
@@ -208,7 +208,8 @@ class QueryErrors:
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """Absolute errors."""
-        return np.abs(Answers(self.workload).exact(rows) - _steps(self.estimates, self.workload.denominator))
+        steps = _steps(self.estimates, self.workload.denominator)
+        return np.asarray(np.abs(Answers(self.workload).exact(rows) - steps))
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,15 +228,18 @@ class TableErrors:
     @cached_property
     def digest(self) -> str:
         """A fingerprint of what is asked."""
-        return _digest("tables", self.tables, *(e.tobytes() for e in self.estimates), self.penalties.tobytes())
+        return _digest(
+            "tables", self.tables, *(e.tobytes() for e in self.estimates), self.penalties.tobytes()
+        )
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """L1 distances."""
         counted = rows.tables(self.tables)
         distances = [
-            int(np.abs(counted[s] - _steps(e, 1)).sum()) for s, e in zip(self.tables, self.estimates, strict=True)
+            int(np.abs(counted[s] - _steps(e, 1)).sum())
+            for s, e in zip(self.tables, self.estimates, strict=True)
         ]
-        return np.array(distances, dtype=np.int64) - _steps(self.penalties, 1)
+        return np.subtract(np.array(distances, dtype=np.int64), _steps(self.penalties, 1))
 
 
 def _steps(values: NDArray[np.float64], denominator: int) -> NDArray[np.int64]:
@@ -251,7 +255,9 @@ def _is_large(block: Any) -> bool:
 
 def _row_by_row(query: Query, rows: Rows) -> int:
     if query.factors is None:
-        raise UnsupportedQuery("a query over a table this large must be a product of per-attribute conditions")
+        raise UnsupportedQuery(
+            "a query over a table this large must be a product of per-attribute conditions"
+        )
     total = rows.count_where(query.attributes, query.factors)
     return total // (ONE // query.denominator)
 

@@ -48,7 +48,9 @@ class Table:
     Open one with `Table.open`; hand it to a `Curator`. A table never shows a row, a count or a value.
     """
 
-    def __init__(self, engine: Engine, domain: Domain | OpenDomain, unit: Unit | None, location: Path | None) -> None:
+    def __init__(
+        self, engine: Engine, domain: Domain | OpenDomain, unit: Unit | None, location: Path | None
+    ) -> None:
         self.domain = domain
         self.unit = unit
         self.location = location
@@ -101,7 +103,9 @@ class Table:
         for name in [*names, *([self.unit.column] if self.unit else [])]:
             if schema.names.count(name) != 1:
                 how = "no column" if name not in schema.names else "more than one column"
-                raise DomainMismatch(f"the data has {how} {name!r}; it has {', '.join(map(repr, schema.names))}")
+                raise DomainMismatch(
+                    f"the data has {how} {name!r}; it has {', '.join(map(repr, schema.names))}"
+                )
         if isinstance(self.domain, Domain):
             for name, attribute in self.domain.items():
                 wrong = attribute.check_column(schema.field(name).type, untyped=self._engine.untyped)
@@ -109,7 +113,9 @@ class Table:
                     raise DomainMismatch(f"column {name!r} {wrong}")
         for name in [self.unit.column] if self.unit else []:
             if kind_of(schema.field(name).type) == "other":
-                raise DomainMismatch(f"column {name!r} cannot name units: its values are neither text nor numbers")
+                raise DomainMismatch(
+                    f"column {name!r} cannot name units: its values are neither text nor numbers"
+                )
 
     def __repr__(self) -> str:
         unit = f", unit={self.unit.column!r}, max_rows={self.unit.max_rows}" if self.unit else ""
@@ -244,13 +250,17 @@ class Rows:
         columns = [self._table.domain.column, *([unit.column] if unit else [])]
         batches = list(self._table._engine.batches(columns))
         texts = [as_text(b.column(0)) for b in batches]
-        encoded = pa.chunked_array(texts, pa.string()).combine_chunks().dictionary_encode(null_encoding="encode")
+        encoded = (
+            pa.chunked_array(texts, pa.string()).combine_chunks().dictionary_encode(null_encoding="encode")
+        )
         encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
         names = ["" if v is None else v for v in encoded.dictionary.to_pylist()]
         codes = np.asarray(encoded.indices, dtype=np.int64)
         if unit is not None:
             owners, people = _owners([as_text(b.column(1)) for b in batches], unit)
-            content = np.array([bounding._tag(self._key, n) for n in names] or [0], dtype=np.uint64)[codes][None, :]
+            content = np.array([bounding._tag(self._key, n) for n in names] or [0], dtype=np.uint64)[codes][
+                None, :
+            ]
             keep = bounding.kept_rows(*_present(owners, people, content), unit.max_rows, self._key)
             codes = codes[np.flatnonzero(owners >= 0)[keep]]
         counts: dict[str, int] = {}

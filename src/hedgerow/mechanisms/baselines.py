@@ -1,4 +1,4 @@
-"""The baselines that every mechanism must beat: independent noise, the noisy histogram, randomised response."""
+"""What every mechanism must beat: independent noise, the noisy histogram, randomised response."""
 
 from __future__ import annotations
 
@@ -110,7 +110,9 @@ class HistogramRelease(Baseline):
                 "release tables of a few attributes instead"
             )
         spend = curator.price(self._spend())
-        table = curator.measure(domain.names, spend, noise=self.noise, note="HistogramRelease: all attributes")
+        table = curator.measure(
+            domain.names, spend, noise=self.noise, note="HistogramRelease: all attributes"
+        )
         return TablesSynopsis(domain, self._signed(curator, spend), (table,))
 
 

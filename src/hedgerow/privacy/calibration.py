@@ -179,8 +179,8 @@ def renyi_of_bounded_range(epsilon: float, a: float) -> float:
     """
     alpha = 1 + a
     simple = alpha * epsilon**2 / 8 * (1 + ROUNDING)  # [CR21]
-    if a * epsilon < 1e-3:  # the formula cancels here, and gains nothing
-        return simple
+    if a * epsilon < 1e-12:  # nothing but cancellation is left of the formula
+        return min(simple, epsilon)
     tops = [log(-expm1(-alpha * epsilon)), -log(-expm1(-epsilon)), -log(alpha)]
     logs = [log(a), -log(alpha), log(-expm1(-alpha * epsilon)), -log(-expm1(-a * epsilon))]
     value = epsilon + fsum(tops) / a + fsum(logs)

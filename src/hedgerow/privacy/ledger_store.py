@@ -158,7 +158,7 @@ class Store:
         """Make the file with line 0 in it, unless somebody else has just made it."""
         if os.path.lexists(f"{path}-wal") and not os.path.lexists(path):
             # SQLite would replay a lost ledger's log into the new one.
-            raise LedgerError(f"A ledger cannot be made at {path}: the log of another one is still beside it.")
+            raise LedgerError(f"A ledger cannot be made at {path}: the log of another one lies beside it.")
         draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
         try:
             handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)

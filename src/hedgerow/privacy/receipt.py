@@ -262,7 +262,7 @@ class _Walk:
         if entry.kind == "close" and before.parent is not None:
             self.due = ("return", before.parent, entry.account, before.remaining)
             return nothing, before.spent, before.limit
-        if entry.kind == "return":
+        if entry.kind == "return" and entry.cost <= before.spent:
             return entry.cost, before.spent - entry.cost, before.limit
         if entry.kind == "raise" and entry.account == OWNER and entry.note.strip():
             budget = Budget.from_json(entry.details)

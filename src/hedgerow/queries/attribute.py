@@ -98,7 +98,7 @@ class Attribute:
         table[: len(self.values)] = self.values
         if self.other:
             table[len(self.values)] = None if self.ordered else self._other_label
-        return table[np.asarray(codes)]
+        return np.asarray(table[np.asarray(codes)], dtype=object)
 
     def code(self, value: Any) -> int:
         """The code of one declared level, by value or label; DomainMismatch if there is none."""
@@ -113,7 +113,9 @@ class Attribute:
     def groups(self, name: str) -> tuple[tuple[str, ...], NDArray[np.int32]]:
         """The groups of one declared hierarchy and the group of every level."""
         if name not in self.hierarchy:
-            raise DomainMismatch(f"no hierarchy {name!r} is declared; there is {_some(tuple(self.hierarchy))}")
+            raise DomainMismatch(
+                f"no hierarchy {name!r} is declared; there is {_some(tuple(self.hierarchy))}"
+            )
         names = list(self.hierarchy[name])
         parent = np.full(self.size, -1, dtype=np.int32)
         for g, group in enumerate(names):
@@ -128,7 +130,7 @@ class Attribute:
         return tuple(names), parent
 
     def check_column(self, arrow_type: pa.DataType, *, untyped: bool) -> str | None:
-        """Why a column of this type cannot be this attribute, or None; `untyped` text (CSV) may hold anything."""
+        """Why a column of this type does not fit, or None; `untyped` text (CSV) may hold anything."""
         kind = encoding.kind_of(arrow_type)
         if kind == "null" or kind in self.accepts or (kind == "text" and untyped):
             return None
@@ -183,7 +185,9 @@ class Categorical(Attribute):
         if len(set(texts)) < len(texts):
             raise DomainMismatch("a level is declared twice")
         if self.other and self._other_label in texts:
-            raise DomainMismatch(f"the level {self._other_label!r} is declared both as a level and as `other`")
+            raise DomainMismatch(
+                f"the level {self._other_label!r} is declared both as a level and as `other`"
+            )
         self._check_hierarchy()
 
     @cached_property
@@ -195,7 +199,11 @@ class Categorical(Attribute):
     def _lowest(self) -> int | None:
         """The first level when the levels are consecutive integers (then codes are a subtraction)."""
         whole = all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in self.levels)
-        if not self.levels or not whole or list(self.levels) != list(range(self.levels[0], self.levels[0] + len(self.levels))):
+        if (
+            not self.levels
+            or not whole
+            or list(self.levels) != list(range(self.levels[0], self.levels[0] + len(self.levels)))
+        ):
             return None
         return int(self.levels[0])
 
@@ -281,7 +289,9 @@ class Dates(Bins):
     by: Period = "month"
     accepts: ClassVar[frozenset[str]] = frozenset({"date", "text"})
 
-    def __init__(self, start: str | dt.date, stop: str | dt.date, by: Period = "month", **options: Any) -> None:
+    def __init__(
+        self, start: str | dt.date, stop: str | dt.date, by: Period = "month", **options: Any
+    ) -> None:
         for name, value in (("start", _date(start)), ("stop", _date(stop)), ("by", by)):
             object.__setattr__(self, name, value)
         edges = [_days(d) for d in _calendar(self.start, self.stop, by)]
@@ -294,14 +304,16 @@ class Dates(Bins):
 
     @property
     def _value_labels(self) -> tuple[str, ...]:
-        spell = {
-            "day": lambda d: d.isoformat(),
-            "week": lambda d: f"week of {d.isoformat()}",
-            "month": lambda d: f"{d:%Y-%m}",
-            "quarter": lambda d: f"{d.year}-Q{(d.month + 2) // 3}",
-            "year": lambda d: str(d.year),
-        }[self.by]
-        return tuple(spell(d) for d in self.values)
+        return tuple(
+            {
+                "day": d.isoformat(),
+                "week": f"week of {d.isoformat()}",
+                "month": f"{d:%Y-%m}",
+                "quarter": f"{d.year}-Q{(d.month + 2) // 3}",
+                "year": str(d.year),
+            }[self.by]
+            for d in self.values
+        )
 
     def _numbers(self, array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         return encoding.as_days(array)

@@ -1,4 +1,4 @@
-"""Domain: the declared, public list of attributes that rows are read through; OpenDomain: names without end."""
+"""Domain: the declared, public attributes that rows are read through; OpenDomain: names without end."""
 
 from __future__ import annotations
 
@@ -75,7 +75,11 @@ class Domain(Mapping[str, Attribute]):
 
         schema = self.to_schema()
         as_json = str(path).endswith(".json")
-        text = json.dumps(schema, indent=2, default=str) if as_json else yaml.safe_dump(schema, sort_keys=False, allow_unicode=True)
+        text = (
+            json.dumps(schema, indent=2, default=str)
+            if as_json
+            else yaml.safe_dump(schema, sort_keys=False, allow_unicode=True)
+        )
         Path(path).write_text(text, encoding="utf-8")
 
     def __getitem__(self, name: str) -> Attribute:
@@ -181,7 +185,9 @@ def _attribute(name: str, spec: Any) -> Attribute:
     except HedgerowError as error:
         raise DomainMismatch(f"attribute {name!r}: {error}") from None
     except TypeError:
-        raise DomainMismatch(f"attribute {name!r}: the schema entry has an option that does not exist") from None
+        raise DomainMismatch(
+            f"attribute {name!r}: the schema entry has an option that does not exist"
+        ) from None
 
 
 def _build(spec: Any) -> Attribute:

@@ -7,7 +7,6 @@ file raises on a *value*: a value that names no level falls back, silently and i
 from __future__ import annotations
 
 import datetime as dt
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -190,44 +189,11 @@ def encode_levels(
     return codes
 
 
-@cache
-def _kernels() -> tuple[Any, Any]:
-    """The two compiled loops, built on first use so that importing the room stays light."""
-    from numba import njit
-
-    @njit(cache=True, nogil=True)
-    def shift(values, lowest, size, outside, out):  # type: ignore[no-untyped-def]
-        for i in range(len(values)):
-            code = np.int64(values[i]) - lowest
-            out[i] = code if 0 <= code < size else outside
-
-    @njit(cache=True, nogil=True)
-    def digitize(values, edges, nan_code, low_code, high_code, out):  # type: ignore[no-untyped-def]
-        last = len(edges) - 1
-        for i in range(len(values)):
-            v = values[i]
-            if np.isnan(v):
-                out[i] = nan_code
-            elif v < edges[0]:
-                out[i] = low_code
-            elif v >= edges[last]:
-                out[i] = last - 1 if v == edges[last] else high_code
-            else:
-                lo, hi = 0, last
-                while hi - lo > 1:
-                    mid = (lo + hi) // 2
-                    if v >= edges[mid]:
-                        lo = mid
-                    else:
-                        hi = mid
-                out[i] = lo
-
-    return shift, digitize
-
-
 def _shift(values: NDArray[Any], lowest: int, size: int, outside: int) -> Codes:
     out = np.empty(len(values), dtype=np.int32)
-    _kernels()[0](values, lowest, size, outside, out)
+    from hedgerow.queries.encoding_kernels import shift
+
+    shift(values, lowest, size, outside, out)
     return out
 
 
@@ -236,5 +202,7 @@ def digitize(
 ) -> Codes:
     """Bin numbers by half-open edges [a, b); the last bin also holds its right edge."""
     out = np.empty(len(values), dtype=np.int32)
-    _kernels()[1](values, edges, nan_code, low_code, high_code, out)
+    from hedgerow.queries.encoding_kernels import digitize_into
+
+    digitize_into(values, edges, nan_code, low_code, high_code, out)
     return out

@@ -32,7 +32,9 @@ def unpack_measurement(data: dict[str, Any], arrays: Arrays) -> Measurement:
     """The inverse of `pack_measurement`."""
     workload = None if data["workload"] is None else unpack_workload(data["workload"], arrays)
     noise = Noise.from_json(data["noise"])
-    return Measurement(tuple(data["attributes"]), arrays[data["values"]], noise, workload, bool(data["private"]))
+    return Measurement(
+        tuple(data["attributes"]), arrays[data["values"]], noise, workload, bool(data["private"])
+    )
 
 
 def pack_workload(workload: Workload, arrays: Arrays) -> dict[str, Any]:

@@ -26,7 +26,7 @@ _DENSE_LIMIT = 1 << 27
 
 @dataclass(frozen=True)
 class Norms:
-    """How far one row can move a linear map, in lattice steps: the public facts sensitivity follows from.
+    """How far one row can move a linear map, in lattice steps; sensitivity follows.
 
     `l1` and `l2_squared` bound one row's column; the `replace_` pair bounds both that and the difference of
     any two columns. `Privacy.sensitivity` turns them into a sensitivity; nothing else does.
@@ -49,7 +49,7 @@ class Norms:
 
     @classmethod
     def nonnegative(cls, l1: int, l2_squared: int) -> Norms:
-        """Columns without negative entries: |a - b|_2^2 = |a|^2 + |b|^2 - 2ab is at most twice the largest."""
+        """Columns without negative entries: |a - b|^2 = |a|^2 + |b|^2 - 2ab is at most twice the largest."""
         return cls(l1, l2_squared, 2 * l1, 2 * l2_squared)
 
     @classmethod
@@ -129,7 +129,9 @@ class Query:
             return self.dense
         cells = prod(self.shape)
         if cells > _DENSE_LIMIT:
-            raise RangeTooLarge(f"the table behind this query has {cells:,} cells, more than {_DENSE_LIMIT:,}")
+            raise RangeTooLarge(
+                f"the table behind this query has {cells:,} cells, more than {_DENSE_LIMIT:,}"
+            )
         out = np.full((1,) * len(self.shape), 1 if self.factors else ONE, dtype=np.int64)
         for axis, factor in enumerate(self.factors or ()):
             out = out * factor.reshape([-1 if i == axis else 1 for i in range(len(self.shape))])
@@ -160,7 +162,7 @@ class Query:
         return Norms.query(self.largest // (ONE // self.denominator))
 
     def apply(self, marginal: NDArray[Any]) -> Any:
-        """The answer on a table over the query's attributes: exact lattice steps from integers, counts from floats."""
+        """The answer on a table of the attributes: lattice steps from integers, counts from floats."""
         table = np.asarray(marginal).reshape(self.shape)
         if np.issubdtype(table.dtype, np.integer):
             weights = self.weights // (ONE // self.denominator)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,7 +39,9 @@ class Axis:
     def rows(self) -> int:
         """How many questions there are."""
         n = self.levels
-        return {"cells": n, "literals": 2 * n if n > 2 else n, "prefixes": n, "ranges": n * (n + 1) // 2}[self.kind]
+        return {"cells": n, "literals": 2 * n if n > 2 else n, "prefixes": n, "ranges": n * (n + 1) // 2}[
+            self.kind
+        ]
 
     @property
     def overlap(self) -> int:
@@ -59,7 +62,7 @@ class Axis:
         start, stop = self._runs
         before = np.take(sums, np.maximum(start - 1, 0), axis=axis)
         first = np.expand_dims(start > 0, [a for a in range(table.ndim) if a != axis])
-        return np.take(sums, stop, axis=axis) - before * first
+        return np.asarray(np.take(sums, stop, axis=axis) - before * first)
 
     @property
     def _runs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -94,6 +97,9 @@ class Block(Protocol):
     @property
     def denominator(self) -> int: ...
 
+    @property
+    def digest(self) -> str: ...
+
     def __len__(self) -> int: ...
 
     def query(self, index: int) -> Query: ...
@@ -116,6 +122,11 @@ class ProductBlock:
 
     def __len__(self) -> int:
         return prod(self.shape)
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of what is asked."""
+        return repr((self.attributes, self.axes))
 
     @property
     def is_table(self) -> bool:
@@ -156,6 +167,11 @@ class ListBlock:
     def query(self, index: int) -> Query:
         """One of the queries."""
         return self.queries[index]
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of what is asked."""
+        return ",".join(q.digest for q in self.queries)
 
     @cached_property
     def denominator(self) -> int:
@@ -237,6 +253,15 @@ class Workload(Sequence[Query]):
         """The attribute sets the queries live on, in order, without repeats."""
         return tuple(dict.fromkeys(b.attributes for b in self.blocks))
 
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of what is asked, in its order."""
+        order = b"" if self._order is None else self._order.tobytes()
+        h = hashlib.sha256(order)
+        for block in self.blocks:
+            h.update(block.digest.encode())
+        return h.hexdigest()
+
     @property
     def is_tables(self) -> bool:
         """Whether the workload is whole tables and nothing else."""
@@ -282,7 +307,11 @@ class Workload(Sequence[Query]):
 
 
 def _family(
-    domain: Domain, kind: str, over: int | Sequence[Sequence[str]], name: str, only: Sequence[str] | None = None
+    domain: Domain,
+    kind: str,
+    over: int | Sequence[Sequence[str]],
+    name: str,
+    only: Sequence[str] | None = None,
 ) -> Workload:
     if isinstance(over, int):
         names = domain.names if only is None else domain.order(only)

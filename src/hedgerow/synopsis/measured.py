@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class TablesSynopsis(Synopsis):
     """Noisy contingency tables; a question is answered from the measured tables that contain its attributes.
 
-    Gaussian tables that agree on a question are averaged with inverse-variance weights; with Laplace noise the
-    one table of least variance answers.
+    Gaussian tables that hold the question are averaged with inverse-variance weights; with Laplace noise
+    the one table of least variance answers.
     """
 
     tables: tuple[Measurement, ...] = ()
@@ -87,7 +87,9 @@ class TablesSynopsis(Synopsis):
         number = max(0, round(self.total)) if rows is None else rows
         if number < 0:
             raise UnsupportedQuery("a number of rows is not negative")
-        codes = TreeModel.of(self.domain, {m.attributes for m in self.tables}, self._table).sample(number, seed)
+        codes = TreeModel.of(self.domain, {m.attributes for m in self.tables}, self._table).sample(
+            number, seed
+        )
         return self.domain.decode(codes)
 
     def _pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
@@ -129,7 +131,9 @@ class AnswersSynopsis(Synopsis):
         if not places:
             places.update({q.digest: i for i, q in enumerate(workload)})
         if query.digest not in places:
-            raise UnsupportedQuery("this synopsis holds the answers to its own workload only, not to this query")
+            raise UnsupportedQuery(
+                "this synopsis holds the answers to its own workload only, not to this query"
+            )
         value = self._measured.counts[places[query.digest]]
         error = self._measured.noise.half_width(confidence, (1.0,), numbers)
         return float(query.to_unit(value)), abs(query.scale) * error

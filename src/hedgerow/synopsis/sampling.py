@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.random import Generator, PCG64
+from numpy.random import PCG64, Generator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,7 +47,9 @@ class TreeModel:
             joint = joint if pair == (up, name) else joint.T
             rows = joint.sum(axis=1, keepdims=True)
             prior = joint.sum(axis=0, keepdims=True)
-            steps.append((up, name, np.where(rows > 0, joint / np.maximum(rows, 1e-300), prior / prior.sum())))
+            steps.append(
+                (up, name, np.where(rows > 0, joint / np.maximum(rows, 1e-300), prior / prior.sum()))
+            )
         return cls(tuple(steps))
 
     def sample(self, rows: int, seed: int | None = None) -> dict[str, NDArray[np.int64]]:

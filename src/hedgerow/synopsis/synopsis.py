@@ -32,7 +32,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Provenance:
-    """How a synopsis came to be: the mechanism, its public parameters, what it cost, and the ledger's receipt."""
+    """How a synopsis came to be: mechanism, public parameters, cost, and the ledger's receipt."""
 
     mechanism: str
     parameters: dict[str, Any]
@@ -138,9 +138,18 @@ class Synopsis(ABC):
             return Answer(value, error, confidence, self.source)
         workload = Workload.of(question)
         numbers = len(workload) if simultaneous else 1
-        pairs = [self._query(q, confidence, numbers) for q in workload]
-        values, errors = (np.array(x, dtype=np.float64) for x in zip(*pairs, strict=True))
+        values, errors = self._workload(workload, confidence, numbers)
         return Answer(values, errors, confidence, self.source, simultaneous=simultaneous)
+
+    def _workload(self, workload: Workload, confidence: float, numbers: int) -> tuple[Any, Any]:
+        """All values and errors; whole tables are read at once, their cells all having the same error."""
+        if workload.is_tables and "table" in self.can:
+            firsts = [self._query(b.query(0), confidence, numbers)[1] for b in workload.blocks]
+            errors = [np.full(len(b), e) for b, e in zip(workload.blocks, firsts, strict=True)]
+            return workload.evaluate(self._table), np.concatenate(errors)
+        pairs = [self._query(q, confidence, numbers) for q in workload]
+        values, each = (np.array(x, dtype=np.float64) for x in zip(*pairs, strict=True))
+        return values, each
 
     def _query(self, query: Query, confidence: float, numbers: int) -> tuple[float, float]:
         for name in query.attributes:
@@ -169,7 +178,9 @@ class Synopsis(ABC):
             rows: how many.
             seed: for the same rows again; sampling reads only what is public.
         """
-        raise UnsupportedQuery(f"a {self.kind} synopsis cannot sample rows; it can {', '.join(sorted(self.can))}")
+        raise UnsupportedQuery(
+            f"a {self.kind} synopsis cannot sample rows; it can {', '.join(sorted(self.can))}"
+        )
 
     @abstractmethod
     def linear(
@@ -239,5 +250,3 @@ class Synopsis(ABC):
         cls, domain: Domain, provenance: Provenance, body: dict[str, Any], arrays: dict[str, NDArray[Any]]
     ) -> Synopsis:
         """The inverse of `_pack`."""
-
-

@@ -1,0 +1,46 @@
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help demo test verify lint types docs bench audit clean
+
+help:  ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Hedgerow needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $(STAMP)
+
+demo: $(STAMP)  ## make a population, release it privately, ask questions
+	$(BIN)/python -m hedgerow.demo
+
+test: $(STAMP)  ## all tests, the long ones at small size
+	$(BIN)/python -m pytest
+
+verify: $(STAMP)  ## all tests at full size (kill loops, long streams)
+	HEDGEROW_FULL=1 $(BIN)/python -m pytest
+
+lint: $(STAMP)  ## ruff
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
+
+types: $(STAMP)  ## mypy, strict, for queries, privacy and curator
+	$(BIN)/mypy
+
+docs: $(STAMP)  ## check that pages, links and examples hold
+	$(BIN)/python -m pytest tests/docs
+
+bench: $(STAMP)  ## benchmarks beside their peers; writes docs/benchmarks.md
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
+	$(BIN)/python -m benchmarks
+
+audit: $(STAMP)  ## statistical and exact privacy tests
+	$(BIN)/python -m pytest tests/statistical tests/faults
+
+clean:  ## remove the environment and what was made
+	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis

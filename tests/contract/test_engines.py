@@ -1,0 +1,205 @@
+"""Every engine gives the same exact integers, whatever the rows hold."""
+
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hedgerow as hr
+from hedgerow.curator.table import Rows
+
+KEY = bytes(range(32))
+CLIQUES = [
+    ("sex",),
+    ("sex", "age"),
+    ("age", "sex"),
+    (),
+    ("site", "age", "when"),
+    ("sex", "age", "site", "when"),
+]
+
+
+@pytest.fixture(scope="module")
+def domain() -> hr.Domain:
+    return hr.Domain(
+        {
+            "sex": ["F", "M"],
+            "age": hr.bins(0, 100, 5, missing=True),
+            "site": hr.Categorical(range(5), other=True),
+            "when": hr.dates("2023-01-01", "2024-01-01", by="quarter", other=True, missing=True),
+        }
+    )
+
+
+def messy_rows(n: int, seed: int = 0) -> pd.DataFrame:
+    """Rows with out-of-domain values, empty strings, NaN and impossible dates."""
+    rng = np.random.default_rng(seed)
+    age = rng.normal(50, 40, n).round(1)
+    age[rng.random(n) < 0.1] = np.nan
+    days = pd.to_datetime("2022-11-01") + pd.to_timedelta(rng.integers(0, 500, n), unit="D")
+    when = np.array(days.strftime("%Y-%m-%d"), dtype=object)
+    when[rng.random(n) < 0.1] = None
+    when[rng.random(n) < 0.05] = "2023-02-30"
+    when[rng.random(n) < 0.05] = "soon"
+    return pd.DataFrame(
+        {
+            "person": rng.integers(0, max(n // 8, 1), n),
+            "sex": rng.choice(np.array(["F", "M", "x", "", None], dtype=object), n),
+            "age": age,
+            "site": rng.integers(-1, 7, n),
+            "when": when,
+        }
+    )
+
+
+def sources(frame: pd.DataFrame, folder) -> dict[str, object]:
+    frame.to_csv(folder / "rows.csv", index=False)
+    frame.to_csv(folder / "rows.csv.gz", index=False)
+    arrow = pa.Table.from_pandas(frame, preserve_index=False)
+    pq.write_table(arrow, folder / "rows.parquet")
+    return {
+        "csv": str(folder / "rows.csv"),
+        "csv.gz": str(folder / "rows.csv.gz"),
+        "parquet": str(folder / "rows.parquet"),
+        "pandas": frame,
+        "polars": pl.from_pandas(frame),
+        "arrow": arrow,
+        "columns": {c: frame[c].tolist() for c in frame},
+        "shuffled": frame.sample(frac=1, random_state=3),
+    }
+
+
+def open_all(frame, domain, folder, **unit):
+    for name, source in sources(frame, folder).items():
+        for engine in ["duckdb"] if isinstance(source, str) else ["memory", "duckdb"]:
+            yield f"{name}/{engine}", Rows(hr.Table.open(source, domain, engine=engine, **unit), KEY)
+
+
+@pytest.mark.parametrize("unit", [{}, {"unit": "person", "max_rows": 3}, {"unit": "person", "max_rows": 1}])
+@pytest.mark.parametrize("n", [0, 1, 2, 3000])
+def test_all_engines_give_identical_integers(domain, tmp_path, n, unit):
+    frame = messy_rows(n)
+    if n == 0:
+        frame = frame.astype({"sex": "object", "when": "object"})
+    reference = None
+    for name, rows in open_all(frame, domain, tmp_path, **unit):
+        tables = rows.tables(CLIQUES)
+        assert all(t.dtype == np.int64 for t in tables.values())
+        assert all(tables[c].shape == domain.shape_of(c) for c in CLIQUES)
+        if not unit:
+            assert tables[()] == n, name
+        assert {int(t.sum()) for t in tables.values()} == {int(tables[()])}, name
+        reference = reference or tables
+        for clique in CLIQUES:
+            np.testing.assert_array_equal(tables[clique], reference[clique], err_msg=f"{name} {clique}")
+
+
+def test_exact_tables_equal_duckdb_on_decoded_rows(domain, tmp_path):
+    frame = messy_rows(4000, seed=1)
+    rows = Rows(hr.Table.open(frame, domain), KEY)
+    codes = pd.DataFrame(domain.encode(frame))  # noqa: F841 - read by name below
+    counted = duckdb.sql("SELECT sex, age, COUNT(*) FROM codes GROUP BY ALL").fetchall()
+    expected = np.zeros(domain.shape_of(("sex", "age")), dtype=np.int64)
+    for sex, age, count in counted:
+        expected[sex, age] = count
+    np.testing.assert_array_equal(rows.tables([("sex", "age")])[("sex", "age")], expected)
+
+
+def test_null_units_follow_the_declared_rule(domain):
+    frame = messy_rows(400)
+    frame["person"] = frame["person"].astype(object)
+    frame.loc[frame.index[:50], "person"] = None
+    frame.loc[frame.index[50:60], "person"] = ""
+    named = frame.iloc[60:]
+    expected = int(named.groupby("person").size().clip(upper=2).sum())
+    for rule, extra in (("drop", 0), ("row", 60)):
+        rows = Rows(hr.Table.open(frame, domain, unit="person", max_rows=2, null_units=rule), KEY)
+        assert rows.tables([()])[()] == expected + extra
+
+
+def test_huge_product_queries_are_summed_row_by_row(domain):
+    from hedgerow.curator import statistics
+
+    frame = messy_rows(2000)
+    rows = Rows(hr.Table.open(frame, domain), KEY)
+    queries = [
+        hr.Query.where(domain, {"sex": "F", "age": lambda a: a is not None and a > 30, "site": [1, 2]}),
+        hr.Query.where(domain, {"sex": "M"}, weights={"age": np.linspace(0, 1, 21)}),
+        hr.Query.total(),
+    ]
+    by_table = statistics.Answers(hr.Workload.of(queries)).exact(rows)
+    limit, statistics._TABLE_CELLS = statistics._TABLE_CELLS, 1
+    try:
+        by_row = statistics.Answers(hr.Workload.of(queries)).exact(rows)
+    finally:
+        statistics._TABLE_CELLS = limit
+    np.testing.assert_array_equal(by_table, by_row)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda f: f.drop(columns="age"), "no column 'age'"),
+        (lambda f: f.assign(age=pd.array(["a"] * len(f), dtype="string")), "column 'age' holds text"),
+        (lambda f: f.assign(age=pd.to_datetime("2020-01-01")), "column 'age' holds date"),
+        (lambda f: f.assign(when=1.5), "column 'when' holds float"),
+    ],
+)
+def test_a_column_that_does_not_fit_is_one_sentence(domain, change, sentence):
+    with pytest.raises(hr.DomainMismatch, match=sentence):
+        hr.Table.open(change(messy_rows(10)), domain)
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ("nowhere.csv", "there is no file"),
+        ("rows.xlsx", "neither CSV"),
+        (42, "not a table"),
+        ({"a": [1], "b": [1, 2]}, "same length"),
+    ],
+)
+def test_a_source_that_cannot_be_read_is_one_sentence(domain, tmp_path, monkeypatch, source, sentence):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.xlsx").write_text("")
+    with pytest.raises(hr.SourceError, match=sentence):
+        hr.Table.open(source, domain)
+
+
+def test_a_broken_parquet_file_is_one_sentence_without_its_content(domain, tmp_path):
+    (tmp_path / "x.parquet").write_bytes(b"secret rows")
+    with pytest.raises(hr.SourceError) as caught:
+        hr.Table.open(tmp_path / "x.parquet", domain)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_table_shows_no_rows(domain):
+    import pickle
+
+    table = hr.Table.open(messy_rows(100), domain)
+    assert repr(table) == f"Table({domain!r})"
+    public = {name for name in dir(table) if not name.startswith("_")}
+    assert public == {"domain", "unit", "location", "open"}
+    with pytest.raises(TypeError):
+        pickle.dumps(table)
+
+
+def test_open_domains_count_names_and_bound_units():
+    names = ["oak", "ash", "oak", "elm", "oak", None, ""]
+    frame = pd.DataFrame({"name": names, "who": [1, 1, 1, 2, 3, 3, 3]})
+    for source in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame)):
+        rows = Rows(hr.Table.open(source, hr.OpenDomain()), KEY)
+        assert rows.names(["oak", "ash", "yew", ""]) == {"oak": 3, "ash": 1, "yew": 0, "": 2}
+    assert Rows(hr.Table.open(iter(names), hr.OpenDomain()), KEY).names(["oak"]) == {"oak": 3}
+    bounded = Rows(hr.Table.open(frame, hr.OpenDomain(), unit="who", max_rows=1), KEY)
+    shuffled = Rows(
+        hr.Table.open(frame.sample(frac=1, random_state=1), hr.OpenDomain(), unit="who", max_rows=1), KEY
+    )
+    everything = ["oak", "ash", "elm", ""]
+    assert sum(bounded.names(everything).values()) == 3
+    assert bounded.names(everything) == shuffled.names(everything)
