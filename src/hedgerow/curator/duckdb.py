@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.curator.csv_file import CsvFile, literal_path
 from hedgerow.curator.engine import BATCH_ROWS
 from hedgerow.curator.memory import arrow_table
 from hedgerow.errors import SourceError
@@ -13,8 +14,9 @@ from hedgerow.errors import SourceError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_NEVER = "\x01hedgerow-null\x01"  # no CSV cell equals it: an empty cell stays the empty string
 _CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".csv.zst", ".tsv.zst")
+
+Watch = Callable[[float | None], None]
 
 
 class DuckDBEngine:
@@ -22,13 +24,24 @@ class DuckDBEngine:
 
     Args:
         source: a path, a glob of Parquet files, or a frame.
+        encoding, delimiter: of a CSV file, see `CsvFile.open`.
+        watch: told the part of the rows read so far (None: unknown), for the owner's progress bar.
     """
 
-    def __init__(self, source: Any) -> None:
+    def __init__(
+        self,
+        source: Any,
+        *,
+        encoding: str | None = None,
+        delimiter: str | None = None,
+        watch: Watch | None = None,
+    ) -> None:
         import duckdb
 
         self._connection = duckdb.connect(":memory:")
         self._connection.execute("SET enable_progress_bar = false")
+        self._csv: CsvFile | None = None
+        self._watch = watch
         if not isinstance(source, (str, Path)):
             frame, self.untyped = arrow_table(source)
             self._connection.register("rows", frame)
@@ -39,34 +52,60 @@ class DuckDBEngine:
             raise SourceError(f"there is no file {path!r}")
         self.untyped = path.lower().endswith(_CSV)
         if self.untyped:
-            self._from = (
-                "read_csv(?, all_varchar = true, header = true, null_padding = true, strict_mode = false, "
-                "union_by_name = true, nullstr = ?)"
-            )
-            self._values = [path, _NEVER]
-        elif path.lower().endswith((".parquet", ".pq")) or Path(path).is_dir():
+            self._csv = CsvFile.open(Path(path), encoding, delimiter)
+            return
+        if encoding is not None or delimiter is not None:
+            raise SourceError("an encoding and a delimiter belong to CSV files only")
+        if path.lower().endswith((".parquet", ".pq")) or Path(path).is_dir():
             self._from = "read_parquet(?)"
-            self._values = [f"{path}/**/*.parquet" if Path(path).is_dir() else path]
+            self._values = [f"{literal_path(path)}/**/*.parquet" if Path(path).is_dir() else _pattern(path)]
         else:
             raise SourceError(f"{path!r} is neither CSV (.csv, .tsv, .txt, also .gz) nor Parquet")
 
     def schema(self) -> pa.Schema:
         """Names and types of the columns."""
+        if self._csv is not None:
+            import pyarrow as pa
+
+            return pa.schema([pa.field(name, pa.string()) for name in self._csv.columns])
         return self._read("*", limit=True).schema
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """All rows of some columns; a file that stops being readable is one sentence."""
         import duckdb
 
-        names = ", ".join('"' + c.replace('"', '""') + '"' for c in columns)
-        reader = self._read(names)
+        if self._csv is not None:
+            self._from, self._values = self._csv.scan()
+            places = [self._csv.columns.index(c) for c in columns]
+            names = ", ".join(f"c{i} AS {_quoted(c)}" for i, c in zip(places, columns, strict=True))
+        else:
+            names = ", ".join(map(_quoted, columns))
+        reader, expected, done = self._read(names), self._expected() if self._watch else None, 0
         while True:
             try:
-                yield reader.read_next_batch()
+                batch = reader.read_next_batch()
             except StopIteration:
                 return
             except (duckdb.Error, OSError, ValueError):
-                raise SourceError("the data file could not be read to its end") from None
+                raise SourceError(self._broken()) from None
+            yield batch
+            done += batch.num_rows
+            if self._watch is not None:
+                self._watch(min(done / expected, 1.0) if expected else None)
+
+    def _broken(self) -> str:
+        if self._csv is None or self._csv.encoding not in ("utf-8", "utf-8-sig"):
+            return "the data file could not be read to its end"
+        return "the data file could not be read to its end; if it is not UTF-8 text, declare its encoding"
+
+    def _expected(self) -> float | None:
+        """How many rows there are, nearly; None when that is not known without reading them."""
+        if self._csv is not None:
+            return self._csv.expected_rows
+        if not self._values:
+            return None
+        found = self._connection.execute("SELECT sum(num_rows) FROM parquet_file_metadata(?)", self._values)
+        return float((found.fetchone() or (0,))[0] or 0)
 
     def _read(self, columns: str, *, limit: bool = False) -> pa.RecordBatchReader:
         import duckdb
@@ -78,3 +117,12 @@ class DuckDBEngine:
             return reader(BATCH_ROWS)
         except duckdb.Error:
             raise SourceError("the data file could not be read; is it a whole CSV or Parquet file?") from None
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _pattern(path: str) -> str:
+    """A file of that name, else a pattern of files."""
+    return literal_path(path) if Path(path).exists() else path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -67,6 +67,9 @@ class Table:
         max_rows: int | None = None,
         null_units: NullUnits = "drop",
         engine: Literal["auto", "duckdb", "memory"] = "auto",
+        encoding: str | None = None,
+        delimiter: str | None = None,
+        watch: Callable[[float | None], None] | None = None,
     ) -> Table:
         """Open a CSV or Parquet file, or a pandas, polars or Arrow frame, or a mapping of columns.
 
@@ -77,6 +80,9 @@ class Table:
             max_rows: how many rows of each unit are used; needed with `unit`.
             null_units: what happens to rows whose unit is missing, `drop` or `row`.
             engine: `duckdb` for files, `memory` for frames, unless said otherwise.
+            encoding: of a CSV file's text; UTF-8 or what its byte order mark says, unless said otherwise.
+            delimiter: of a CSV file; what splits its header into most names, unless said otherwise.
+            watch: told the part of the rows read so far (None: unknown), for the owner's progress bar.
         """
         if not isinstance(domain, (Domain, OpenDomain)):
             raise DomainMismatch("a table is opened with a Domain or an OpenDomain; see Domain.load")
@@ -92,7 +98,11 @@ class Table:
         chosen = ("duckdb" if file else "memory") if engine == "auto" else engine
         if file and chosen == "memory":
             raise SourceError("files are read by the duckdb engine")
-        made: Engine = DuckDBEngine(source) if chosen == "duckdb" else MemoryEngine(source)
+        made: Engine = (
+            DuckDBEngine(source, encoding=encoding, delimiter=delimiter, watch=watch)
+            if chosen == "duckdb"
+            else MemoryEngine(source)
+        )
         bound = Unit(unit, max_rows, null_units) if unit is not None and max_rows is not None else None
         return cls(made, domain, bound, Path(source) if file else None)
 

@@ -101,9 +101,9 @@ class Attribute:
         return np.asarray(table[np.asarray(codes)], dtype=object)
 
     def code(self, value: Any) -> int:
-        """The code of one declared level, by value or label; DomainMismatch if there is none."""
+        """The code of one declared level, by label or decoded value; DomainMismatch if there is none."""
         text = encoding.text_of(value)
-        for names in (self._value_labels, self.labels):
+        for names in (self._value_labels, self.labels, tuple(map(encoding.text_of, self.values))):
             if text in names:
                 return names.index(text)
         if value is None and self.missing:

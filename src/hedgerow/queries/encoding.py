@@ -46,8 +46,9 @@ def to_arrow(values: Any) -> pa.Array:
         return to_arrow(values.to_arrow())
     try:
         array = pa.array(values, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        array = pa.array([None if _is_null(v) else text_of(v) for v in values], pa.string())
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+        texts = (None if _is_null(v) else text_of(v) for v in values)
+        array = pa.array([t and t.encode(errors="replace").decode() for t in texts], pa.string())
     return to_arrow(array) if isinstance(array, pa.ChunkedArray) else array
 
 
@@ -109,8 +110,8 @@ def as_numbers(array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]
     unparsed = np.zeros(len(array), dtype=np.bool_)
     if kind == "null":
         return np.full(len(array), np.nan), unparsed
-    if kind == "text":
-        array = pc.cast(array, pa.string())
+    if kind in ("text", "date"):
+        array = as_text(array)
         present = pc.fill_null(pc.not_equal(array, ""), False)
         numeric = pc.fill_null(pc.match_substring_regex(array, _NUMBER), False)
         unparsed = np.asarray(pc.and_not(present, numeric))
@@ -136,7 +137,7 @@ def as_days(array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
             array = array.dictionary_decode()
         days = pc.cast(pc.cast(array, pa.date32(), safe=False), pa.int32())
         return np.asarray(pc.cast(days, pa.float64()).to_numpy(zero_copy_only=False)), unparsed
-    array = pc.cast(array, pa.string())
+    array = as_text(array)
     present = pc.fill_null(pc.not_equal(array, ""), False)
     shaped = pc.fill_null(pc.match_substring_regex(array, _DATE), False)
     text = pc.utf8_trim_whitespace(pc.if_else(shaped, array, pa.scalar(None, pa.string())))

@@ -1,0 +1,245 @@
+"""LinearForm: a weighted count of rows, asked once for every group of a GROUP BY."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import gcd, prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
+from hedgerow.queries.query import ONE, Query
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hedgerow.queries.domain import Domain
+
+CELLS = 1 << 24
+"""The largest table that is written out; a product of one-attribute predicates never is."""
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """Weights over the table of a few attributes (in the domain's order): bool for a predicate, or float."""
+
+    attributes: tuple[str, ...]
+    weights: NDArray[Any]
+
+    @property
+    def trivial(self) -> bool:
+        """Whether it is a predicate that holds everywhere."""
+        return self.weights.dtype == np.bool_ and bool(self.weights.all())
+
+
+@dataclass(frozen=True, eq=False)
+class GroupAxis:
+    """One attribute of a GROUP BY: the group that each level falls into."""
+
+    attribute: str
+    parent: NDArray[np.intp]
+    size: int
+
+    @property
+    def plain(self) -> bool:
+        """Whether every level is its own group."""
+        return self.size == len(self.parent) and bool((self.parent == np.arange(self.size)).all())
+
+
+@dataclass(frozen=True, eq=False)
+class LinearForm:
+    """A weighted count of rows per group: weight = product of the factors, which share no attribute.
+
+    Args:
+        attributes: everything the weights depend on, groups included, in the domain's order.
+        factors: what the predicate and the summed value weigh; at most one is not 0/1.
+        axes: the attributes that the rows are grouped by.
+        units: count people (the declared unit) instead of rows; such a form is measured, never learned.
+    """
+
+    domain: Domain
+    attributes: tuple[str, ...]
+    factors: tuple[Factor, ...]
+    axes: tuple[GroupAxis, ...] = ()
+    units: bool = False
+    name: str = ""
+
+    @classmethod
+    def of(
+        cls, domain: Domain, factors: Iterable[Factor], axes: Sequence[GroupAxis], *, units: bool, name: str
+    ) -> LinearForm:
+        """A form from factors that may overlap; RangeTooLarge when their table cannot be written out."""
+        merged = merge(domain, [f for f in factors if not f.trivial])
+        kept = tuple(f for f in merged if not f.trivial)
+        names = [*(a for f in kept for a in f.attributes), *(axis.attribute for axis in axes)]
+        attributes = domain.order(names)
+        if any(f.weights.ndim > 1 for f in kept):
+            check_cells(domain, attributes)
+        return cls(domain, attributes, kept, tuple(axes), units, name)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the table over `attributes`."""
+        return self.domain.shape_of(self.attributes)
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are; 1 without GROUP BY."""
+        return prod(axis.size for axis in self.axes)
+
+    @cached_property
+    def nonnegative(self) -> bool:
+        """Whether no weight is negative."""
+        return not any(bool((f.weights < 0).any()) for f in self.factors)
+
+    @property
+    def counts(self) -> bool:
+        """Whether every weight is 0 or 1."""
+        return all(f.weights.dtype == np.bool_ for f in self.factors)
+
+    def weights(self, group: int = 0) -> NDArray[np.float64]:
+        """The weights of one group, written out over the table of `attributes`."""
+        check_cells(self.domain, self.attributes)
+        out = np.ones((1,) * len(self.attributes), dtype=np.float64)
+        for factor in self._of_group(group):
+            out = out * spread(factor.attributes, factor.weights, self.attributes)
+        return np.ascontiguousarray(np.broadcast_to(out, self.shape))
+
+    def pieces(self, group: int = 0) -> list[tuple[float, Query]]:
+        """Queries with weights in [0, 1] and what each is worth: the form is the sum of coefficient * query.
+
+        Values of both signs make two queries. No piece at all means that the schema alone makes it zero.
+        """
+        if self.units:
+            raise UnsupportedQuery(
+                f"{self.name or 'COUNT(DISTINCT ...)'} counts people, which is no weighted count of rows"
+            )
+        factors = self._of_group(group)
+        if not all(bool(f.weights.any()) for f in factors):
+            return []
+        signed = next((f for f in factors if f.weights.dtype != np.bool_), None)
+        if signed is None:
+            return [(1.0, self._query(factors, None))]
+        out = []
+        for sign in (1.0, -1.0):
+            part = np.maximum(sign * signed.weights, 0.0)
+            if part.any():
+                scale = _scale(part)
+                unit = Factor(signed.attributes, np.rint(part / scale * ONE).astype(np.int64))
+                out.append((sign * scale, self._query([unit if f is signed else f for f in factors], unit)))
+        return out
+
+    def evaluate(self, table: NDArray[Any]) -> NDArray[np.float64]:
+        """The values of all groups at once from the table over `attributes`."""
+        if np.shape(table) != self.shape:
+            raise DomainMismatch(f"the table has shape {np.shape(table)}, the question asks for {self.shape}")
+        place = {a: i for i, a in enumerate(self.attributes)}
+        operands: list[Any] = [np.asarray(table, dtype=np.float64), list(place.values())]
+        for factor in self.factors:
+            operands += [factor.weights.astype(np.float64), [place[a] for a in factor.attributes]]
+        out = np.einsum(*operands, [place[axis.attribute] for axis in self.axes], optimize=len(operands) > 2)
+        for i, axis in enumerate(self.axes):
+            out = out if axis.plain else _fold(out, i, axis)
+        return np.asarray(out, dtype=np.float64).reshape(-1)
+
+    def _of_group(self, group: int) -> list[Factor]:
+        """The factors, and each group attribute's mask multiplied into the factor that holds it."""
+        if not 0 <= group < self.groups:
+            raise DomainMismatch(f"there is no group {group} of {self.groups}")
+        cells = np.unravel_index(group, [axis.size for axis in self.axes]) if self.axes else ()
+        out = {f.attributes: f for f in self.factors}
+        for axis, cell in zip(self.axes, cells, strict=True):
+            mask = axis.parent == cell
+            home = next((s for s in out if axis.attribute in s), None)
+            if home is None:
+                out[(axis.attribute,)] = Factor((axis.attribute,), mask)
+            else:
+                out[home] = Factor(home, out[home].weights * spread((axis.attribute,), mask, home))
+        return list(out.values())
+
+    def _query(self, factors: Sequence[Factor], unit: Factor | None) -> Query:
+        """One query; `unit` is the factor that is already in units of 1/ONE."""
+        if not factors:
+            return Query.total()
+        whole = unit if unit is not None else factors[0]
+        arrays = {
+            f.attributes: f.weights.astype(np.int64) * (1 if f is unit or f is not whole else ONE)
+            for f in factors
+        }
+        if all(len(s) == 1 for s in arrays):
+            parts = tuple(arrays[(a,)] for a in self.attributes)
+            return Query(self.attributes, self.shape, factors=parts, name=self.name)
+        out = np.ones((1,) * len(self.attributes), dtype=np.int64)
+        for s, array in arrays.items():
+            out = out * spread(s, array, self.attributes)
+        return Query(self.attributes, self.shape, dense=np.ascontiguousarray(out), name=self.name)
+
+    def __repr__(self) -> str:
+        table = " x ".join(self.attributes) or "all rows"
+        return f"LinearForm({self.name or 'count'} over {table}, {self.groups:,} groups)"
+
+
+def merge(domain: Domain, factors: Sequence[Factor]) -> list[Factor]:
+    """The same product with every attribute in at most one factor."""
+    out: list[Factor] = []
+    for factor in factors:
+        apart = [f for f in out if not set(f.attributes) & set(factor.attributes)]
+        for f in out:
+            if f not in apart:
+                factor = _times(domain, factor, f)
+        out = [*apart, factor]
+    return out
+
+
+def spread(attributes: tuple[str, ...], array: NDArray[Any], onto: tuple[str, ...]) -> NDArray[Any]:
+    """The array with one axis per attribute of `onto`, of length 1 where it has none (same order in both)."""
+    sizes = dict(zip(attributes, array.shape, strict=True))
+    return array.reshape([sizes.get(a, 1) for a in onto])
+
+
+def check_cells(domain: Domain, attributes: Sequence[str]) -> None:
+    """RangeTooLarge when the table over some attributes is too large to be written out."""
+    cells = domain.cells(attributes)
+    if cells > CELLS:
+        names = ", ".join(attributes)
+        raise RangeTooLarge(
+            f"the table over {names} has {cells:,} cells, more than the {CELLS:,} a question may write out"
+        )
+
+
+def _times(domain: Domain, a: Factor, b: Factor) -> Factor:
+    onto = domain.order([*a.attributes, *b.attributes])
+    if len(onto) > 1:
+        check_cells(domain, onto)
+    return Factor(onto, spread(a.attributes, a.weights, onto) * spread(b.attributes, b.weights, onto))
+
+
+def _fold(values: NDArray[Any], i: int, axis: GroupAxis) -> NDArray[Any]:
+    """Sum the levels of each group along one axis."""
+    moved = np.moveaxis(values, i, 0)
+    out = np.zeros((axis.size, *moved.shape[1:]), dtype=np.float64)
+    np.add.at(out, axis.parent, moved)
+    return np.moveaxis(out, 0, i)
+
+
+def _scale(values: NDArray[np.float64]) -> float:
+    """What weight 1 is worth: if possible so that all values are on the lattice exactly, else the largest.
+
+    If all values are whole multiples k <= ONE of some step, then step times the next power of two is exact,
+    and as sensitivity follows from the largest weight and not from 1, costs nothing.
+    """
+    largest = float(values.max())
+    distinct = np.unique(values[values > 0])
+    for per_unit in (1, 2, 10, 20, 100, 200, 1000, 2000, 10_000, 20_000):
+        steps = distinct * per_unit
+        whole = np.rint(steps)
+        if whole[-1] < 2.0**53 and (np.abs(steps - whole) <= 1e-12 * steps).all():
+            common = gcd(*whole.astype(np.int64).tolist())
+            k = int(whole[-1]) // common
+            if k <= ONE:
+                return common / per_unit * (1 << (k - 1).bit_length())
+            break
+    return largest

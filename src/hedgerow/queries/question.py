@@ -1,0 +1,287 @@
+"""Question: what one SQL statement asks - linear forms per group, ratios of them, and how rows are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from hedgerow.errors import RangeTooLarge, UnsupportedQuery
+from hedgerow.queries.form import GroupAxis, LinearForm
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hedgerow.queries.domain import Domain
+
+GROUPS = 1 << 20
+_WORK = 1 << 30
+
+
+class Linear(Protocol):
+    """Whoever holds tables: a weighted sum of the cells of one table, and how far off it may be."""
+
+    def __call__(
+        self, attributes: tuple[str, ...], weights: NDArray[np.float64], confidence: float, numbers: int
+    ) -> tuple[float, float]:
+        """The value, and a half-width that holds with `confidence` for `numbers` such sums at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroupColumn:
+    """A column of GROUP BY: an attribute or one of its hierarchies, a label for each part of its axis."""
+
+    name: str
+    attribute: str
+    hierarchy: str | None
+    axis: int
+    labels: tuple[str, ...]
+    ranks: NDArray[np.int64]  # SQL's order of the labels, -1 for NULL
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One number per group: scale * form, or scale * form / denominator (indices into `Question.forms`)."""
+
+    name: str
+    form: int
+    denominator: int | None = None
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Show:
+    """One output column: a group column or an aggregate, by its index, under the name SELECT gives it."""
+
+    name: str
+    index: int
+    aggregate: bool
+
+
+@dataclass(frozen=True)
+class Sort:
+    """One key of ORDER BY: a group column or an aggregate, by its index."""
+
+    index: int
+    aggregate: bool
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The rows a question returns: labels of groups, values and error bounds of aggregates.
+
+    NaN stands for SQL's NULL: a ratio whose denominator is not positive.
+
+    Args:
+        columns: the output columns' names.
+        groups: per row the labels of the GROUP BY columns, in their order.
+        values: one row per group, one column per aggregate.
+        errors: half-widths, of the same shape.
+        confidence: how often each bound holds.
+    """
+
+    columns: tuple[str, ...]
+    groups: tuple[tuple[str, ...], ...]
+    values: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    confidence: float
+    show: tuple[Show, ...] = ()
+    grouped: bool = False
+
+    def _shaped(self, array: NDArray[np.float64]) -> Any:
+        out = array[:, 0] if array.shape[1] == 1 else array
+        return out if self.grouped else (float(out[0]) if out.ndim == 1 else out[0])
+
+    @property
+    def value(self) -> Any:
+        """The value: a float, an array over several aggregates, over groups, or over (groups, aggregates)."""
+        return self._shaped(self.values)
+
+    @property
+    def error(self) -> Any:
+        """The error bound, in the shape of `value`."""
+        return self._shaped(self.errors)
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The rows as SELECT orders their columns: labels and values."""
+        return [
+            tuple(float(values[c.index]) if c.aggregate else labels[c.index] for c in self.show)
+            for labels, values in zip(self.groups, self.values, strict=True)
+        ]
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What a SQL statement asks of a domain; made by `hedgerow.sql`.
+
+    Every declared group appears in the answer, empty ones too, because which groups are empty is private.
+    ORDER BY and LIMIT act on the released values. A SUM over no rows is 0, a ratio over none is NULL (NaN).
+
+    Args:
+        forms: the linear forms that must be known to answer, without repeats.
+        aggregates: the output numbers, each a form or a ratio of two.
+        columns: the output columns in order.
+        notes: sentences to show with the answer.
+    """
+
+    domain: Domain
+    text: str
+    forms: tuple[LinearForm, ...]
+    aggregates: tuple[Aggregate, ...]
+    groups: tuple[GroupColumn, ...]
+    axes: tuple[GroupAxis, ...]
+    columns: tuple[Show, ...]
+    order: tuple[Sort, ...] = ()
+    limit: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def attributes(self) -> tuple[str, ...]:
+        """All attributes that the answer depends on, in the domain's order."""
+        return self.domain.order([a for f in self.forms for a in f.attributes])
+
+    @property
+    def size(self) -> int:
+        """How many groups there are before LIMIT; 1 without GROUP BY."""
+        return prod(axis.size for axis in self.axes)
+
+    @property
+    def units(self) -> bool:
+        """Whether people are counted, so that the answer must be measured."""
+        return any(f.units for f in self.forms)
+
+    @cached_property
+    def labels(self) -> tuple[tuple[str, ...], ...]:
+        """The labels of every group, in the order of the forms' groups."""
+        cells = self._cells
+        names = [[c.labels[i] for i in cells[c.axis].tolist()] for c in self.groups]
+        return tuple(zip(*names, strict=True)) if names else ((),) * self.size
+
+    @property
+    def _cells(self) -> tuple[NDArray[np.intp], ...]:
+        shape = [axis.size for axis in self.axes]
+        return np.unravel_index(np.arange(self.size), shape) if shape else ()
+
+    def evaluate(self, table_of: Callable[[tuple[str, ...]], NDArray[Any]]) -> Result:
+        """The exact answer on tables: `table_of(attributes)` gives counts, axes in the given order."""
+        self._refuse_units()
+        values = np.stack([form.evaluate(table_of(form.attributes)) for form in self.forms])
+        return self.combine(values, np.zeros_like(values), confidence=1.0)
+
+    def answer(self, linear: Linear, confidence: float = 0.95, *, simultaneous: bool = False) -> Result:
+        """The answer from whoever holds tables.
+
+        Args:
+            linear: gives a weighted sum of a table's cells and its half-width.
+            confidence: how often each number's bound must hold.
+            simultaneous: make all the bounds hold at once with that confidence.
+        """
+        self._refuse_units()
+        work = self.size * sum(prod(f.shape) for f in self.forms)
+        if work > _WORK:
+            raise RangeTooLarge(
+                f"{self.size:,} groups over these tables need {work:,} weights, more than {_WORK:,}"
+            )
+        values = np.zeros((len(self.forms), self.size))
+        errors = np.zeros_like(values)
+        for i, form in enumerate(self.forms):
+            numbers = values.size if simultaneous else self.bounds(i)
+            for g in range(self.size):
+                values[i, g], errors[i, g] = linear(form.attributes, form.weights(g), confidence, numbers)
+        return self.combine(values, errors, confidence=confidence)
+
+    def bounds(self, form: int) -> int:
+        """How many bounds share the confidence of a number that uses this form: 2 in a ratio, else 1."""
+        ratios = [a for a in self.aggregates if a.denominator is not None]
+        return 2 if any(form in (a.form, a.denominator) for a in ratios) else 1
+
+    def combine(
+        self, values: NDArray[np.float64], errors: NDArray[np.float64], *, confidence: float = 0.95
+    ) -> Result:
+        """The rows from known forms.
+
+        Args:
+            values: one row per form, one column per group.
+            errors: half-widths, of the same shape.
+            confidence: how often the half-widths hold.
+        """
+        pairs = [self._aggregate(a, values, errors) for a in self.aggregates]
+        out, wide = (np.stack([p[i] for p in pairs], axis=1) for i in (0, 1))
+        rows = self._arrange(out)
+        return Result(
+            columns=tuple(c.name for c in self.columns),
+            groups=tuple(self.labels[i] for i in rows.tolist()),
+            values=out[rows],
+            errors=wide[rows],
+            confidence=confidence,
+            show=self.columns,
+            grouped=bool(self.groups),
+        )
+
+    def _aggregate(
+        self, a: Aggregate, values: NDArray[np.float64], errors: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        if a.denominator is None:
+            return a.scale * values[a.form], abs(a.scale) * errors[a.form]
+        only_positive = self.forms[a.denominator].nonnegative
+        value, error = ratio(
+            values[a.form], errors[a.form], values[a.denominator], errors[a.denominator], only_positive
+        )
+        return a.scale * value, abs(a.scale) * error
+
+    def _arrange(self, values: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Which groups are shown, in order: stable, so ties keep the declared order."""
+        keys: list[NDArray[Any]] = []
+        cells = self._cells
+        for sort in reversed(self.order):
+            if sort.aggregate:
+                null, key = np.isnan(values[:, sort.index]), np.nan_to_num(values[:, sort.index])
+            else:
+                column = self.groups[sort.index]
+                key = column.ranks[cells[column.axis]].astype(np.float64)
+                null = key < 0
+            keys += [-key if sort.descending else key, ~null if sort.nulls_first else null]
+        rows = np.lexsort(keys) if keys else np.arange(self.size)
+        return rows if self.limit is None else rows[: self.limit]
+
+    def _refuse_units(self) -> None:
+        for form in self.forms:
+            if form.units:
+                raise UnsupportedQuery(
+                    f"{form.name} counts people, which must be measured: released tables count rows"
+                )
+
+    def __repr__(self) -> str:
+        return f"Question({self.text!r})"
+
+
+def ratio(
+    top: NDArray[np.float64],
+    top_error: NDArray[np.float64],
+    bottom: NDArray[np.float64],
+    bottom_error: NDArray[np.float64],
+    only_positive: bool = True,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """N / D with its error: |n/d - N/D| <= (e1 + |n/d| e2) / (d - e2) if |N - n| <= e1, |D - d| <= e2 < d.
+
+    NaN where the denominator is zero, or not positive though it can only be positive.
+    """
+    usable = bottom > 0 if only_positive else bottom != 0
+    value = np.divide(top, bottom, out=np.full(len(top), np.nan), where=usable)
+    margin = np.abs(bottom) - bottom_error
+    sure = usable & (margin > 0)
+    error = np.full(len(top), np.inf)
+    with np.errstate(invalid="ignore"):  # 0 * inf where nothing is sure anyway
+        spread = top_error + np.abs(value) * bottom_error
+    np.divide(spread, margin, out=error, where=sure)
+    return value, error

@@ -1,0 +1,143 @@
+"""The first gate of SQL: refuse words that no accepted statement has, bound the nesting, then parse.
+
+The parser is recursive and, on some words (JOIN, types used as functions), exponential in the nesting, so
+what it is given is bounded here. What a statement *means* is decided by the compiler alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from sqlglot import Dialect, ErrorLevel, exp
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from hedgerow.errors import UnsupportedQuery
+
+LENGTH = 20_000
+NESTING = 32
+"""Measured: the compiled parser needs less than 512 KiB of stack for three times this nesting."""
+
+_DUCKDB = Dialect.get_or_raise("duckdb")
+_T = TokenType
+_WORDS = frozenset(
+    {_T.SELECT, _T.FROM, _T.WHERE, _T.GROUP_BY, _T.ORDER_BY, _T.LIMIT, _T.ALIAS, _T.ASC, _T.DESC, _T.FIRST}
+    | {_T.AND, _T.OR, _T.NOT, _T.IN, _T.BETWEEN, _T.LIKE, _T.IS, _T.NULL, _T.ISNULL, _T.NOTNULL}
+    | {_T.CASE, _T.WHEN, _T.THEN, _T.ELSE, _T.END, _T.DISTINCT, _T.TRUE, _T.FALSE, _T.DATE, _T.DCOLON}
+    | {_T.L_PAREN, _T.R_PAREN, _T.COMMA, _T.DOT, _T.STAR, _T.SLASH, _T.DASH, _T.PLUS, _T.SEMICOLON}
+    | {_T.EQ, _T.NEQ, _T.LT, _T.LTE, _T.GT, _T.GTE, _T.STRING, _T.NUMBER, _T.IDENTIFIER, _T.VAR}
+)
+_TYPES = frozenset(_DUCKDB.parser_class.TYPE_TOKENS)
+_BEFORE_NAMES = frozenset({_T.ALIAS, _T.FROM, _T.DOT})
+_PREFIXES = frozenset({_T.NOT, _T.DASH, _T.PLUS})
+_STEP = {_T.L_PAREN: 1, _T.CASE: 1, _T.R_PAREN: -1, _T.END: -1}
+_NAMED = {
+    "a join": "JOIN LEFT RIGHT FULL INNER OUTER CROSS NATURAL ASOF SEMI ANTI POSITIONAL LATERAL USING ON",
+    "a common table expression": "WITH RECURSIVE",
+    "a set operation": "UNION INTERSECT EXCEPT",
+    "a window function": "OVER WINDOW PARTITION QUALIFY",
+    "grouping sets": "GROUPING ROLLUP CUBE",
+    "a subquery": "EXISTS ANY SOME",
+    "sampling": "TABLESAMPLE",
+    "a list or struct": "[ ] { }",
+    "a placeholder": "? $ : @",
+}
+_PART = {word: part for part, words in _NAMED.items() for word in words.split()}
+_HINTS = {
+    "HAVING": "; filter the released rows instead",
+    "OFFSET": "; use LIMIT alone",
+    "ILIKE": "; use LIKE, levels are declared in one spelling",
+    "FILTER": "; use CASE WHEN inside the aggregate",
+    "%": "; use / for ratios",
+    "//": "; use / for ratios",
+}
+
+
+def parse(text: str, names: Collection[str]) -> exp.Expr:
+    """One statement's syntax tree; `names` are columns, which may be spelled like keywords."""
+    if not isinstance(text, str) or not text.strip():
+        raise UnsupportedQuery("the SQL text is empty")
+    if len(text) > LENGTH:
+        raise UnsupportedQuery(f"the SQL text has {len(text):,} characters, more than {LENGTH:,}")
+    try:
+        tokens = _DUCKDB.tokenize(text)
+    except Exception:  # the tokenizer's errors are many; all of them mean the same here
+        raise UnsupportedQuery("the SQL text cannot be read: a quote or comment is not closed") from None
+    while tokens and tokens[-1].token_type is _T.SEMICOLON:
+        tokens.pop()
+    _check_words(tokens, {name.casefold() for name in names})
+    _check_nesting(tokens)
+    return _tree(tokens, text)
+
+
+def _check_words(tokens: list[Token], names: set[str]) -> None:
+    """Only words that an accepted statement can have; a refusal names the first other one."""
+    if not tokens or tokens[0].token_type is not _T.SELECT:
+        start = (
+            _PART.get(tokens[0].text.upper(), f"a statement that starts with {_short(tokens[0])}")
+            if tokens
+            else "a comment"
+        )
+        raise UnsupportedQuery(f"{start} is not supported; ask with SELECT ... FROM ...")
+    kinds = [token.token_type for token in tokens]
+    for i, kind in enumerate(kinds):
+        after = kinds[i + 1] if i + 1 < len(kinds) else None
+        if kind is _T.SEMICOLON:
+            raise UnsupportedQuery("two statements in one text are not supported; ask them one by one")
+        if kind is _T.SELECT and i:
+            raise UnsupportedQuery("a subquery (a second SELECT) is not supported; ask it on its own")
+        if (
+            kind not in _WORDS
+            and kinds[i - 1] not in _BEFORE_NAMES
+            and tokens[i].text.casefold() not in names
+        ):
+            _refuse_word(tokens[i], after)
+        if after is _T.L_PAREN and kind in _TYPES:
+            raise UnsupportedQuery(f"the function {_short(tokens[i])} is not supported")
+
+
+def _refuse_word(token: Token, after: Any) -> None:
+    word = token.text.upper()
+    if after is _T.L_PAREN and token.token_type not in (_T.FILTER, _T.OVER):
+        part = _PART.get(word, "the function")
+        raise UnsupportedQuery(f"{part} {_short(token)} is not supported")
+    first = word.split(" ", maxsplit=1)[0]
+    part = _PART.get(first, "")
+    spelled = f"{part} ({_short(token)})" if part else _short(token)
+    raise UnsupportedQuery(f"{spelled} is not supported{_HINTS.get(word, '')}")
+
+
+def _check_nesting(tokens: list[Token]) -> None:
+    """Parentheses, CASE and runs of prefixes (NOT, -) are what the parser recurses on."""
+    depth = run = 0
+    for token in tokens:
+        kind = token.token_type
+        run = run + 1 if kind in _PREFIXES else 0
+        depth += _STEP.get(kind, 0)
+        if max(depth, 0) + run > NESTING:
+            raise UnsupportedQuery(f"the nesting is deeper than {NESTING} levels, which is not supported")
+
+
+def _tree(tokens: list[Token], text: str) -> exp.Expr:
+    try:
+        trees = _DUCKDB.parser(error_level=ErrorLevel.IMMEDIATE).parse(tokens, text)
+    except ParseError as error:
+        raise UnsupportedQuery(f"the SQL text cannot be read{_place(error)}") from None
+    except Exception:  # a parser of so many dialects fails in many ways; a refusal is right for all of them
+        raise UnsupportedQuery("the SQL text cannot be read") from None
+    if len(trees) != 1 or trees[0] is None:
+        raise UnsupportedQuery("the SQL text must hold one statement")
+    return trees[0]
+
+
+def _place(error: ParseError) -> str:
+    first: dict[str, Any] = error.errors[0] if error.errors else {}
+    near = str(first.get("highlight") or "")[:40]
+    if first.get("line") is None:
+        return ""
+    return f" near line {first['line']}, column {first['col']}" + (f" ({near!r})" if near else "")
+
+
+def _short(token: Token) -> str:
+    return token.text[:40].upper() if token.text.isascii() else repr(token.text[:40])

@@ -1,0 +1,165 @@
+"""Domains: declared levels, total encoding, schemas that read back as they were."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hedgerow as hr
+
+ANYTHING = st.one_of(
+    st.none(), st.text(max_size=8), st.integers(), st.floats(), st.booleans(), st.dates(), st.just("")
+)
+ATTRIBUTES = [
+    hr.Categorical(["F", "M"]),
+    hr.Categorical(range(5), other=True),
+    hr.Categorical(["", "a"], missing=True),
+    hr.bins(0, 100, 7),
+    hr.bins(-1, 1, 0.25, other=True, missing=True),
+    hr.dates("2020-01-15", "2021-03-02", by="month", missing=True),
+]
+
+
+@pytest.mark.parametrize("attribute", ATTRIBUTES, ids=lambda a: a.describe())
+@given(values=st.lists(ANYTHING, max_size=20))
+def test_encoding_is_total_and_in_range(attribute, values):
+    codes = attribute.encode(values)
+    assert codes.shape == (len(values),)
+    assert ((codes >= 0) & (codes < attribute.size)).all()
+
+
+@pytest.mark.parametrize("attribute", ATTRIBUTES, ids=lambda a: a.describe())
+def test_decoding_then_encoding_is_the_identity_on_proper_levels(attribute):
+    codes = np.arange(len(attribute.values))
+    np.testing.assert_array_equal(attribute.encode(list(attribute.decode(codes))), codes)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "label"),
+    [
+        (hr.Categorical(["a", "b"]), "zzz", "b"),
+        (hr.Categorical(["a", "b"]), None, "b"),
+        (hr.Categorical(["a", "b"], missing=True), "zzz", "(missing)"),
+        (hr.Categorical(["a", "b"], other=True), None, "other"),
+        (hr.Categorical(["a", "b"], other="elsewhere", missing=True), "zzz", "elsewhere"),
+        (hr.Categorical(["a", "b"], other=True, missing=True), "", "(missing)"),
+        (hr.Categorical(["", "b"], missing=True), "", ""),
+        (hr.Categorical([1, 2]), 2.0, "2"),
+        (hr.Categorical([True, False]), True, "true"),
+        (hr.bins(0, 10, 5), -3, "[0, 5)"),
+        (hr.bins(0, 10, 5), 5, "[5, 10]"),
+        (hr.bins(0, 10, 5), 10, "[5, 10]"),
+        (hr.bins(0, 10, 5), float("inf"), "[5, 10]"),
+        (hr.bins(0, 10, 5, other=True), 11, "other"),
+        (hr.bins(0, 10, 5, missing=True), float("nan"), "(missing)"),
+        (hr.bins(0, 10, 5, missing=True), "4.5", "[0, 5)"),
+        (hr.bins(0, 10, 5, missing=True), "four", "(missing)"),
+        (hr.dates("2024-01-01", "2025-01-01", by="quarter"), dt.date(2024, 5, 1), "2024-Q2"),
+        (hr.dates("2024-01-01", "2025-01-01", by="quarter", missing=True), "2024-13-01", "(missing)"),
+        (hr.dates("2024-01-01", "2025-01-01", by="year"), "1999-01-01", "2024"),
+        (hr.dates("2024-01-01", "2024-01-20", by="week"), "2024-01-15T08:00:00", "week of 2024-01-15"),
+    ],
+)
+def test_each_value_goes_where_the_rule_says(attribute, value, label):
+    assert attribute.labels[int(attribute.encode([value])[0])] == label
+
+
+def test_every_container_gives_the_same_codes():
+    attribute = hr.Categorical(["F", "M"], other=True, missing=True)
+    column = ["F", None, "M", "x", ""]
+    expected = [0, 3, 1, 2, 3]
+    for values in (
+        column,
+        np.array(column, dtype=object),
+        pd.Series(column),
+        pd.Series(column, dtype="category"),
+        __import__("polars").Series(column),
+        __import__("pyarrow").array(column),
+        __import__("pyarrow").array(column).dictionary_encode(),
+    ):
+        assert attribute.encode(values).tolist() == expected
+
+
+def test_hierarchies_group_levels_and_name_the_rest():
+    codes = hr.Categorical(
+        ["I10", "I21", "J45", "Z00"],
+        hierarchy={"chapter": {"circulatory": ["I10", "I21"], "respiratory": ["J45"]}},
+    )
+    names, parent = codes.groups("chapter")
+    assert names == ("circulatory", "respiratory", "other")
+    assert parent.tolist() == [0, 0, 1, 2]
+    with pytest.raises(hr.DomainMismatch, match="two groups"):
+        hr.Categorical(["a"], hierarchy={"h": {"x": ["a"], "y": ["a"]}})
+
+
+def full_domain() -> hr.Domain:
+    return hr.Domain(
+        {
+            "sex": ["F", "M"],
+            "age": hr.bins(0, 100, 5, missing=True),
+            "money": {"edges": [0, 0.5, 2, 100], "other": True},
+            "när ö": hr.dates("2020-01-01", "2022-01-01", by="quarter"),
+            "diagnosis": {
+                "levels": ["I10", "J45"],
+                "other": "rare",
+                "hierarchy": {"chapter": {"I": ["I10"]}},
+            },
+            "select": 4,
+        }
+    )
+
+
+@pytest.mark.parametrize("suffix", ["yaml", "json"])
+def test_a_saved_schema_reads_back_as_the_same_domain(tmp_path, suffix):
+    domain = full_domain()
+    path = tmp_path / f"schema.{suffix}"
+    domain.save(path)
+    again = hr.Domain.load(path)
+    assert again == domain
+    assert again.fingerprint == domain.fingerprint
+    assert again.shape == (2, 21, 4, 8, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("sex: [F, M", "malformed near line"),
+        ("- a\n- b", "mapping of attribute names"),
+        ("", "mapping of attribute names"),
+        ("attributes: {}", "at least one attribute"),
+        ("sex: {levels: [F, F]}", "'sex': a level is declared twice"),
+        ("age: {bins: [0, 10, -1]}", "'age'"),
+        ("age: {edges: [3, 2]}", "'age': bins need"),
+        ("age: {edges: [a, b]}", "'age'"),
+        ("when: {dates: {start: soon, stop: 2024-01-01}}", "'when': 'soon' is not a date"),
+        ("sex: {levels: [F], colour: red}", "does not know the option 'colour'"),
+        ("sex: {}", "exactly one of"),
+        ("sex: 0", "at least one level"),
+        ("sex: null", "declared by a list"),
+    ],
+)
+def test_a_broken_schema_is_one_sentence_naming_the_place(tmp_path, text, sentence):
+    path = tmp_path / "schema.yaml"
+    path.write_text(text)
+    with pytest.raises(hr.DomainMismatch, match=sentence) as caught:
+        hr.Domain.load(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_schema_file_is_one_sentence(tmp_path):
+    with pytest.raises(hr.DomainMismatch, match="no schema file"):
+        hr.Domain.load(tmp_path / "none.yaml")
+
+
+def test_an_unknown_attribute_comes_with_a_hint():
+    with pytest.raises(hr.DomainMismatch, match="did you mean 'diagnosis'"):
+        full_domain()["diagnosys"]
+
+
+def test_domain_size_is_exact_beyond_machine_words():
+    assert hr.Domain({f"a{i}": 100 for i in range(30)}).size == 100**30
