@@ -33,7 +33,7 @@ from hedgerow.privacy.event import (
     Repeat,
     Together,
 )
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.ledger import Entry, Ledger
 
 FULL = os.environ.get("HEDGEROW_FULL") == "1"
 WORKER = Path(__file__).with_name("ledger_worker.py")
@@ -152,8 +152,10 @@ class TestRacing:
 
 class TestLongHistory:
     @pytest.mark.slow
-    @pytest.mark.parametrize("account", ["owner", "ada"])
-    def test_the_last_of_many_charges_takes_as_many_steps_as_the_first(self, account: str) -> None:
+    @pytest.mark.parametrize(("account", "crowd"), [("owner", "owner"), ("owner", "ada"), ("ada", "owner")])
+    def test_the_last_of_many_charges_takes_as_many_steps_as_the_first(
+        self, account: str, crowd: str
+    ) -> None:
         ledger = Ledger.open(":memory:", budget=Budget(epsilon=1, delta=1e-9))
         ledger.allot("ada", ledger.remaining().share("1/2"))
         connection = ledger._store._connection()
@@ -168,14 +170,16 @@ class TestLongHistory:
             nonlocal statements
             statements += 1
 
+        def pay(payer: str, i: int) -> Entry:
+            event, request = Gaussian(1, 7000 + i % 7), f"request {i:09}"
+            return ledger.charge(event, lambda: (b"42", b"s"), account=payer, request=request)
+
         def measured(i: int) -> tuple[int, int, int]:
             nonlocal steps, statements
             steps = statements = 0
             connection.set_progress_handler(step, 1)
             connection.set_trace_callback(statement)
-            entry = ledger.charge(
-                Gaussian(1, 7000 + i % 7), lambda: (b"42", b"s"), account=account, request=f"request {i:09}"
-            )
+            entry = pay(account, i)
             connection.set_progress_handler(None, 1)
             connection.set_trace_callback(None)
             return steps, statements, len(str(entry.spent.grains))
@@ -184,9 +188,7 @@ class TestLongHistory:
         first = measured(1)
         charges = 10_000 if FULL else 1_500
         for i in range(2, charges):
-            ledger.charge(
-                Gaussian(1, 7000 + i % 7), lambda: (b"42", b"s"), account=account, request=f"request {i:09}"
-            )
+            pay(crowd, i)
         last = measured(charges)
         assert first[0] > 50
         assert last[0] <= first[0] + 10

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from hedgerow.errors import BudgetExceeded, LedgerError, RequestReused, UnknownEvent
+from hedgerow.privacy import ledger_store
 from hedgerow.privacy.budget import GRAIN, Budget, Cost
 from hedgerow.privacy.event import Approximate, Gaussian, Laplace, Nothing, Pure, Together
 from hedgerow.privacy.ledger import Ledger, Receipt, Transaction, verify_export
@@ -266,8 +267,10 @@ class TestCharging:
 
     @pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt(), SystemExit(1)])
     def test_an_act_that_fails_costs_nothing_and_leaves_the_ledger_free(
-        self, path: Path, ledger: Ledger, error: BaseException
+        self, path: Path, ledger: Ledger, error: BaseException, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setattr(ledger_store, "_PATIENCE", 3.0)  # a lock left behind fails soon
+
         def fails() -> tuple[bytes, None]:
             raise error
 
@@ -289,7 +292,7 @@ class TestCharging:
         assert entries(ledger) == 1
 
     def test_an_answer_that_is_not_bytes_is_refused_and_not_kept(self, ledger: Ledger) -> None:
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match="An act returns"):
             ledger.charge(Pure("1/10"), lambda: ("42", None))  # type: ignore[arg-type, return-value]
         assert entries(ledger) == 1
 
@@ -471,6 +474,16 @@ class TestTransactions:
         assert entries(Ledger.open(path)) == 2
         ledger.charge(Pure("1/10"), says())
         assert connection.execute("PRAGMA synchronous").fetchall() == [(2,)]
+
+    def test_a_receipt_waits_for_the_lines_it_vouches_for(
+        self, path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        synced: list[Path] = []
+        monkeypatch.setattr(ledger_store, "_sync", synced.append)
+        ledger.record(b"below", durable=False)
+        assert synced == []
+        ledger.receipt()
+        assert synced == [path.with_name(path.name + "-wal")]
 
     def test_what_moves_budget_always_waits_for_the_disk(self, ledger: Ledger) -> None:
         ledger.allot("ada", Cost("epsilon", "1/10"))
