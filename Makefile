@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test verify lint types docs bench audit clean
+.PHONY: help demo browser test verify lint types docs bench audit clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -17,12 +17,15 @@ $(STAMP): pyproject.toml
 	@touch $(STAMP)
 
 demo: $(STAMP)  ## make a population, release it privately, ask questions
-	$(BIN)/python -m hedgerow.demo
+	$(BIN)/hedgerow demo --out out/demo
 
-test: $(STAMP)  ## all tests, the long ones at small size
+browser:  ## fetch chromium for the browser tests, where that can be done
+	@.ci/browser
+
+test: $(STAMP) browser  ## all tests, the long ones at small size
 	$(BIN)/python -m pytest
 
-verify: $(STAMP)  ## all tests at full size (kill loops, long streams)
+verify: $(STAMP) browser  ## all tests at full size (kill loops, long streams)
 	HEDGEROW_FULL=1 $(BIN)/python -m pytest
 
 lint: $(STAMP)  ## ruff

@@ -43,26 +43,33 @@ REFUSED = (
 
 
 def run(repeats: int = 200) -> list[dict[str, Any]]:
-    """Mean milliseconds a statement, best of five rounds."""
+    """Mean milliseconds a statement, best of five rounds: by the clock, and of processor time.
+
+    The work is one thread's, so on an idle machine the two agree; on a busy one only the clock shows it.
+    """
     rows = []
     for name, statements in (("accepted", ACCEPTED), ("refused", REFUSED), ("all", ACCEPTED + REFUSED)):
-        best = min(_round(statements, repeats) for _ in range(5))
-        rows.append({"name": f"parse + compile, {name}, ms", "ours": best, "bar": 1.0, "passed": best < 1.0})
+        rounds = [_round(statements, repeats) for _ in range(5)]
+        for i, measure in enumerate(("clock", "processor")):
+            best = min(r[i] for r in rounds)
+            label = f"parse + compile, {name}, {measure} ms"
+            rows.append({"name": label, "ours": best, "bar": 1.0, "passed": best < 1.0})
     return rows
 
 
-def _round(statements: tuple[str, ...], repeats: int) -> float:
-    start = time.perf_counter()
+def _round(statements: tuple[str, ...], repeats: int) -> tuple[float, float]:
+    clock, processor = time.perf_counter(), time.process_time()
     for _ in range(repeats):
         for text in statements:
             try:
                 sql(DOMAIN, text)
             except HedgerowError:
                 continue
-    return 1e3 * (time.perf_counter() - start) / (repeats * len(statements))
+    each = 1e3 / (repeats * len(statements))
+    return each * (time.perf_counter() - clock), each * (time.process_time() - processor)
 
 
 if __name__ == "__main__":
     for row in run():
         verdict = "passed" if row["passed"] else "MISSED"
-        sys.stdout.write(f"{row['name']:32} {row['ours']:8.3f} {row['bar']:8.3f}  {verdict}\n")
+        sys.stdout.write(f"{row['name']:44} {row['ours']:8.3f} {row['bar']:8.3f}  {verdict}\n")

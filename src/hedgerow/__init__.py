@@ -27,6 +27,8 @@ _HOME = {
     "ranges": "queries.workload",
     "prefixes": "queries.workload",
     "parities": "queries.workload",
+    "sql": "queries.sql",
+    "Question": "queries.question",
     # guard rows
     "Table": "curator.table",
     "Curator": "curator.curator",

@@ -31,6 +31,8 @@ from hedgerow.queries.measurement import Measurement as Measurement
 from hedgerow.queries.measurement import Noise as Noise
 from hedgerow.queries.query import Query as Query
 from hedgerow.queries.query import SparseQuery as SparseQuery
+from hedgerow.queries.question import Question as Question
+from hedgerow.queries.sql import sql as sql
 from hedgerow.queries.workload import Workload as Workload
 from hedgerow.queries.workload import conjunctions as conjunctions
 from hedgerow.queries.workload import marginals as marginals

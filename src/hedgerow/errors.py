@@ -27,6 +27,10 @@ class UnknownEvent(HedgerowError):
     """An accountant was given a private act that it has no theorem for."""
 
 
+class RunClosed(HedgerowError):
+    """A sparse-vector run has reported all that it was paid for; open another one to go on."""
+
+
 class LedgerError(HedgerowError):
     """The ledger cannot be opened as asked, or its chain does not verify."""
 

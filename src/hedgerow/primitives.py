@@ -6,18 +6,24 @@ from typing import Any, Literal
 
 from hedgerow.curator.curator import Curator, Spend
 from hedgerow.curator.local import LocalReports
+from hedgerow.curator.sparse_vector import SparseVectorRun
 from hedgerow.curator.statistics import LevelCounts, QueryErrors, Score, TableErrors
+from hedgerow.privacy.event import Number
 from hedgerow.queries.measurement import Measurement
 
 __all__ = [
     "LevelCounts",
     "QueryErrors",
     "TableErrors",
+    "above_threshold",
     "exponential",
     "gaussian",
+    "gaussian_sparse",
     "laplace",
+    "numeric_sparse",
     "permute_and_flip",
     "randomized_response",
+    "sparse",
 ]
 
 
@@ -52,3 +58,58 @@ def randomized_response(
 ) -> LocalReports:
     """Randomise every unit's records on their own; see `Curator.randomize`."""
     return curator.randomize(epsilon, by=by)
+
+
+def above_threshold(
+    curator: Curator, threshold: Number, epsilon: Spend = None, *, run: str | None = None
+) -> SparseVectorRun:
+    """Open AboveThreshold: any number of "below", one "above"; see `Curator.sparse_vector`."""
+    return curator.sparse_vector(threshold, epsilon, method="above_threshold", run=run)
+
+
+def sparse(
+    curator: Curator,
+    threshold: Number,
+    count: int,
+    epsilon: Spend = None,
+    *,
+    restart: bool = True,
+    allocation: Literal["even", "optimised"] = "optimised",
+    run: str | None = None,
+) -> SparseVectorRun:
+    """Open Sparse: `count` "above", each with a new noisy threshold, or all with one (`restart=False`)."""
+    method: Literal["sparse", "sparse_once"] = "sparse" if restart else "sparse_once"
+    return curator.sparse_vector(
+        threshold, epsilon, method=method, count=count, allocation=allocation, run=run
+    )
+
+
+def numeric_sparse(
+    curator: Curator,
+    threshold: Number,
+    count: int,
+    epsilon: Spend = None,
+    delta: Number = 0,
+    *,
+    run: str | None = None,
+) -> SparseVectorRun:
+    """Open NumericSparse: `count` "above", each with its value; a delta takes the paper's second form."""
+    return curator.sparse_vector(
+        threshold, epsilon, method="numeric_sparse", count=count, delta=delta, run=run
+    )
+
+
+def gaussian_sparse(
+    curator: Curator,
+    threshold: Number,
+    count: int,
+    length: int,
+    spend: Spend = None,
+    delta: Number | None = None,
+    *,
+    run: str | None = None,
+) -> SparseVectorRun:
+    """Open a sparse vector with Gaussian noise over at most `length` questions; needs a budget with delta."""
+    return curator.sparse_vector(
+        threshold, spend, method="gaussian", count=count, length=length, delta=delta, run=run
+    )

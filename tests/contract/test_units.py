@@ -107,3 +107,42 @@ def test_the_ledger_refuses_a_table_opened_with_another_unit(tmp_path):
     for options in ({}, {"unit": "who", "max_rows": 4}, {"unit": "a", "max_rows": 3}):
         with pytest.raises(hr.LedgerError):
             hr.Curator(hr.Table.open(frame, DOMAIN, **options), ledger=path)
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+@pytest.mark.parametrize(
+    "text",
+    ["SELECT COUNT(DISTINCT who) FROM t WHERE a = 1", "SELECT b, COUNT(DISTINCT who) FROM t GROUP BY b"],
+)
+def test_counting_people_moves_by_no_more_than_its_sensitivity(neighbours, text):
+    """Each person counts once per group: equal to DuckDB on the kept rows, and bounded when a person changes."""
+    from hedgerow.curator.statistics import PeopleCounts
+    from hedgerow.privacy.budget import Privacy
+
+    rng = np.random.default_rng(8)
+    statistic = PeopleCounts(hr.sql(DOMAIN, text, unit="who").forms[0])
+    bound = Privacy(neighbours, 2).sensitivity(statistic.norms)
+
+    def counts(rows):
+        frame = pd.DataFrame(rows, columns=["who", "a", "b"])
+        made = Rows(hr.Table.open(frame, DOMAIN, unit="who", max_rows=2), KEY)
+        owners, (a, b) = made.records()
+        kept = pd.DataFrame({"who": owners, "a": a, "b": b})
+        kept = kept[kept["a"] == 1] if "a = 1" in text else kept
+        expected = (
+            [kept["who"].nunique()]
+            if "a = 1" in text
+            else [kept[kept["b"] == i]["who"].nunique() for i in range(4)]
+        )
+        got = statistic.exact(made)
+        assert got.tolist() == expected
+        return got
+
+    base = [(p, *rng.integers(0, (3, 4))) for p in range(20) for _ in range(rng.integers(1, 6))]
+    for i in range(25):
+        other = [(99, *rng.integers(0, (3, 4))) for _ in range(rng.integers(1, 6))]
+        away = [r for r in base if r[0] != i % 20] if neighbours == "replace" else base
+        change = np.abs(counts([*away, *other]) - counts(base))
+        assert change.sum() <= bound.l1
+        assert (change**2).sum() <= bound.l2_squared
+    assert bound.l1 == {"add_remove": 1, "replace": 1}[neighbours] if "a = 1" in text else bound.l1 <= 4

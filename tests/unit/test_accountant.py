@@ -103,6 +103,7 @@ def test_one_event_k_times_is_k_events_once(name: str, event: Event, k: int) -> 
     assert spent(maker, *flat) == pytest.approx(together, rel=1e-12)
 
 
+@settings(deadline=None)
 @given(nested(every), st.integers(0, 50))
 def test_ledger_cost_of_k_times_is_exactly_k_costs(event: Event, k: int) -> None:
     once = cost(event, "rho")
@@ -124,6 +125,7 @@ def test_ledger_costs_are_the_theorems() -> None:
     assert cost(Nothing(), "epsilon").is_zero
 
 
+@settings(deadline=None)
 @given(epsilons)
 def test_ledger_costs_are_never_below_the_theorem(e: Fraction) -> None:
     odd = e * Fraction(1009, 1013)  # off the grain

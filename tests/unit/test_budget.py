@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import inf
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.privacy.budget import GRAIN, Budget, Cost, Privacy, Sensitivity, epsilon_of, rho_of
@@ -33,6 +33,7 @@ def test_written_parts_sum_to_exactly_the_budget(part: float | str, k: int) -> N
     assert (Budget(epsilon=1).cost - spent).is_zero
 
 
+@settings(deadline=None)
 @given(fractions, fractions)
 def test_a_cost_is_rounded_up_to_the_grain_and_by_less_than_one(amount: Fraction, delta: Fraction) -> None:
     cost = Cost("rho", amount, delta)
@@ -41,6 +42,7 @@ def test_a_cost_is_rounded_up_to_the_grain_and_by_less_than_one(amount: Fraction
         assert 0 <= stored - true < Fraction(1, GRAIN)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(fractions, fractions), min_size=1, max_size=50))
 def test_sums_of_costs_never_grow_in_size(pairs: list[tuple[Fraction, Fraction]]) -> None:
     costs = [Cost("rho", amount, delta) for amount, delta in pairs]
@@ -50,6 +52,7 @@ def test_sums_of_costs_never_grow_in_size(pairs: list[tuple[Fraction, Fraction]]
     assert Cost.of_grains("rho", *total.grains) == total
 
 
+@settings(deadline=None)
 @given(fractions, st.lists(st.integers(0, 1000), min_size=1, max_size=20).filter(any))
 def test_shares_together_are_never_more_than_the_whole(amount: Fraction, weights: list[int]) -> None:
     whole = Cost("rho", amount, amount / 1000)

@@ -10,7 +10,7 @@ from math import inf
 
 import mpmath
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.errors import RangeTooLarge, UnknownEvent
@@ -89,6 +89,7 @@ def test_epsilon_of_keeps_the_promise_and_is_the_smallest_that_does(epsilon: str
             assert least(partial(delta_of, mp(rho), mp(found) * (1 - mpmath.mpf("1e-6")))) > d
 
 
+@settings(deadline=None)
 @given(amounts, st.integers(1, 40))
 def test_there_and_back_never_gains(epsilon: Fraction, digits: int) -> None:
     delta = Fraction(1, 10**digits)
@@ -120,6 +121,7 @@ def small_or_dyadic(x: Fraction) -> bool:
     return max(a, b) < 2**20 or (max(a, b) < 2**45 and b & (b - 1) == 0)
 
 
+@settings(deadline=None)
 @given(sensitivities, amounts, st.sampled_from(["epsilon", "rho"]))
 def test_calibrated_laplace_costs_at_most_what_was_given_and_hardly_less(
     s: int, amount: Fraction, unit: str
@@ -132,6 +134,7 @@ def test_calibrated_laplace_costs_at_most_what_was_given_and_hardly_less(
     assert not cost(tighter, unit) <= given_  # type: ignore[arg-type]
 
 
+@settings(deadline=None)
 @given(st.integers(1, 2**48), amounts)
 def test_calibrated_gaussian_costs_at_most_what_was_given_and_hardly_less(
     l2_squared: int, amount: Fraction
@@ -144,6 +147,7 @@ def test_calibrated_gaussian_costs_at_most_what_was_given_and_hardly_less(
     assert not cost(tighter, "rho") <= given_
 
 
+@settings(deadline=None)
 @given(amounts, st.sampled_from(["epsilon", "rho"]), st.booleans())
 def test_calibrated_selection_costs_at_most_what_was_given_and_hardly_less(
     amount: Fraction, unit: str, bounded_range: bool

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.errors import UnknownEvent
@@ -75,6 +75,7 @@ def test_a_number_means_what_a_person_wrote(given_: object, meant: Fraction) -> 
     assert exact(given_) == meant  # type: ignore[arg-type]
 
 
+@settings(deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_exact_of_a_float_is_that_float_again(x: float) -> None:
     assert float(exact(x)) == x
@@ -103,6 +104,7 @@ def test_what_is_not_a_finite_number_is_refused_in_one_sentence(wrong: object) -
         exact(wrong)  # type: ignore[arg-type]
 
 
+@settings(deadline=None)
 @given(events)
 def test_json_gives_back_the_same_event(event: Event) -> None:
     again = from_json(json.loads(json.dumps(event.to_json())))
@@ -110,6 +112,7 @@ def test_json_gives_back_the_same_event(event: Event) -> None:
     assert hash(again) == hash(event)
 
 
+@settings(deadline=None)
 @given(simple)
 def test_every_simple_event_is_one_sentence(event: Event) -> None:
     words = event.describe()
@@ -118,11 +121,13 @@ def test_every_simple_event_is_one_sentence(event: Event) -> None:
     assert "\n" not in words
 
 
+@settings(deadline=None)
 @given(events)
 def test_every_event_can_be_told_to_people(event: Event) -> None:
     assert event.describe().endswith(".")
 
 
+@settings(deadline=None)
 @given(events, st.integers(0, 4))
 def test_repeat_multiplies_every_leaf(event: Event, times: int) -> None:
     once = [(leaf, n * times) for leaf, n in event.leaves() if times]

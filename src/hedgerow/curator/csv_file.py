@@ -106,10 +106,10 @@ class CsvFile:
         compressed = "auto" if self.readable == str(self.path) else "none"
         types = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(self.columns)))
         text = (
-            "read_csv(?, auto_detect = false, header = true, skip = ?, delim = ?, quote = '\"', escape = '\"', "
-            f"comment = '', encoding = ?, compression = '{compressed}', nullstr = ?, columns = {{{types}}}, "
-            "null_padding = true, strict_mode = false, parallel = false, hive_partitioning = false, "
-            "max_line_size = 33554432)"
+            "read_csv(?, auto_detect = false, header = true, skip = ?, delim = ?, quote = '\"', "
+            f"escape = '\"', comment = '', encoding = ?, compression = '{compressed}', nullstr = ?, "
+            f"columns = {{{types}}}, null_padding = true, strict_mode = false, parallel = false, "
+            "hive_partitioning = false, max_line_size = 33554432)"
         )
         native = _NATIVE.get(self.encoding, "utf-8")
         return text, [literal_path(self.readable), self.skip, self.delimiter, native, _NEVER]

@@ -26,14 +26,17 @@ from hedgerow.privacy.budget import (
     rho_of,
     selection_epsilon,
 )
-from hedgerow.privacy.event import Event
+from hedgerow.privacy.event import Event, Number
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.queries.measurement import Measurement, Noise, pack, unpack
+from hedgerow.queries.query import ONE, Norms
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.curator.local import LocalReports
+    from hedgerow.curator.sparse_vector import SparseVectorRun
+    from hedgerow.curator.sparse_vector_plan import Method
     from hedgerow.privacy.receipt import Receipt
     from hedgerow.queries.domain import Domain, OpenDomain
 
@@ -270,6 +273,58 @@ class Curator:
             note=note,
         )
         return plan.filled(reports[0])
+
+    def sparse_vector(
+        self,
+        threshold: Number,
+        spend: Spend = None,
+        *,
+        method: Method = "above_threshold",
+        count: int = 1,
+        delta: Number | None = None,
+        length: int | None = None,
+        allocation: Literal["even", "optimised"] = "optimised",
+        denominator: int = ONE,
+        run: str | None = None,
+        note: str = "",
+    ) -> SparseVectorRun:
+        """Open a sparse-vector run: any number of "below" answers, `count` "above", charged whole, now.
+
+        Privacy: AboveThreshold, Sparse and NumericSparse ([DR14] Sec. 3.6, discrete noise), Sparse with one
+        threshold ([LSL17] Alg. 1), or Gaussian noise with a bounded stream ([ZW20]); the proofs are in
+        `curator.sparse_vector`. The noisy threshold is drawn in the transaction that makes the charge.
+
+        Args:
+            threshold: T, in rows.
+            spend: an epsilon, Budget or Cost for the whole run.
+            method: `above_threshold`, `sparse` (a new threshold after each above), `sparse_once` (one
+                threshold for all), `numeric_sparse` (values too), `gaussian`.
+            count: c, the most "above" before the run closes.
+            delta: numeric_sparse: the paper's (epsilon, delta) scales, charged as what they compose to;
+                gaussian: what the charge takes of the delta kept for such acts (all that is left if None).
+            length: the most questions of a `gaussian` run.
+            allocation: how `sparse_once` divides epsilon.
+            denominator: lattice steps per row; 1 is enough for counting queries.
+            run: the run's label: a run that the ledger knows is continued, with its own threshold, free.
+            note: words kept in the ledger.
+        """
+        from hedgerow.curator.sparse_vector import SparseVectorRun
+        from hedgerow.curator.sparse_vector_plan import plan
+
+        paper = method == "numeric_sparse" and delta
+        made = plan(
+            method,
+            Cost.zero(self.ledger.currency) if paper else self.price(spend),
+            self.privacy.sensitivity(Norms.query(denominator)).l1,
+            threshold,
+            denominator,
+            count=count,
+            allocation=allocation,
+            epsilon=spend if paper and not isinstance(spend, Cost | Budget) else None,
+            delta=self._left.delta if delta is None and method == "gaussian" else delta or 0,
+            length=length,
+        )
+        return SparseVectorRun(self, made, run, note)
 
     def allot(self, spend: Spend, name: str, note: str = "") -> Curator:
         """Set part of the budget aside for someone: a curator that can spend that much and no more."""

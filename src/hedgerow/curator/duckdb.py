@@ -86,6 +86,8 @@ class DuckDBEngine:
                 batch = reader.read_next_batch()
             except StopIteration:
                 return
+            except duckdb.InterruptException:
+                raise KeyboardInterrupt from None
             except (duckdb.Error, OSError, ValueError):
                 raise SourceError(self._broken()) from None
             yield batch

@@ -13,6 +13,7 @@ import numpy as np
 
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.queries.encoding import text_of
+from hedgerow.queries.form import LinearForm
 from hedgerow.queries.query import ONE, Norms, Query, SparseQuery
 from hedgerow.queries.workload import Workload
 
@@ -153,6 +154,44 @@ class SparseAnswers:
         return np.array(sums, dtype=np.int64)
 
 
+@dataclass(frozen=True, eq=False)
+class PeopleCounts:
+    """How many distinct units have a row of each group: COUNT(DISTINCT unit), always measured."""
+
+    form: LinearForm
+    denominator: int = 1
+
+    @property
+    def norms(self) -> Norms:
+        """A unit counts at most once in each group, however many rows it has."""
+        return Norms.people(self.form.groups)
+
+    @property
+    def cliques(self) -> tuple[tuple[str, ...], ...]:
+        """No tables are needed."""
+        return ()
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of what is asked."""
+        form = self.form
+        factors = [(f.attributes, f.weights.tobytes()) for f in form.factors]
+        return _digest("people", *factors, *((a.attribute, a.parent.tobytes(), a.size) for a in form.axes))
+
+    def exact(self, rows: Rows) -> NDArray[np.int64]:
+        """The numbers of units, one per group."""
+        owners, columns = rows.records()
+        code = dict(zip(rows.domain, columns, strict=True))
+        keep = np.ones(len(owners), dtype=np.bool_)
+        for factor in self.form.factors:
+            keep &= factor.weights[tuple(code[a] for a in factor.attributes)].astype(np.bool_)
+        cells = [axis.parent[code[axis.attribute]] for axis in self.form.axes]
+        sizes = [axis.size for axis in self.form.axes]
+        group = np.ravel_multi_index(cells, sizes) if cells else np.zeros(len(owners), dtype=np.int64)
+        pairs = np.unique(np.stack([group[keep], owners[keep]]), axis=1)
+        return np.bincount(pairs[0].astype(np.int64), minlength=self.form.groups).astype(np.int64)
+
+
 class Score(Protocol):
     """Integer scores of candidates; none moves by more than `norms` allows when a row is added or swapped."""
 
@@ -272,7 +311,7 @@ def _digest(kind: str, *parts: object) -> str:
 
 def statistic_of(target: Any, domain: Any) -> Statistic:
     """What `measure` may be asked for: attribute names, a query, queries, a workload, or a statistic."""
-    if isinstance(target, (TableOf, Answers, SparseAnswers)):
+    if isinstance(target, (TableOf, Answers, SparseAnswers, PeopleCounts)):
         return target
     if isinstance(target, SparseQuery):
         return SparseAnswers((target,))

@@ -30,6 +30,7 @@ from hedgerow.privacy.event import (
     Event,
     Exponential,
     Gaussian,
+    GaussianSparseVector,
     Laplace,
     Number,
     PermuteAndFlip,
@@ -42,7 +43,7 @@ Floats = npt.NDArray[np.float64]
 
 _PURE = (Laplace, Exponential, PermuteAndFlip, RandomizedResponse, Pure, BoundedRange)
 _BOUNDED_RANGE = (Exponential, BoundedRange)
-_CONCENTRATED = (Gaussian, ZCDP)
+_CONCENTRATED = (Gaussian, ZCDP, GaussianSparseVector)
 
 
 def cost(event: Event, currency: Currency) -> Cost:
@@ -75,7 +76,14 @@ def _cost_of_one(act: Event, currency: Currency) -> Cost:
         return Cost(currency, act.rho, act.delta)
     if isinstance(act, Approximate):
         return Cost(currency, act.epsilon**2 / 2, act.delta)
+    if isinstance(act, GaussianSparseVector):
+        return Cost(currency, exact(_sparse_epsilon(act)) ** 2 / 2, act.delta)
     raise UnknownEvent(f"There is no cost for a {type(act).__name__} event.")
+
+
+def _sparse_epsilon(act: GaussianSparseVector) -> float:
+    """Epsilon at the act's own delta: the ln(1 + length) of each above is a factor of that delta."""
+    return epsilon_of(act.count * act.rho, act.delta / (1 + act.length) ** int(act.count))
 
 
 def _leaves(event: Event) -> Iterator[tuple[Event, int]]:
@@ -258,6 +266,9 @@ def _renyi(act: Event, a: float) -> float:
     """The Renyi divergence of order 1 + a of a simple act, rounded up."""
     if isinstance(act, Gaussian | ZCDP):
         return (1 + a) * float_up(act.rho)  # [CKS20, Thm 4] covers the discrete Gaussian
+    if isinstance(act, GaussianSparseVector):  # the theorem in curator.sparse_vector, for every above
+        each = (1 + a) * float_up(act.rho) + log(1 + int(act.length)) / a
+        return float(act.count) * each * (1 + 4 * ROUNDING)
     epsilon = float_up(act.epsilon)  # type: ignore[attr-defined]
     if epsilon == 0:
         return 0.0

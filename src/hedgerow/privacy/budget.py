@@ -309,9 +309,8 @@ class Privacy:
         neighbours: "add_remove" (one unit more or less) or "replace" (one unit swapped for another).
         max_rows: the most rows that one unit contributes.
 
-    >>> from types import SimpleNamespace
-    >>> table = SimpleNamespace(l1=1, l2_squared=1, replace_l1=2, replace_l2_squared=2)
-    >>> Privacy("replace", max_rows=3).sensitivity(table)
+    >>> from hedgerow.queries.query import Norms
+    >>> Privacy("replace", max_rows=3).sensitivity(Norms.table())
     Sensitivity(l1=Fraction(6, 1), l2_squared=Fraction(18, 1))
     """
 
@@ -326,6 +325,8 @@ class Privacy:
 
     def sensitivity(self, norms: Norms) -> Sensitivity:
         """How far one unit can move an answer whose rows have these norms."""
+        if norms.per_unit:
+            return self._of_people(norms)
         k = self.max_rows
         l1, l2_squared = Fraction(norms.l1), Fraction(norms.l2_squared)
         if self.neighbours == "replace":
@@ -335,3 +336,13 @@ class Privacy:
             l1 = swap_l1 if k == 1 else max(l1, swap_l1)
             l2_squared = swap_l2_squared if k == 1 else max(l2_squared, swap_l2_squared)
         return Sensitivity(k * l1, k * k * l2_squared)
+
+    def _of_people(self, norms: Norms) -> Sensitivity:
+        """Numbers of units per group: a unit is in at most min(max_rows, groups) groups, once in each.
+
+        A swap takes one unit out of that many groups and puts another into as many; a single number of units
+        moves by one either way.
+        """
+        groups = min(self.max_rows, norms.l1)
+        moves = 2 if self.neighbours == "replace" and norms.l1 > 1 else 1
+        return Sensitivity(Fraction(moves * groups), Fraction(moves * groups))

@@ -92,7 +92,7 @@ class Event:
 
 def _check(owner: str, name: str, value: Fraction) -> None:
     """Refuse a parameter that no private act has."""
-    if name in ("scale", "sigma") and value <= 0:
+    if name.split("_")[-1] in ("scale", "sigma") and value <= 0 and name != "value_scale":
         raise ValueError(f"{owner} needs a positive {name}, not {value}.")
     if value < 0:
         raise ValueError(f"{owner} needs a {name} that is not negative, not {value}.")
@@ -235,6 +235,83 @@ class ZCDP(Event):
 
 
 @dataclass(frozen=True)
+class SparseVector(Event):
+    """A sparse-vector run with discrete Laplace noise, any number of "below"; scales in lattice steps.
+
+    `count` is the most "above" it may report, `refreshed` 1 if each of them draws a new noisy threshold, 0 if
+    one serves all; with a `value_scale` above 0 every "above" also releases a value with noise of that scale.
+    """
+
+    kind: ClassVar[str] = "sparse_vector"
+    sensitivity: Fraction
+    threshold_scale: Fraction
+    query_scale: Fraction
+    value_scale: Fraction = Fraction(0)
+    count: Fraction = Fraction(1)
+    refreshed: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _whole_number("count", self.count)
+        if self.refreshed not in (0, 1):
+            raise ValueError("SparseVector is refreshed (1) or not (0).")
+
+    def leaves(self) -> Iterator[tuple[Event, int]]:
+        """What the proof in `curator.sparse_vector` makes of it: pure acts, and Laplace noise on values."""
+        once, each = self.sensitivity / self.threshold_scale, 2 * self.sensitivity / self.query_scale
+        if self.refreshed:
+            yield Pure(once + each), int(self.count)
+        else:
+            yield Pure(once + self.count * each), 1
+        if self.value_scale:
+            yield Laplace(self.sensitivity, self.value_scale), int(self.count)
+
+    def describe(self) -> str:
+        epsilon = sum((act.epsilon * times for act, times in self.leaves()), Fraction(0))  # type: ignore[attr-defined]
+        values = " with their values" if self.value_scale else ""
+        return f"A sparse vector of at most {self.count} above{values} (epsilon {_short(epsilon)} in all)."
+
+
+@dataclass(frozen=True)
+class GaussianSparseVector(Event):
+    """A sparse-vector run with discrete Gaussian noise: at most `length` questions and `count` "above".
+
+    Its Renyi divergence is in `curator.sparse_vector`; `delta` is what a ledger turns it into epsilon with.
+    """
+
+    kind: ClassVar[str] = "gaussian_sparse_vector"
+    sensitivity: Fraction
+    threshold_sigma: Fraction
+    query_sigma: Fraction
+    length: Fraction
+    count: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _whole_number("count", self.count)
+        _whole_number("length", self.length)
+        if not self.delta:
+            raise ValueError("GaussianSparseVector needs a delta above 0.")
+
+    @property
+    def rho(self) -> Fraction:
+        """The zCDP part of one "above": threshold moved by the sensitivity, question by twice that."""
+        return self.sensitivity**2 * (1 / (2 * self.threshold_sigma**2) + 2 / self.query_sigma**2)
+
+    def describe(self) -> str:
+        return (
+            f"A sparse vector with Gaussian noise, at most {self.count} above among {self.length} questions "
+            f"(rho {_short(self.rho)} for each above, delta {_short(self.delta)})."
+        )
+
+
+def _whole_number(name: str, value: Fraction) -> None:
+    if value.denominator != 1 or value < 1:
+        raise ValueError(f"A sparse vector needs a whole {name} of at least 1, not {value}.")
+
+
+@dataclass(frozen=True)
 class Nothing(Event):
     """An act that reads no row and costs nothing: an allotment, a note."""
 
@@ -318,6 +395,8 @@ _SIMPLE: tuple[type[Event], ...] = (
     BoundedRange,
     Approximate,
     ZCDP,
+    SparseVector,
+    GaussianSparseVector,
     Nothing,
 )
 _KINDS = {cls.kind: cls for cls in _SIMPLE}

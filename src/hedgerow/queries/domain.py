@@ -59,8 +59,13 @@ class Domain(Mapping[str, Attribute]):
 
     @classmethod
     def from_schema(cls, schema: Any) -> Domain:
-        """Build a domain from plain data: `{"attributes": {...}}` or the attributes themselves."""
+        """Build a domain from plain data: `{"attributes": {...}}` or the attributes themselves.
+
+        A `confirmed: true/false` beside them is the owner's mark on a schema file, and no attribute.
+        """
         body = schema.get("attributes", schema) if isinstance(schema, dict) else None
+        if body is schema and isinstance(schema, dict) and isinstance(schema.get("confirmed"), bool):
+            body = {name: spec for name, spec in schema.items() if name != "confirmed"}
         if not isinstance(body, dict):
             raise DomainMismatch("a schema is a mapping of attribute names to their levels")
         return cls(body)

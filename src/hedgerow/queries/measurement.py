@@ -164,7 +164,7 @@ def _laplace_cdf(b: float, x: NDArray[np.float64]) -> NDArray[np.float64]:
     k = np.floor(x)
     p = np.exp(-1.0 / b)
     tail = np.exp(-np.abs(np.where(k >= 0, k + 1.0, k)) / b) / (1.0 + p)
-    return np.where(k >= 0, 1.0 - tail, tail)
+    return np.asarray(np.where(k >= 0, 1.0 - tail, tail))
 
 
 def _chernoff(b: float, w: NDArray[np.float64], beta: float) -> float:

@@ -29,13 +29,21 @@ class Norms:
     """How far one row can move a linear map, in lattice steps; sensitivity follows.
 
     `l1` and `l2_squared` bound one row's column; the `replace_` pair bounds both that and the difference of
-    any two columns. `Privacy.sensitivity` turns them into a sensitivity; nothing else does.
+    any two columns. With `per_unit` they bound a unit in one row of every group. `Privacy.sensitivity` turns
+    them into a sensitivity; nothing else does.
     """
 
     l1: int
     l2_squared: int
     replace_l1: int
     replace_l2_squared: int
+    per_unit: bool = False
+
+    @classmethod
+    def people(cls, groups: int) -> Norms:
+        """Numbers of distinct units, one for each group: a unit counts once in each group it is in."""
+        swapped = groups if groups == 1 else 2 * groups
+        return cls(groups, groups, swapped, swapped, per_unit=True)
 
     @classmethod
     def table(cls) -> Norms:

@@ -277,11 +277,11 @@ def ratio(
     NaN where the denominator is zero, or not positive though it can only be positive.
     """
     usable = bottom > 0 if only_positive else bottom != 0
-    value = np.divide(top, bottom, out=np.full(len(top), np.nan), where=usable)
-    margin = np.abs(bottom) - bottom_error
-    sure = usable & (margin > 0)
-    error = np.full(len(top), np.inf)
-    with np.errstate(invalid="ignore"):  # 0 * inf where nothing is sure anyway
-        spread = top_error + np.abs(value) * bottom_error
-    np.divide(spread, margin, out=error, where=sure)
+    with np.errstate(over="ignore", invalid="ignore"):  # overflow becomes NULL; 0 * inf is never shown
+        value = np.divide(top, bottom, out=np.full(len(top), np.nan), where=usable)
+        value[~np.isfinite(value)] = np.nan
+        margin = np.abs(bottom) - bottom_error
+        error = np.full(len(top), np.inf)
+        sure = np.isfinite(value) & (margin > 0)
+        np.divide(top_error + np.abs(value) * bottom_error, margin, out=error, where=sure)
     return value, error

@@ -35,6 +35,14 @@ _CLAUSES = {
     "locks": "FOR UPDATE",
 }
 
+_WORDS = """
+ALL AND ANY ARRAY AS ASC BETWEEN BY CASE CAST CHECK COLLATE COLUMN CREATE DEFAULT DESC DISTINCT DO ELSE END
+EXCEPT FALSE FETCH FOR FROM GROUP HAVING IN INTERSECT INTO IS LATERAL LIKE LIMIT NOT NULL OFFSET ON ONLY OR
+ORDER PIVOT PRIMARY QUALIFY REFERENCES RETURNING SELECT SHOW SOME TABLE THEN TO TRUE UNION UNIQUE USING WHEN
+WHERE WINDOW WITH
+"""
+_RESERVED = frozenset(_WORDS.split())
+
 
 @dataclass(frozen=True)
 class _Item:
@@ -243,14 +251,12 @@ def _tables(source: Any) -> list[str]:
     if table.args.get("db") is not None:
         raise UnsupportedQuery("a table name with a schema is not supported; any one name will do")
     only(table, "this", "alias")
-    if type(table.this) is not exp.Identifier:
-        refuse(table.this, "in FROM")
-    names = [table.this.this]
+    name = _name(table.this)
     alias = table.args.get("alias")
-    if alias is not None:
-        only(alias, "this")
-        names = [alias.this.this]
-    return names
+    if alias is None:
+        return [name]
+    only(alias, "this")
+    return [_name(alias.this)]
 
 
 def _item(node: exp.Expr) -> _Item:
@@ -258,14 +264,24 @@ def _item(node: exp.Expr) -> _Item:
     if type(node) is not exp.Alias:
         return _Item(node, None)
     only(node, "this", "alias")
-    alias = node.args["alias"]
-    if type(alias) is not exp.Identifier:
-        refuse(alias, "as an alias")
-    return _Item(node.this, alias.this)
+    return _Item(node.this, _name(node.args["alias"]))
+
+
+def _name(node: exp.Expr) -> str:
+    """The name of a table or an alias; a reserved word there is a mistake, not a name (`FROM t TRUE`)."""
+    if type(node) is not exp.Identifier:
+        refuse(node, "as a name")
+    only(node, "this", "quoted")
+    name = str(node.this)
+    if not node.args.get("quoted") and name.upper() in _RESERVED:
+        raise UnsupportedQuery(
+            f"the word {name.upper()} stands where a name should be; put a name into quotes"
+        )
+    return name
 
 
 def _title(node: exp.Expr) -> str:
-    """The name of an output column without an alias: its SQL, spelled here for the usual ones to save a copy."""
+    """The name of an output column without an alias: its SQL (the usual ones without a copy)."""
     inner = node.this
     if type(node) in (exp.Count, exp.Sum, exp.Avg) and type(inner) in (exp.Star, exp.Column):
         return f"{node.key.upper()}({'*' if type(inner) is exp.Star else inner.name})"

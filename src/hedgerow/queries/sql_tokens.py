@@ -99,20 +99,22 @@ def _check_words(tokens: list[Token], names: set[str]) -> None:
 
 def _refuse_word(token: Token, after: Any) -> None:
     word = token.text.upper()
-    if after is _T.L_PAREN and token.token_type not in (_T.FILTER, _T.OVER):
-        part = _PART.get(word, "the function")
-        raise UnsupportedQuery(f"{part} {_short(token)} is not supported")
-    first = word.split(" ", maxsplit=1)[0]
-    part = _PART.get(first, "")
-    spelled = f"{part} ({_short(token)})" if part else _short(token)
-    raise UnsupportedQuery(f"{spelled} is not supported{_HINTS.get(word, '')}")
+    part = _PART.get(word.split(" ", maxsplit=1)[0])
+    if part is not None:
+        raise UnsupportedQuery(f"{part} ({_short(token)}) is not supported")
+    call = "the function " if after is _T.L_PAREN and word not in _HINTS else ""
+    raise UnsupportedQuery(f"{call}{_short(token)} is not supported{_HINTS.get(word, '')}")
 
 
 def _check_nesting(tokens: list[Token]) -> None:
     """Parentheses, CASE and runs of prefixes (NOT, -) are what the parser recurses on."""
+    kinds = [token.token_type for token in tokens]
+    if kinds.count(_T.WHEN) != kinds.count(_T.THEN) or kinds.count(_T.BETWEEN) > kinds.count(_T.AND):
+        raise UnsupportedQuery(
+            "the SQL text cannot be read: a THEN after WHEN or an AND after BETWEEN is missing"
+        )
     depth = run = 0
-    for token in tokens:
-        kind = token.token_type
+    for kind in kinds:
         run = run + 1 if kind in _PREFIXES else 0
         depth += _STEP.get(kind, 0)
         if max(depth, 0) + run > NESTING:

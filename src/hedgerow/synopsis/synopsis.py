@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from hedgerow.bibliography import ENTRIES
-from hedgerow.errors import HedgerowError, UnsupportedQuery
+from hedgerow.errors import DomainMismatch, HedgerowError, UnsupportedQuery
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.receipt import Receipt
 from hedgerow.queries.domain import Domain
 from hedgerow.queries.query import ONE, Query
+from hedgerow.queries.question import Question
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.answer import Answer, Source
 
@@ -117,7 +118,7 @@ class Synopsis(ABC):
 
     def answer(
         self,
-        question: Query | Workload | Sequence[Query] | Any,
+        question: Query | Workload | Sequence[Query] | Question,
         *,
         confidence: float = 0.95,
         simultaneous: bool = False,
@@ -131,8 +132,8 @@ class Synopsis(ABC):
         """
         if isinstance(question, str):
             raise UnsupportedQuery("compile SQL with hedgerow.sql(domain, text) first")
-        if hasattr(question, "aggregates"):
-            return self._ask(question, confidence)
+        if isinstance(question, Question):
+            return self._ask(question, confidence, simultaneous)
         if isinstance(question, Query):
             value, error = self._query(question, confidence, 1)
             return Answer(value, error, confidence, self.source)
@@ -157,11 +158,19 @@ class Synopsis(ABC):
         value, error = self.linear(query.attributes, query.weights / ONE, confidence, numbers)
         return float(query.to_unit(value)), abs(query.scale) * error
 
-    def _ask(self, question: Any, confidence: float) -> Answer:
+    def _ask(self, question: Question, confidence: float, simultaneous: bool) -> Answer:
         """A compiled SQL statement, answered through its linear forms."""
-        result = question.answer(self.linear, confidence=confidence)
+        if question.domain != self.domain:
+            raise DomainMismatch("the statement was compiled for another domain than this synopsis has")
+        result = question.answer(self.linear, confidence, simultaneous=simultaneous)
         return Answer(
-            result.value, result.error, confidence, self.source, notes=tuple(question.notes), table=result
+            result.value,
+            result.error,
+            confidence,
+            self.source,
+            simultaneous=simultaneous,
+            notes=question.notes,
+            table=result,
         )
 
     def table(self, attributes: Sequence[str]) -> NDArray[np.float64]:

@@ -1,0 +1,173 @@
+"""What `hedgerow audit` runs: everything that is exported, or the controls; text or JSON; 1 when refuted."""
+
+from __future__ import annotations
+
+import argparse
+import json as json_text
+import sys
+import time
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+
+from hedgerow.audit import exact
+from hedgerow.audit.controls import Control, controls
+from hedgerow.audit.finding import Finding, plot, table
+from hedgerow.audit.ledger_replay import replay
+from hedgerow.audit.neighbours import neighbouring_answers, neighbouring_tables
+from hedgerow.audit.registry import audits
+from hedgerow.audit.statistical import Progress
+from hedgerow.curator.sparse_vector_plan import plan
+from hedgerow.privacy.budget import Budget, Cost
+from hedgerow.privacy.ledger import Ledger
+
+EPSILONS = (0.5, 1.0, 4.0)
+
+
+def run_all(
+    *,
+    epsilons: Sequence[float] = EPSILONS,
+    samples: int = 20_000,
+    time_limit: float = 240.0,
+    progress: Progress | None = None,
+) -> list[Finding]:
+    """Audit every exported mechanism: exactly where that is possible, by sampling, and by ledger replay."""
+    found = [*exact_findings(epsilons), ledger_finding()]
+    found += audits(epsilons, samples, time_limit, progress)
+    return found
+
+
+def run_controls(
+    *, samples: int = 300_000, time_limit: float = 240.0, progress: Progress | None = None
+) -> list[Finding]:
+    """Audit the mechanisms that are wrong on purpose, and the two published sparse vectors that are not."""
+    chosen = controls()
+    return [control.run(samples, time_limit / len(chosen), progress) for control in chosen]
+
+
+def controls_hold(findings: Sequence[Finding], chosen: Sequence[Control] | None = None) -> bool:
+    """Whether exactly the wrong ones were refuted."""
+    wrong = {c.name: c.wrong for c in (chosen or controls())}
+    return all(f.refuted == wrong[f.name] for f in findings)
+
+
+def run_ledger(path: str) -> Finding:
+    """Replay one ledger file."""
+    with Ledger.open(path, create=False) as ledger:
+        return replay(ledger).finding(f"ledger {Path(path).name}")
+
+
+def exact_findings(epsilons: Sequence[float] = EPSILONS) -> list[Finding]:
+    """True epsilons of the small integer mechanisms on their worst neighbours."""
+    rows = []
+    for epsilon in epsilons:
+        eps = Fraction(epsilon)
+        shift = [3, 0, -1], [4, 0, -1]
+        run = plan("above_threshold", Cost("epsilon", eps), Fraction(2), 0, 2)
+        found = {
+            "laplace": exact.laplace_epsilon(*shift, 1 / eps),
+            "exponential": _both(exact.exponential, [0, 99, 99], [1, 98, 98], eps),
+            "permute_and_flip": _both(exact.permute_and_flip, [0, 9, 9], [1, 8, 8], eps),
+            "randomized_response": exact.epsilon_between(
+                exact.randomized_response(0, 5, eps), exact.randomized_response(3, 5, eps)
+            ),
+            "above_threshold": max(
+                exact.epsilon_between(exact.above_threshold(p, run), exact.above_threshold(q, run))
+                for p, q in neighbouring_answers(5, step=2, levels=(0, 12))
+            ),
+        }
+        rows += [
+            Finding(f"{n} at {epsilon:g}", epsilon, f, f > epsilon + exact.SLACK, 0.0, "exact")
+            for n, f in found.items()
+        ]
+    return rows
+
+
+def _both(mechanism: object, first: list[int], second: list[int], eps: Fraction) -> float:
+    one = Fraction(1)
+    return exact.epsilon_between(mechanism(first, one, eps), mechanism(second, one, eps))  # type: ignore[operator]
+
+
+def ledger_finding() -> Finding:
+    """One of each act through real curators, then both ledgers replayed with independent arithmetic."""
+    from hedgerow import primitives as p
+
+    problems, spent, recorded = [], 0.0, 0.0
+    for budget in (Budget(epsilon=100), Budget(epsilon=20, delta=1e-3)):
+        curator = neighbouring_tables("replace", 3)[0][0].curator(budget)
+        kept = [p.laplace(curator, ("a",), 1), *curator.measure_all([("a",), ("b",)], 1)]
+        p.exponential(curator, p.LevelCounts("a"), 1)
+        p.permute_and_flip(curator, p.LevelCounts("a"), 1)
+        p.randomized_response(curator, 1)
+        if curator.ledger.currency == "rho":
+            kept.append(p.gaussian(curator, ("b",), 1))
+            p.gaussian_sparse(curator, 1, 2, 50, 1, 1e-5).ask_all(("a", "b"))
+        p.sparse(curator, 1, 2, 1).ask_all(("a", "b"))
+        p.numeric_sparse(curator, 0, 2, 1).ask_all(("a", "b"))
+        curator.allot(2, "friend").measure(("a",), 1)
+        again = replay(curator.ledger, kept)
+        problems += again.problems
+        spent, recorded = spent + again.spent, recorded + again.recorded
+    words = " ".join(problems) or "Every line costs what its act costs."
+    return Finding("ledger replay", recorded, spent, bool(problems), 0.0, "ledger", words)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line: `python -m hedgerow.audit --all | --controls | --ledger FILE`."""
+    parser = argparse.ArgumentParser(prog="hedgerow audit", description=__doc__)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--all", action="store_true", help="audit every exported mechanism")
+    what.add_argument("--controls", action="store_true", help="audit mechanisms that are wrong on purpose")
+    what.add_argument("--ledger", metavar="FILE", help="replay a ledger with independent arithmetic")
+    parser.add_argument("--json", action="store_true", help="rows as JSON")
+    parser.add_argument("--samples", type=int, help="outputs to draw from each data set")
+    parser.add_argument("--time-limit", type=float, default=240.0, metavar="S", help="seconds for everything")
+    parser.add_argument("--plot", metavar="FILE", help="write claimed and found epsilon as an SVG picture")
+    asked = parser.parse_args(arguments)
+    return run(
+        "ledger" if asked.ledger else "controls" if asked.controls else "all",
+        json=asked.json,
+        samples=asked.samples,
+        time_limit=asked.time_limit,
+        picture=asked.plot,
+        ledger=asked.ledger,
+    )
+
+
+def run(
+    what: str,
+    *,
+    json: bool = False,
+    samples: int | None = None,
+    time_limit: float = 240.0,
+    picture: str | None = None,
+    ledger: str | None = None,
+) -> int:
+    """Run, report, and return the exit code: 1 if anything was refuted, as the controls must be.
+
+    Args:
+        what: "all", "controls" or "ledger".
+        json: print rows instead of a table.
+        samples: outputs per data set; the default of each audit if None.
+        time_limit: seconds for everything.
+        picture: where to write the plot.
+        ledger: the ledger file.
+    """
+    begun = time.monotonic()
+    size = {} if samples is None else {"samples": samples}
+    if what == "ledger":
+        findings = [run_ledger(ledger or "")]
+    elif what == "controls":
+        findings = run_controls(time_limit=time_limit, progress=_say, **size)
+    else:
+        findings = run_all(time_limit=time_limit, progress=_say, **size)
+    if picture:
+        plot(findings, picture)
+    text = json_text.dumps([f.to_json() for f in findings], indent=1) if json else table(findings)
+    sys.stdout.write(text + "\n")
+    _say(f"{len(findings)} audits in {time.monotonic() - begun:.0f} s")
+    return 1 if any(f.refuted for f in findings) else 0
+
+
+def _say(words: str) -> None:
+    sys.stderr.write(words + "\n")

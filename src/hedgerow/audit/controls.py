@@ -1,0 +1,203 @@
+"""Controls: mechanisms that are wrong on purpose, through the real building blocks. Never exported.
+
+Each reproduces one mistake that has been made in earnest. The audit must refute every one of them, and must
+not refute Algorithms 1 and 2 of the published sparse vectors.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.audit.broken_svt import PublishedSVT
+from hedgerow.audit.finding import Finding
+from hedgerow.audit.ledger_replay import replay
+from hedgerow.audit.neighbours import DOMAIN, neighbouring_answers, neighbouring_tables
+from hedgerow.audit.rehearsal import Rehearsal, World, repeated
+from hedgerow.audit.statistical import Progress, audit
+from hedgerow.curator.curator import Curator
+from hedgerow.curator.noise import os_entropy
+from hedgerow.curator.sparse_vector import _noise
+from hedgerow.curator.sparse_vector_plan import plan
+from hedgerow.curator.statistics import QueryErrors
+from hedgerow.privacy.budget import Budget, Cost, Privacy
+from hedgerow.queries.query import Query
+from hedgerow.queries.workload import Workload
+
+EPSILON = 1
+_LARGE = 4  # the claim at which reused noise shows in a few hundred thousand samples
+_TABLE = ("a", "b")
+
+
+@dataclass(frozen=True)
+class Control:
+    """One control: how to audit it, and whether it must be refuted."""
+
+    name: str
+    wrong: bool
+    run: Callable[[int, float, Progress | None], Finding]
+
+
+class NoiseHalved(Rehearsal):
+    """The noise has half the scale that was paid for."""
+
+    def _law(self, stat: Any, price: Cost, choice: Any) -> Any:
+        law, event = super()._law(stat, price, choice)
+        return replace(law, scale=law.scale / 2), event
+
+
+class ReplaceForgotten(Rehearsal):
+    """The sensitivity of a table is taken as 1, though rows are replaced and two cells change."""
+
+    @property
+    def privacy(self) -> Privacy:
+        return Privacy("add_remove", super().privacy.max_rows)
+
+
+class MaxRowsForgotten(Rehearsal):
+    """A person has up to three rows and the sensitivity is that of one."""
+
+    @property
+    def privacy(self) -> Privacy:
+        return Privacy(super().privacy.neighbours, 1)
+
+
+class ChargeSkipped(Curator):
+    """Draws and returns without a line in the ledger."""
+
+    def _act(self, event: Any, evaluate: Any, draw: Any, question: str, **_: Any) -> list[NDArray[Any]]:
+        return draw(evaluate())  # type: ignore[no-any-return]
+
+
+class ExactErrors(Rehearsal):
+    """After a private measurement, the next query is the one of the largest *exact* error: not charged."""
+
+    def next_query(self, measured: NDArray[Any], workload: Workload) -> int:
+        score = QueryErrors(workload, measured.astype(np.float64))
+        return int(np.argmax(score.exact(self._rows)))
+
+
+def _table(world: World, size: int, kind: type[Rehearsal]) -> NDArray[Any]:
+    return repeated(world, Budget(epsilon=EPSILON), lambda c: c.measure(_TABLE, EPSILON), size, kind)[0]
+
+
+def _planted(name: str, kind: type[Rehearsal], pairs: list[tuple[World, World]]) -> Control:
+    def run(samples: int, seconds: float, progress: Progress | None) -> Finding:
+        return audit(
+            lambda world, n: _table(world, n, kind),
+            pairs,
+            EPSILON,
+            samples=samples // 5,
+            batch=True,
+            time_limit=seconds,
+            name=name,
+            progress=progress,
+        )
+
+    return Control(name, True, run)
+
+
+def reused_noise(answers: list[int], size: int) -> NDArray[Any]:
+    """NumericSparse, but what is released after "above" is the noisy number that was compared."""
+    made = plan("numeric_sparse", Cost("epsilon", Fraction(_LARGE)), Fraction(1), 0, 1)
+    q = np.array(answers, dtype=np.int64)
+    noisy = q + _noise(made, made.query_scale, size * q.size, os_entropy).reshape(size, -1)
+    threshold = made.threshold + _noise(made, made.threshold_scale, size, os_entropy)
+    above = noisy >= threshold[:, None]
+    first = np.where(above.any(axis=1), above.argmax(axis=1), q.size)
+    value = np.where(first < q.size, noisy[np.arange(size), np.minimum(first, q.size - 1)], -(10**6))
+    return np.stack([first, value], axis=1)
+
+
+def float_laplace(count: int, size: int) -> NDArray[np.float64]:
+    """The textbook sampler in floating point: count - sign ln(uniform) / epsilon."""
+    words = np.frombuffer(os.urandom(16 * size), dtype=np.uint64).reshape(2, size)
+    uniform = ((words[0] >> np.uint64(11)).astype(np.float64) + 1.0) * 2.0**-53
+    sign = np.where(words[1] & np.uint64(1), 1.0, -1.0)
+    return (count - sign * np.log(uniform) / EPSILON).reshape(-1, 1)
+
+
+def exact_errors(world: World, size: int) -> NDArray[Any]:
+    """Measure two counts with all of epsilon, then announce which has the largest exact error."""
+    workload = Workload.of([Query.where(DOMAIN, {"a": level}) for level in (0, 2)])
+    curator = world.curator(Budget(epsilon=EPSILON), ExactErrors)
+    assert isinstance(curator, ExactErrors)
+    curator.repeat = size
+    curator.measure(workload, EPSILON)
+    rows = curator.transcript()
+    chosen = [curator.next_query(row, workload) for row in rows]
+    return np.column_stack([rows, chosen])
+
+
+def charge_skipped(samples: int, seconds: float, progress: Progress | None) -> Finding:
+    """Two measurements are released, one of them without a charge; the ledger is replayed."""
+    world = neighbouring_tables("add_remove")[0][1]
+    honest = world.curator(Budget(epsilon=2 * EPSILON))
+    kept = honest.measure(_TABLE, EPSILON)
+    thief = ChargeSkipped(honest.table, ledger=honest.ledger)
+    stolen = thief.measure(_TABLE, EPSILON)
+    return replay(honest.ledger, [kept, stolen]).finding("charge skipped")
+
+
+def _simple(
+    name: str,
+    mechanism: Any,
+    pairs: Any,
+    *,
+    share: float = 1.0,
+    wrong: bool = True,
+    epsilon: float = EPSILON,
+) -> Control:
+    def run(samples: int, seconds: float, progress: Progress | None) -> Finding:
+        return audit(
+            mechanism,
+            pairs,
+            epsilon,
+            samples=int(samples * share),
+            batch=True,
+            time_limit=seconds,
+            name=name,
+            progress=progress,
+        )
+
+    return Control(name, wrong, run)
+
+
+def controls() -> list[Control]:
+    """All of them, in the order of the report."""
+    streams = neighbouring_answers(6, levels=(0, -1))
+    swaps, people = neighbouring_tables("replace"), neighbouring_tables("add_remove", 3)
+    titles = [
+        "Lyu et al.",
+        "Dwork and Roth",
+        "Roth's notes",
+        "Lee, Clifton",
+        "Stoddard et al.",
+        "Chen et al.",
+    ]
+    published = [
+        _simple(f"SVT {i} ({titles[i - 1]})", PublishedSVT(i, Fraction(EPSILON), 1), streams, wrong=i > 2)
+        for i in range(1, 7)
+    ]
+    return [
+        *published,
+        _planted("noise halved", NoiseHalved, neighbouring_tables("add_remove")),
+        _planted("sensitivity 1 under replace", ReplaceForgotten, swaps),
+        _planted("max_rows forgotten", MaxRowsForgotten, people),
+        _simple(
+            "noise reused in the released value",
+            reused_noise,
+            neighbouring_answers(17, levels=(-1,))[:2],
+            share=1.0,
+            epsilon=_LARGE,
+        ),
+        Control("charge skipped", True, charge_skipped),
+        _simple("float Laplace", float_laplace, (0, 1), share=0.2),
+        _simple("exact error used for reweighting", exact_errors, swaps, share=0.05),
+    ]

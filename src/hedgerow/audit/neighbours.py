@@ -1,0 +1,65 @@
+"""A small search over neighbours: the patterns that known mistakes fall to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from hedgerow.audit.rehearsal import World
+from hedgerow.queries.domain import Domain
+
+Pair = tuple[list[int], list[int]]
+
+DOMAIN = Domain({"a": 3, "b": 2})
+
+
+def neighbouring_answers(queries: int, *, step: int = 1, levels: Sequence[int] = (0,)) -> list[Pair]:
+    """Exact answers to a stream of questions on neighbouring data sets, each moved by at most `step`.
+
+    All shifted together; all but the last together and the last against them; the first half up and the rest
+    down (the patterns that break sparse vectors); only one question; each around several levels.
+
+    >>> neighbouring_answers(3)[1]
+    ([0, 0, 1], [1, 1, 0])
+    """
+    k, pairs = queries, []
+    for base in levels:
+        flat = [base] * k
+        up = base + step
+        half = k // 2
+        pairs += [
+            (flat, [up] * k),
+            ([base] * (k - 1) + [up], [up] * (k - 1) + [base]),
+            (flat, [up] * half + [base - step] * (k - half)),
+            ([up] * half + [base] * (k - half), [base] * half + [up] * (k - half)),
+            (flat, [up] + [base] * (k - 1)),
+        ]
+    return pairs
+
+
+def neighbouring_tables(
+    relation: Literal["add_remove", "replace"], max_rows: int = 1
+) -> list[tuple[World, World]]:
+    """Small tables that differ in one unit: a row more, a row less, the first row, a swap, a whole person.
+
+    With `max_rows` above 1 rows belong to people, the changed person has as many rows as count, all in one
+    cell, or ten times that many (one big change, of which bounding must leave `max_rows`).
+    """
+    crowd = [(0, 0), (1, 1), (2, 0), (1, 1)]
+    k = max_rows
+    here, there = (0, 0), (2, 1)
+
+    def world(changed: Sequence[tuple[int, int]]) -> World:
+        return World.of(DOMAIN, crowd, changed, relation, max_rows)
+
+    if relation == "add_remove":
+        pairs = [(world([]), world([here] * k)), (world([there] * k), world([]))]
+        empty = World.of(DOMAIN, [], [], relation, max_rows)
+        pairs.append((empty, World.of(DOMAIN, [], [here] * k, relation, max_rows)))
+        if k > 1:
+            pairs.append((world([]), world([here] * 10 * k)))
+        return pairs
+    pairs = [(world([here] * k), world([there] * k)), (world([here] * k), world([(0, 1)] * k))]
+    if k > 1:
+        pairs += [(world([here] * 10 * k), world([there] * 10 * k)), (world([here]), world([there] * k))]
+    return pairs

@@ -1,0 +1,136 @@
+"""The seam through which audits run the real code many times: a curator that draws often and writes nothing.
+
+`Curator._act` keeps the law in one place: refuse, read, charge and draw in one transaction, return. A
+rehearsal replaces that one method: it refuses and reads as the original does, but draws `repeat` times and
+keeps every draw instead of a ledger line. Everything else - statistics, sensitivity, calibration, samplers -
+is the curator's own. What the ledger does with a charge is audited by `ledger_replay`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.curator.curator import Curator
+from hedgerow.curator.table import Table
+from hedgerow.errors import HedgerowError
+from hedgerow.privacy.accountant import cost as cost_of
+from hedgerow.privacy.budget import Budget, Cost
+from hedgerow.privacy.event import Event
+from hedgerow.queries.domain import Domain
+
+
+@dataclass(frozen=True)
+class World:
+    """One small private table, and whom its curator protects."""
+
+    domain: Domain
+    rows: tuple[tuple[int, ...], ...]
+    people: tuple[int, ...]
+    relation: Literal["add_remove", "replace"]
+    max_rows: int
+
+    @classmethod
+    def of(
+        cls,
+        domain: Domain,
+        crowd: Sequence[tuple[int, ...]],
+        changed: Sequence[tuple[int, ...]],
+        relation: Literal["add_remove", "replace"],
+        max_rows: int,
+    ) -> World:
+        """A crowd of people with one row each, and one person with the rows `changed`."""
+        people = [*range(1, len(crowd) + 1), *[0] * len(changed)]
+        return cls(domain, (*crowd, *changed), tuple(people), relation, max_rows)
+
+    def table(self) -> Table:
+        """The table that a curator guards."""
+        import pyarrow as pa
+
+        columns = {
+            name: pa.array([row[i] for row in self.rows], pa.int64()) for i, name in enumerate(self.domain)
+        }
+        if self.max_rows == 1:
+            return Table.open(pa.table(columns), self.domain)
+        columns["person"] = pa.array(self.people, pa.int64())
+        return Table.open(pa.table(columns), self.domain, unit="person", max_rows=self.max_rows)
+
+    def curator(self, budget: Budget, kind: type[Curator] = Curator) -> Curator:
+        """A real curator with a ledger in memory."""
+        return kind(self.table(), budget, ":memory:", self.relation)
+
+
+class Rehearsal(Curator):
+    """A curator for audits: `repeat` independent draws of every act, none of them charged."""
+
+    repeat: int = 1
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.events: list[Event] = []
+        self.draws: list[list[list[NDArray[Any]]]] = []
+
+    @property
+    def _left(self) -> Cost:
+        left = self.ledger.remaining(self.account)
+        for event in self.events:
+            left = left - cost_of(event, left.currency)
+        return left
+
+    def _act(
+        self,
+        event: Event,
+        evaluate: Callable[[], Any],
+        draw: Callable[[Any], list[NDArray[Any]]],
+        question: str,
+        **_: Any,
+    ) -> list[NDArray[Any]]:
+        self.ledger.check(cost_of(event, self.ledger.currency), self.account)
+        exact_values = evaluate()
+        self.events.append(event)
+        self.draws.append([draw(exact_values) for _ in range(self.repeat)])
+        return self.draws[-1][0]
+
+    def transcript(self) -> NDArray[Any]:
+        """All that a mechanism of one act released, one row per draw."""
+        if len(self.draws) != 1:
+            raise HedgerowError(
+                f"the mechanism made {len(self.draws)} acts: audit it with whole runs, not repeated draws"
+            )
+        return np.array([np.concatenate([part.ravel() for part in draw]) for draw in self.draws[0]])
+
+    def run(self) -> NDArray[Any]:
+        """All that one run released, as one row; then the rehearsal is fresh again."""
+        row = np.concatenate([part.ravel() for draws in self.draws for part in draws[0]])
+        self.events, self.draws = [], []
+        return row
+
+
+def repeated(
+    world: World, budget: Budget, act: Callable[[Curator], Any], size: int, kind: type[Rehearsal] = Rehearsal
+) -> tuple[NDArray[Any], list[Event]]:
+    """`size` independent outputs of a mechanism that makes one act, and the event it was charged as."""
+    curator = world.curator(budget, kind)
+    assert isinstance(curator, Rehearsal)
+    curator.repeat = size
+    act(curator)
+    return curator.transcript(), curator.events
+
+
+def whole_runs(
+    world: World, budget: Budget, act: Callable[[Curator], Any], size: int, kind: type[Rehearsal] = Rehearsal
+) -> tuple[list[NDArray[Any]], list[Event]]:
+    """The transcripts of `size` whole runs of a mechanism that makes several acts, each seeing the last."""
+    curator = world.curator(budget, kind)
+    assert isinstance(curator, Rehearsal)
+    rows: list[NDArray[Any]] = []
+    events: list[Event] = []
+    for _ in range(size):
+        act(curator)
+        events = curator.events
+        rows.append(curator.run())
+    return rows, events

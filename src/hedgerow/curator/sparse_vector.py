@@ -1,0 +1,330 @@
+"""Sparse vector: many private comparisons with a threshold, paid by the number of "above", not of "below".
+
+Setting: integers throughout. Delta = the most that one unit moves any question, T = the public threshold,
+rho and nu_i = independent integer noise, "above" iff q_i(D) + nu_i >= T + rho.
+
+**Discrete Laplace** (`SparseVector`; [DR14] Sec. 3.6, W3's proof, [LSL17] Alg. 1). For noise of scale b,
+P(z) <= e^(s/b) P(z + t) for all integers z and |t| <= s. Fix neighbours D, D' and an output with c "above".
+    P_D = sum_z P(rho = z) prod_below P(q_i(D) + nu_i < T + z) prod_above P(q_i(D) + nu_i >= T + z).
+Put z - Delta for z: the integers are mapped onto themselves because Delta is an integer (this is all that the
+discrete case needs). Then P(rho = z - Delta) <= e^(Delta/b1) P(rho = z); each "below" factor grows when D
+becomes D', as q_i(D) + Delta >= q_i(D'); each "above" factor asks nu_i to pass a bound that moved by at most
+2 Delta, hence grows by e^(2 Delta/b2) at most. So P_D <= e^(Delta/b1 + 2 c Delta/b2) P_D', however many
+"below". With a new rho after every "above", each is a run of its own: c (Delta/b1 + 2 Delta/b2). A value
+released after "above" has its own fresh noise and costs Delta/b3 more. Questions may depend on all outputs:
+the sums above are conditional on them.
+
+**Discrete Gaussian** (`GaussianSparseVector`; [ZW20] Thm 8 at gamma = infinity), c = 1, at most L questions.
+Let k be the place of "above" (L + 1: none), A_k(z) the product of the "below" factors before k, B_k(z) the
+"above" factor (1 for k = L + 1), primes for D'. As before P(k) <= sum_z P(rho = z - Delta) A'_k(z) C_k(z)
+with C_k = B_k after the move. (x, y) -> x^a y^(1-a) is convex and homogeneous, so for a > 1
+    sum_k P(k)^a P'(k)^(1-a) <= sum_z P(rho = z - Delta)^a P(rho = z)^(1-a) sum_k A'_k(z) C_k^a B'_k^(1-a).
+C_k and B'_k are one event's probabilities under nu moved by at most 2 Delta: C^a B'^(1-a) <=
+e^((a-1) a (2 Delta)^2 / 2 b2^2) [CKS20, Thm 4]; A'_k <= 1 leaves a factor of L + 1; the sum over z is
+e^((a-1) a Delta^2 / 2 b1^2). So the divergence of order a is at most
+    a (Delta^2 / 2 b1^2 + 2 Delta^2 / b2^2) + ln(1 + L) / (a - 1),
+and c times that for c of them [M17]. It is (epsilon, delta)-DP by [CKS20, Cor. 13] with delta / (1 + L)^c.
+
+**Open runs beside other acts.** A run is charged when it is opened and answered later, while other acts go
+on. A pure or (epsilon, delta) interactive mechanism is an interactive post-processing of randomised response
+run once ([L22], [VZ23]; pure: [VW21]), so the charge at opening composes like any other.
+
+**What the ledger holds.** The opening line has the noisy threshold as its secret state, every "above" and
+every new threshold are committed before they are returned. "Below" answers change no state: the same noisy
+threshold and count serve the next question, whose noise is fresh. So when a group of them is lost with the
+process, the run goes on exactly as it would have, and nothing is drawn twice. (A Gaussian run counts its
+questions, so there every answer is committed.) A run that fails between draw and commit refuses to go on.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from hedgerow.curator import noise
+from hedgerow.curator.noise import Entropy
+from hedgerow.curator.sparse_vector_plan import Plan
+from hedgerow.curator.statistics import _steps, statistic_of
+from hedgerow.errors import LedgerError, RunClosed, UnsupportedQuery
+from hedgerow.privacy.budget import Cost
+from hedgerow.privacy.ledger import Entry, Transaction
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hedgerow.curator.curator import Curator
+
+Side = Literal["over", "under", "both", "absolute"]
+
+_CHUNK = 1 << 16  # questions compared at once: changes speed, not the distribution
+_GROUP = 1 << 12  # "below" answers that may wait for one line
+_REACH = 1 << 61  # differences are clipped here, a 1-Lipschitz map, so that adding noise cannot overflow
+
+
+@dataclass(frozen=True)
+class State:
+    """What a run carries from one question to the next: secret, kept in the ledger."""
+
+    threshold: int
+    above: int = 0
+    asked: int = 0
+
+    def to_bytes(self) -> bytes:
+        """The state as a ledger line keeps it."""
+        return json.dumps([self.threshold, self.above, self.asked]).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes | None) -> State:
+        """The inverse of `to_bytes`."""
+        if data is None:
+            raise LedgerError("The ledger has lost the state of a sparse-vector run.")
+        return cls(*json.loads(data))
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """What a run said: one entry per question it answered, in order.
+
+    Args:
+        above: whether the noisy difference reached the noisy threshold.
+        values: the released differences in rows, NaN where none was released.
+
+    A run that closes on the way answers fewer questions than it was asked.
+    """
+
+    above: NDArray[np.bool_]
+    values: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return int(self.above.size)
+
+
+def begin(plan: Plan, entropy: Entropy) -> State:
+    """The state of a new run: a freshly drawn noisy threshold."""
+    return State(_noisy_threshold(plan, entropy))
+
+
+def advance(
+    plan: Plan, state: State, values: NDArray[np.int64], entropy: Entropy
+) -> tuple[State, NDArray[np.int64], NDArray[np.int64], int]:
+    """Compare exact integers in order: new state, places of "above", released values, how many answered."""
+    threshold, above, asked = state.threshold, state.above, 0
+    places: list[int] = []
+    released: list[int] = []
+    limit = values.size if plan.length is None else min(values.size, plan.length - state.asked)
+    for start in range(0, limit, _CHUNK):
+        exact = values[start : min(start + _CHUNK, limit)]
+        noisy = exact + _noise(plan, plan.query_scale, exact.size, entropy)
+        at = 0
+        while at < exact.size and above < plan.count:
+            hits = noisy[at:] >= threshold
+            step = int(hits.argmax())
+            if not hits[step]:
+                at = exact.size
+                break
+            at += step + 1
+            places.append(start + at - 1)
+            above += 1
+            if plan.value_scale:  # fresh noise: the comparison's own noise is not independent of "above"
+                released.append(int(exact[at - 1]) + int(_noise(plan, plan.value_scale, 1, entropy)[0]))
+            if plan.refreshed and above < plan.count:
+                threshold = _noisy_threshold(plan, entropy)
+        asked = start + at
+        if above == plan.count:
+            break
+    new = State(threshold, above, state.asked + asked)
+    return new, np.array(places, dtype=np.int64), np.array(released, dtype=np.int64), asked
+
+
+def _noisy_threshold(plan: Plan, entropy: Entropy) -> int:
+    return plan.threshold + int(_noise(plan, plan.threshold_scale, 1, entropy)[0])
+
+
+def _noise(plan: Plan, scale: Fraction, size: int, entropy: Entropy) -> NDArray[np.int64]:
+    sample = noise.discrete_gaussian if plan.gaussian else noise.discrete_laplace
+    return sample(scale, size, entropy)
+
+
+class SparseVectorRun:
+    """An open sparse-vector run: ask it whether answers lie above its threshold. See `Curator.sparse_vector`.
+
+    Args:
+        curator: whose rows are asked.
+        plan: threshold, noise and what was charged.
+        label: the run's name in the ledger; a run of this name is continued, at no new charge.
+        note: words kept in the ledger.
+    """
+
+    def __init__(self, curator: Curator, plan: Plan, label: str | None = None, note: str = "") -> None:
+        self.plan = plan
+        self.label = label or f"sparse-vector-{secrets.token_hex(8)}"
+        self._curator = curator
+        self._lock = threading.RLock()
+        self._lost = False
+        self._waiting = 0
+        self._number = 0
+        entry = curator.ledger.charge(
+            plan.event,
+            lambda: (plan.public.encode(), begin(plan, curator._entropy).to_bytes()),
+            account=curator.account,
+            analyst=curator.account,
+            request=self._request(0),
+            question=plan.public,
+            note=note,
+            run=self.label,
+            content_type="application/json",
+        )
+        self._state = State.from_bytes(entry.state)
+        if entry.replayed:
+            self._replay()
+
+    @property
+    def above(self) -> int:
+        """How many "above" were reported."""
+        return self._state.above
+
+    @property
+    def asked(self) -> int:
+        """How many questions were answered, as far as the ledger and this process know."""
+        return self._state.asked
+
+    @property
+    def remaining(self) -> int:
+        """How many "above" may still be reported; 0 when the run is closed."""
+        used_up = self.plan.length is not None and self._state.asked >= self.plan.length
+        return 0 if self._lost or used_up else self.plan.count - self._state.above
+
+    def ask(self, query: Any, estimate: float = 0.0, *, side: Side = "over") -> Outcomes:
+        """Whether the answer to a query exceeds an estimate by the threshold; `ask_all` with one question."""
+        return self.ask_all([query], np.array([estimate]), side=side)
+
+    def ask_all(
+        self, queries: Any, estimates: Sequence[float] | NDArray[Any] | None = None, *, side: Side = "over"
+    ) -> Outcomes:
+        """Compare many answers with the threshold, in order; stops when the run has no "above" left.
+
+        Args:
+            queries: a query, a list of queries, a workload, or attribute names (every cell of that table).
+            estimates: public guesses in rows (a hypothesis's answers), subtracted before comparing; rounded
+                to the lattice first.
+            side: `over` compares answer - estimate, `under` the negative, `absolute` its size, `both` asks
+                over and under in turn, two outcomes per query.
+        """
+        with self._lock:
+            self._refuse_closed()
+            values = self._differences(queries, estimates, side)
+            try:
+                with self._curator.ledger.transaction() as transaction:
+                    self._catch_up(transaction)
+                    self._refuse_closed()
+                    return self._answer(transaction, values)
+            except RunClosed:
+                raise
+            except BaseException:
+                self._lost = True  # something was drawn and perhaps not kept: only the ledger knows
+                raise
+
+    def close(self) -> None:
+        """Keep the number of "below" answers that were waiting; the run can be opened again by its label."""
+        with self._lock:
+            if self._waiting and not self._lost:
+                with self._curator.ledger.transaction() as transaction:
+                    self._catch_up(transaction)
+                    self._write(transaction, self._state, [], [])
+
+    def __enter__(self) -> SparseVectorRun:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"SparseVectorRun({self.label!r}, {self.plan.method}, {self.remaining} above left)"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an open run holds private state and cannot be pickled")
+
+    # -- inside -------------------------------------------------------------------------------------------
+
+    def _differences(self, queries: Any, estimates: Any, side: Side) -> NDArray[np.int64]:
+        """Exact integers on the run's lattice; what is refused depends on public things only."""
+        stat = statistic_of(queries, self._curator.domain)
+        if self.plan.denominator % stat.denominator:
+            raise UnsupportedQuery(
+                "this run counts whole rows; open it with denominator=ONE for fractional weights"
+            )
+        if side not in ("over", "under", "both", "absolute"):
+            raise UnsupportedQuery("a side is 'over', 'under', 'both' or 'absolute'")
+        exact = stat.exact(self._curator._rows).ravel()
+        reach = _REACH // (self.plan.denominator // stat.denominator)
+        exact = np.clip(exact, -reach, reach) * (self.plan.denominator // stat.denominator)
+        guesses = np.zeros(1) if estimates is None else np.asarray(estimates, dtype=np.float64).ravel()
+        if guesses.size not in (1, exact.size):
+            raise UnsupportedQuery(f"there are {exact.size} questions and {guesses.size} estimates")
+        moved = np.clip(exact - _steps(guesses, self.plan.denominator), -_REACH, _REACH)
+        if side == "absolute":
+            return np.asarray(np.abs(moved))
+        if side == "both":
+            return np.stack([moved, -moved], axis=1).ravel()
+        return np.asarray(moved if side == "over" else -moved)
+
+    def _answer(self, transaction: Transaction, values: NDArray[np.int64]) -> Outcomes:
+        """Draw, keep what must be kept in the open transaction, and say what happened."""
+        state, places, released, asked = advance(self.plan, self._state, values, self._curator._entropy)
+        self._waiting += asked
+        if places.size or self.plan.length is not None or self._waiting >= _GROUP:
+            self._write(transaction, state, places.tolist(), released.tolist())
+        self._state = state
+        above = np.zeros(asked, dtype=np.bool_)
+        above[places] = True
+        out = np.full(asked, np.nan)
+        if self.plan.value_scale:
+            out[places] = released / self.plan.denominator
+        return Outcomes(above, out)
+
+    def _write(self, transaction: Transaction, state: State, places: list[int], released: list[int]) -> None:
+        answer = {"answered": self._waiting, "above": places, "values": released}
+        transaction.record(
+            json.dumps(answer).encode(),
+            state.to_bytes(),
+            account=self._curator.account,
+            analyst=self._curator.account,
+            request=self._request(self._number + 1),
+            question=self._request(0),
+            run=self.label,
+            content_type="application/json",
+        )
+        self._number += 1
+        self._waiting = 0
+
+    def _catch_up(self, transaction: Transaction) -> None:
+        """Before drawing: the account can still be written to, and nobody else has moved the run on."""
+        transaction.check(Cost.zero(self._curator.ledger.currency), self._curator.account)
+        later = self._request(self._number + 1)
+        if transaction.recall(later, self._request(0), self._curator.account) is not None:
+            self._replay()
+
+    def _replay(self) -> None:
+        """Read the run's lines: each is numbered, the last holds the state."""
+        lines: list[Entry] = list(self._curator.ledger.replay(self.label))
+        self._number = len(lines) - 1
+        self._state = State.from_bytes(lines[-1].state)
+
+    def _request(self, number: int) -> str:
+        return f"{self.label}#{number}"
+
+    def _refuse_closed(self) -> None:
+        if self._lost:
+            raise RunClosed(f"the run {self.label!r} was interrupted; open it again by its label")
+        if self.remaining == 0:
+            most = f"{self.plan.count} above"
+            if self.plan.length is not None:
+                most += f" or {self.plan.length} questions"
+            raise RunClosed(f"the run {self.label!r} has reported its {most} and is closed")

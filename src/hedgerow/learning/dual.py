@@ -1,0 +1,138 @@
+"""Fitting potentials to noisy tables: L-BFGS on the regularised dual of maximum entropy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hedgerow.learning.belief import Beliefs
+from hedgerow.learning.resolution import Node
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+_MEMORY = 12
+_HALVINGS = 25
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A noisy table over nodes: flat counts, and the standard deviation of the noise in each."""
+
+    nodes: tuple[Node, ...]
+    counts: Floats
+    sigma: float
+
+    def toward(self, total: float) -> Floats:
+        """The counts moved by equal amounts so that they sum to a total."""
+        return self.counts + (total - self.counts.sum()) / len(self.counts)
+
+
+def combined(targets: Sequence[Target]) -> list[Target]:
+    """Repeated measurements of one table as one, weighted by inverse variance, in order of first mention."""
+    groups: dict[tuple[Node, ...], list[Target]] = {}
+    for t in targets:
+        groups.setdefault(t.nodes, []).append(t)
+    out = []
+    for nodes, group in groups.items():
+        precision = np.array([t.sigma**-2.0 for t in group])
+        shares = precision / precision.sum()
+        counts = np.asarray(sum(c * t.counts for c, t in zip(shares, group, strict=True)))
+        out.append(Target(nodes, counts, float(precision.sum() ** -0.5)))
+    return out
+
+
+def measured_total(targets: Sequence[Target]) -> float:
+    """The number of rows that the tables' sums speak for, weighted by inverse variance."""
+    precision = np.array([1.0 / (t.sigma**2 * len(t.counts)) for t in targets])
+    return float(precision @ [t.counts.sum() for t in targets] / precision.sum())
+
+
+class Dual:
+    """total * log Z(theta) - <theta, y> + R |theta|^2 / 2, whose minimum makes total * mu = y - R theta.
+
+    That is maximum entropy with slack: a cell may differ from what was measured at a price, and R says how
+    cheaply.
+    """
+
+    def __init__(self, beliefs: Beliefs, y: Floats, slack: Floats, total: float) -> None:
+        self._beliefs, self._y, self._slack, self._total = beliefs, y, slack, total
+        self.evaluations = 0
+
+    def __call__(self, theta: Floats) -> tuple[float, Floats]:
+        """Value and gradient."""
+        self.evaluations += 1
+        log_z = self._beliefs.calibrate(theta)
+        if not np.isfinite(log_z):
+            return np.inf, np.zeros_like(theta)
+        pull = self._slack * theta
+        value = self._total * log_z - float(theta @ self._y) + 0.5 * float(theta @ pull)
+        return value, self._total * self._beliefs.project() - self._y + pull
+
+
+def minimise(
+    function: Callable[[Floats], tuple[float, Floats]],
+    start: Floats,
+    scale: Floats,
+    iterations: int,
+    tolerance: float = 0.0,
+) -> tuple[Floats, int]:
+    """L-BFGS with a diagonal preconditioner and halving steps; the point reached and the steps taken.
+
+    Args:
+        function: value and gradient of a convex function.
+        start: where to begin.
+        scale: the preconditioner, about the inverse of the Hessian's diagonal.
+        iterations: at most this many steps.
+        tolerance: stop when a step lowers the value by less than this.
+    """
+    x = start.copy()
+    value, gradient = function(x)
+    steps: list[tuple[Floats, Floats, float]] = []
+    for done in range(iterations):
+        direction = -_apply(steps, scale, gradient)
+        slope = float(direction @ gradient)
+        if not slope < 0.0:
+            return x, done
+        length = 1.0
+        for _ in range(_HALVINGS):
+            new = x + length * direction
+            new_value, new_gradient = function(new)
+            if new_value <= value + 1e-4 * length * slope:
+                break
+            length *= 0.5
+        else:
+            function(x)  # leave the beliefs where the best point is
+            return x, done
+        s, change = new - x, new_gradient - gradient
+        curve = float(s @ change)
+        if curve > 0.0:
+            steps = [*steps[-_MEMORY + 1 :], (s, change, 1.0 / curve)]
+        better = value - new_value
+        x, value, gradient = new, new_value, new_gradient
+        if better < tolerance:
+            return x, done + 1
+    return x, iterations
+
+
+def _apply(steps: list[tuple[Floats, Floats, float]], scale: Floats, gradient: Floats) -> Floats:
+    """The inverse Hessian's two-loop recursion."""
+    q = gradient.copy()
+    back = []
+    for s, change, rho in reversed(steps):
+        alpha = rho * float(s @ q)
+        back.append(alpha)
+        q -= alpha * change
+    if steps:
+        s, change, rho = steps[-1]
+        q *= scale * (1.0 / (rho * float(change @ (scale * change))))
+    else:
+        q *= scale
+    for (s, change, rho), alpha in zip(steps, reversed(back), strict=True):
+        q += (alpha - rho * float(change @ q)) * s
+    return q

@@ -1,0 +1,1 @@
+"""From a release to what people read: the report, and the population that the demo releases."""

@@ -1,0 +1,223 @@
+"""Publication: one release, from a data file to files on disk; what can fail early fails uncharged."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from hedgerow.errors import BudgetExceeded, HedgerowError, LedgerError, RangeTooLarge, UnsupportedQuery
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger import Ledger, Settings
+from hedgerow.release import catalogue
+from hedgerow.release.numerals import amount, used_up
+from hedgerow.release.schema import Schema
+
+if TYPE_CHECKING:
+    from hedgerow.curator.table import Table
+    from hedgerow.queries.domain import Domain
+    from hedgerow.queries.workload import Workload
+    from hedgerow.release.report import Asked
+    from hedgerow.synopsis import Synopsis
+
+SUFFIX = ".hedgerow.db"
+DELTA = "1e-9"
+FILES = ("synopsis.hedgerow", "synthetic.csv", "report.html", "receipt.json")
+
+Step = Callable[[str, float | None], None]
+"""Told what is being done and how far it is, from 0 to 1 (None: unknown)."""
+
+
+def ledger_path(data: str | os.PathLike[str]) -> Path:
+    """Where a dataset's ledger is: beside the data; a ledger's own path is itself."""
+    text = str(data)
+    return Path(text if text.endswith(SUFFIX) else f"{text.rstrip('/')}{SUFFIX}")
+
+
+def make_budget(epsilon: Any, delta: Any = None) -> Budget:
+    """A budget from what a person typed; delta is 1e-9 unless said, and 0 means pure."""
+    try:
+        return Budget(epsilon=epsilon, delta=DELTA if delta is None else delta)
+    except (ValueError, ZeroDivisionError, OverflowError) as error:
+        raise HedgerowError(str(error)) from None
+
+
+@dataclass(frozen=True)
+class Published:
+    """What a release left behind."""
+
+    synopsis: Synopsis
+    folder: Path
+    files: tuple[str, ...]
+    synthetic: int | None
+    workload: str
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A release to be made of a data file.
+
+    Args:
+        data: the CSV or Parquet file.
+        schema: the schema file.
+        out: the folder for what is released.
+        epsilon: what this release spends; all that remains if None.
+        delta: of the budget that is made when there is none yet.
+        workload: what the release should answer well, see `catalogue.workload`.
+        mechanism: a name in the catalogue, or `auto`.
+        unit, max_rows, neighbours: whom to protect; what the dataset's ledger says if None.
+        rows: how many synthetic rows to draw; as many as the released total if None.
+        encoding, delimiter: of a CSV file.
+        force: replace an earlier release in the same folder.
+        about: a sentence for the report.
+        ask: questions to put to the release and show in the report.
+        step: told what is being done, and how far it is.
+    """
+
+    data: Path
+    schema: Path
+    out: Path
+    epsilon: str | float | None = None
+    delta: str | float | None = None
+    workload: str = "marginals:2"
+    mechanism: str = catalogue.AUTO
+    unit: str | None = None
+    max_rows: int | None = None
+    neighbours: Literal["add_remove", "replace"] | None = None
+    rows: int | None = None
+    encoding: str | None = None
+    delimiter: str | None = None
+    force: bool = False
+    about: str | None = None
+    ask: Callable[[Synopsis], Sequence[Asked]] = field(default=lambda synopsis: (), repr=False)
+    step: Step = field(default=lambda words, part: None, repr=False)
+
+    def publish(self) -> Published:
+        """Check, charge, write."""
+        from hedgerow.curator.curator import Curator
+
+        domain = Schema.load(self.schema).confirmed_domain()
+        asked = catalogue.workload(domain, self.workload)
+        known = self._known()
+        plan = self._as_ledger_says(known)
+        table = plan._open(domain)
+        offer = catalogue.mechanism(self.mechanism, known.budget)
+        if why := offer.refuses(known, domain):
+            raise UnsupportedQuery(why)
+        _check_size(asked, domain)
+        made = self._make_room()
+        try:
+            curator = Curator(table, known.budget, ledger_path(self.data), known.neighbours)
+            with curator.ledger:
+                if self.epsilon is None and used_up(curator.ledger.remaining(), known.budget):
+                    raise BudgetExceeded(f"nothing remains of the dataset's budget, {amount(known.budget)}")
+                self.step("Reading rows", 0.0)
+                synopsis = offer.make(epsilon=self.epsilon).release(curator, asked)
+        except BaseException:
+            if made:
+                with suppress(OSError):
+                    self.out.rmdir()
+            raise
+        return self._write(synopsis, asked)
+
+    def _known(self) -> Settings:
+        """The dataset's settings: its ledger's, or those that a new ledger will have."""
+        path = ledger_path(self.data)
+        if os.path.lexists(path):
+            with Ledger.open(path, create=False) as ledger:
+                return ledger.settings
+        if self.epsilon is None:
+            raise HedgerowError(
+                f"{self.data.name} has no budget yet: say --epsilon, or make one with `hedgerow budget init`"
+            )
+        budget = make_budget(self.epsilon, self.delta)
+        try:
+            return Settings("", budget, self.neighbours or "add_remove", self.unit, self.max_rows or 1)
+        except ValueError as error:
+            raise HedgerowError(str(error)) from None
+
+    def _as_ledger_says(self, known: Settings) -> Publication:
+        """This release with the dataset's unit; a delta that is not the budget's is refused."""
+        if self.delta is not None and make_budget(1, self.delta).delta_exact != known.budget.delta_exact:
+            raise LedgerError(f"the dataset's budget has delta {known.budget.delta:g}, not {self.delta}")
+        if self.epsilon is not None:
+            make_budget(self.epsilon, 0)
+        if self.neighbours not in (None, known.neighbours):
+            raise LedgerError(f"the dataset's ledger was made for neighbours {known.neighbours!r}")
+        if self.unit is None and self.max_rows is None and known.unit is not None:
+            return replace(self, unit=known.unit, max_rows=known.max_rows)
+        return self
+
+    def _open(self, domain: Domain) -> Table:
+        from hedgerow.curator.table import Table
+
+        return Table.open(
+            self.data,
+            domain,
+            unit=self.unit,
+            max_rows=self.max_rows,
+            encoding=self.encoding,
+            delimiter=self.delimiter,
+            watch=lambda part: self.step("Reading rows", part),
+        )
+
+    def _make_room(self) -> bool:
+        """See that the folder can be written and holds no earlier release; says whether it was made."""
+        there = self.out.is_dir()
+        if there and not self.force and (old := [n for n in FILES if (self.out / n).exists()]):
+            raise HedgerowError(
+                f"{self.out / old[0]} is there already: choose another --out, or --force to replace it"
+            )
+        writable(self.out)
+        return not there
+
+    def _write(self, synopsis: Synopsis, asked: Workload) -> Published:
+        from hedgerow.release.report import Report
+        from hedgerow.release.rows import write_rows
+
+        files = ["synopsis.hedgerow", "receipt.json"]
+        synopsis.save(self.out / "synopsis.hedgerow")
+        write_receipt(synopsis, self.out / "receipt.json")
+        count = None
+        if "sample" in synopsis.can:
+            count = max(0, round(synopsis.total)) if self.rows is None else self.rows
+            write_rows(synopsis, count, self.out / "synthetic.csv", step=self.step)
+            files.insert(1, "synthetic.csv")
+        self.step("Drawing the report", None)
+        about = {} if self.about is None else {"about": self.about}
+        report = Report(synopsis, self.data.name, self.ask(synopsis), synthetic=count, **about)
+        report.write(self.out / "report.html")
+        files.insert(-1, "report.html")
+        return Published(synopsis, self.out, tuple(files), count, asked.name)
+
+
+def _check_size(asked: Workload, domain: Domain) -> None:
+    """Refuse tables that no engine will count before a ledger is made for them."""
+    from hedgerow.curator.table import CELL_LIMIT
+
+    for clique in asked.cliques:
+        if domain.cells(clique) > CELL_LIMIT:
+            raise RangeTooLarge(f"the table {' x '.join(clique)} has {domain.cells(clique):,} cells")
+
+
+def writable(folder: Path) -> None:
+    """Make a folder if need be, and see that a file can be written there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=folder, prefix=".hedgerow-")
+        os.close(handle)
+        os.unlink(name)
+    except OSError as error:
+        said = (error.strerror or "no reason given").lower()
+        raise HedgerowError(f"the folder {str(folder)!r} cannot be written: {said}") from None
+
+
+def write_receipt(synopsis: Synopsis, path: Path) -> None:
+    """The ledger's receipt at the time of release, as JSON, with a sentence for people."""
+    receipt = synopsis.receipt
+    path.write_text(json.dumps(receipt.to_json() | {"words": receipt.describe()}, indent=1) + "\n", "utf-8")

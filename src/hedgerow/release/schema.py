@@ -1,0 +1,84 @@
+"""Schema: a schema file, with the owner's mark on whether its content was confirmed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from hedgerow.errors import DomainMismatch
+from hedgerow.queries.domain import Domain
+
+_WARNING = """\
+# PROPOSED FROM PRIVATE ROWS by `hedgerow schema infer`. NOT PUBLIC YET.
+#
+# The levels and ranges below were read off the data. A schema is public knowledge: whoever reads a release
+# reads it. Change what only the data could have told you - rare values, exact minima and maxima - to what
+# anyone may know, and leave out columns that nobody should ask about. Then set `confirmed: true`, or run
+#     hedgerow schema check {name} --confirm
+# Nothing is released from this file before that.
+"""
+
+
+@dataclass(frozen=True)
+class Schema:
+    """A schema file.
+
+    Args:
+        path: the file.
+        domain: what it declares.
+        confirmed: False only for a proposal that the owner has not confirmed.
+    """
+
+    path: Path
+    domain: Domain
+    confirmed: bool
+
+    @classmethod
+    def load(cls, path: Path) -> Schema:
+        """Read a schema file; a file without a mark was written by hand, which is as good as confirmed."""
+        domain = Domain.load(path)
+        mark = _raw(path).get("confirmed", True)
+        if not isinstance(mark, (bool, list, dict)):
+            raise DomainMismatch(f"`confirmed` in {str(path)!r} is true or false, not {mark!r}")
+        return cls(path, domain, mark is not False)
+
+    def confirmed_domain(self) -> Domain:
+        """The domain, if the owner stands by it."""
+        if not self.confirmed:
+            raise DomainMismatch(
+                f"{str(self.path)!r} was proposed from private rows and is not confirmed: read it, then run "
+                f"`hedgerow schema check {self.path} --confirm`"
+            )
+        return self.domain
+
+    def confirm(self) -> None:
+        """Set the owner's mark, leaving the rest of the file as it is."""
+        text = self.path.read_text(encoding="utf-8-sig")
+        if self.path.suffix == ".json":
+            text = re.sub(r'("confirmed"\s*:\s*)false', r"\1true", text, count=1)
+        else:
+            text = re.sub(r"(?mi)^(confirmed\s*:\s*)\S+", r"\1true", text, count=1)
+        self.path.write_text(text, encoding="utf-8")
+
+
+def proposal_text(domain: Domain, skipped: dict[str, str], name: str) -> str:
+    """A proposed schema as YAML, marked as unconfirmed and saying so loudly."""
+    import yaml
+
+    left_out = "".join(f"# left out: {column!r}: {why}\n" for column, why in skipped.items())
+    body = yaml.safe_dump(
+        {"confirmed": False} | domain.to_schema(), sort_keys=False, allow_unicode=True, width=110
+    )
+    return _WARNING.format(name=name) + left_out + body
+
+
+def _raw(path: Path) -> dict[str, object]:
+    """The file's top level; `Domain.load` has already seen that it is well formed."""
+    import json
+
+    import yaml
+
+    text = path.read_text(encoding="utf-8-sig")
+    data = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+    return data if isinstance(data, dict) else {}

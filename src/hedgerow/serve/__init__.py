@@ -1,0 +1,1 @@
+"""Where people and machines talk to Hedgerow: the command line."""

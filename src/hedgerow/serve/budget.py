@@ -1,0 +1,235 @@
+"""`hedgerow budget`: a dataset's budget and the ledger of everything that was charged to it."""
+
+from __future__ import annotations
+
+import json as jsons
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hedgerow.serve.release import MaxRows, Neighbours, Unit, Whom
+from hedgerow.serve.terminal import BAD_INPUT, Data, Json, emit, say, screen
+
+app = typer.Typer(
+    help="A dataset's budget, and the ledger of what was charged to it.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Dataset = Annotated[
+    Path, typer.Argument(metavar="DATA", help="The data, or its ledger file.", show_default=False)
+]
+
+
+@app.command("init")
+def init(
+    data: Data,
+    epsilon: Annotated[str, typer.Option(help="What may be spent in all.", show_default=False)],
+    delta: Annotated[str, typer.Option(help="The promise's delta; 0 for a pure promise.")] = "1e-9",
+    unit: Unit = None,
+    max_rows: MaxRows = None,
+    neighbours: Whom = None,
+    json: Json = False,
+) -> None:
+    """Give DATA a budget, for good.
+
+    It is written beside the data, in DATA.hedgerow.db, with whom it protects; `release` charges it.
+    """
+    from hedgerow.errors import HedgerowError, LedgerError
+    from hedgerow.privacy.ledger import Ledger
+    from hedgerow.release.publication import ledger_path, make_budget
+
+    if not data.exists():
+        raise HedgerowError(f"there is no file {str(data)!r}")
+    if (unit is None) != (max_rows is None):
+        raise HedgerowError("--unit and --max-rows come together: whose rows, and how many of them")
+    path = ledger_path(data)
+    if path.exists():
+        raise LedgerError(
+            f"{data.name} has a budget already, in {path}; `hedgerow budget raise` makes it larger"
+        )
+    made = make_budget(epsilon, delta)
+    who = (neighbours or Neighbours.add_remove).value
+    with Ledger.open(path, budget=made, neighbours=who, unit=unit, max_rows=max_rows) as ledger:
+        _show_state(ledger, path, json, [f"{data.name} now has a budget, in {path}."])
+
+
+@app.command("show")
+def show(data: Dataset, json: Json = False) -> None:
+    """Say what was spent on what, and what remains."""
+    from rich.table import Table
+
+    from hedgerow.serve.explain import lines_of
+
+    with _open(data) as ledger:
+        lines = lines_of(ledger)
+        if json:
+            emit(_state(ledger) | {"lines": [line.to_json() for line in lines]})
+            return
+        to = screen()
+        for sentence in _sentences(ledger):
+            to.print(sentence)
+        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+        for name, side in (
+            ("line", "right"),
+            ("time (UTC)", "left"),
+            ("cost", "left"),
+            ("spent so far", "left"),
+        ):
+            table.add_column(name, justify=side, no_wrap=True)  # type: ignore[arg-type]
+        table.add_column("what happened", ratio=1)
+        for line in lines:
+            table.add_row(str(line.seq), line.time, line.cost, line.spent, line.words)
+        to.print()
+        to.print(table)
+
+
+@app.command("raise")
+def raise_(
+    data: Dataset,
+    epsilon: Annotated[str, typer.Option(help="The new total; more than before.", show_default=False)],
+    reason: Annotated[str, typer.Option(help="Why; it is kept in the ledger for good.", show_default=False)],
+    delta: Annotated[str | None, typer.Option(help="The new delta; as before if not given.")] = None,
+    json: Json = False,
+) -> None:
+    """Give DATA a larger budget, for a recorded reason."""
+    from hedgerow.errors import HedgerowError
+    from hedgerow.release.publication import make_budget
+
+    if not reason.strip():
+        raise HedgerowError("a budget is raised for a reason: say --reason")
+    with _open(data) as ledger:
+        larger = make_budget(epsilon, ledger.budget.delta_exact if delta is None else delta)
+        try:
+            ledger.raise_budget(larger, reason)
+        except ValueError as error:
+            raise HedgerowError(str(error)) from None
+        _show_state(ledger, Path(str(data)), json, [f"The budget was raised: {reason.strip()}"])
+
+
+@app.command("verify")
+def verify(
+    data: Dataset,
+    receipt: Annotated[
+        Path | None, typer.Option(help="A receipt.json that the ledger must still agree with.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Check the ledger, and that it agrees with a receipt.
+
+    Walks the chain of hashes and does all sums again. DATA may also be what `export` wrote.
+    """
+    from hedgerow.privacy.ledger import verify_export
+
+    given = _receipt(receipt) if receipt is not None else None
+    if data.suffix == ".json":
+        outcome = verify_export(_json_file(data), given)
+    else:
+        with _open(data) as ledger:
+            outcome = ledger.verify(given)
+    if json:
+        emit({"ok": outcome.ok, "lines": outcome.entries, "problems": list(outcome.problems)})
+    elif outcome.ok:
+        also = " The receipt agrees with it." if given else ""
+        screen().print(outcome.describe() + also)
+    if not outcome.ok:
+        raise typer.Exit(BAD_INPUT if json else say(outcome.describe()))
+
+
+@app.command("export")
+def export(
+    data: Dataset,
+    out: Annotated[Path | None, typer.Option(help="The file to write; standard output if not given.")] = None,
+    answers: Annotated[bool, typer.Option("--answers", help="Include the released answers.")] = False,
+    json: Json = False,
+) -> None:
+    """Write the ledger's public side as JSON."""
+    with _open(data) as ledger:
+        content = ledger.export(answers=answers)
+    if out is None:
+        emit(content)
+        return
+    out.write_text(jsons.dumps(content, indent=1) + "\n", "utf-8")
+    if json:
+        emit({"file": str(out), "lines": len(content["entries"])})
+    else:
+        screen().print(f"Wrote {len(content['entries'])} lines to {out}.", soft_wrap=True)
+
+
+def _open(data: Path) -> Any:
+    from hedgerow.errors import LedgerError
+    from hedgerow.privacy.ledger import Ledger
+    from hedgerow.release.publication import ledger_path
+
+    path = ledger_path(data)
+    if not path.exists():
+        raise LedgerError(
+            f"{data.name} has no budget yet: there is no {path}; make one with `hedgerow budget init`"
+        )
+    return Ledger.open(path, create=False)
+
+
+def _state(ledger: Any) -> dict[str, Any]:
+    settings, budget = ledger.settings, ledger.budget
+    parts = {
+        "budget": budget,
+        "spent": budget.part(ledger.spent()),
+        "remaining": budget.part(ledger.remaining()),
+    }
+    return {
+        "ledger": settings.ledger,
+        "currency": ledger.currency,
+        "neighbours": settings.neighbours,
+        "unit": settings.unit,
+        "max_rows": settings.max_rows,
+        **{name: {"epsilon": _number(b.epsilon), "delta": b.delta} for name, b in parts.items()},
+    }
+
+
+def _sentences(ledger: Any) -> list[str]:
+    from hedgerow.release.numerals import amount, rest
+
+    settings, budget = ledger.settings, ledger.budget
+    spent = ledger.spent()
+    whom = f"each {settings.unit}, with at most {settings.max_rows} rows" if settings.unit else "each row"
+    how = "one more or fewer" if settings.neighbours == "add_remove" else "one exchanged for another"
+    return [
+        f"Budget: {amount(budget)}. It protects {whom} ({how}).",
+        f"Spent: {'nothing' if spent.is_zero else amount(budget.part(spent), budget)}. "
+        f"Left: {rest(ledger.remaining(), budget)}.",
+    ]
+
+
+def _show_state(ledger: Any, path: Path, json: bool, first: list[str]) -> None:
+    if json:
+        emit({"file": str(path)} | _state(ledger))
+        return
+    to = screen()
+    for sentence in [*first, *_sentences(ledger)]:
+        to.print(sentence, soft_wrap=True)
+
+
+def _number(value: float) -> float | None:
+    return value if value != float("inf") else None
+
+
+def _json_file(path: Path) -> Any:
+    from hedgerow.errors import HedgerowError
+
+    try:
+        return jsons.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise HedgerowError(f"there is no file {str(path)!r}") from None
+    except (OSError, ValueError):
+        raise HedgerowError(f"{str(path)!r} cannot be read as JSON") from None
+
+
+def _receipt(path: Path) -> Any:
+    from hedgerow.errors import HedgerowError
+    from hedgerow.privacy.receipt import Receipt
+
+    try:
+        return Receipt.from_json(_json_file(path))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise HedgerowError(f"{str(path)!r} is not a receipt") from None

@@ -1,0 +1,124 @@
+"""`hedgerow query` and `hedgerow sample`: what a released synopsis says, free of charge."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hedgerow.serve.terminal import Confidence, Json, emit, progress, screen
+
+Released = Annotated[
+    Path, typer.Argument(metavar="SYNOPSIS", help="A file that `release` wrote.", show_default=False)
+]
+
+
+def query(
+    synopsis: Released,
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT statement.", show_default=False)],
+    confidence: Confidence = 0.95,
+    json: Json = False,
+) -> None:
+    """Answer SQL from a released synopsis, free of charge."""
+    from hedgerow.errors import HedgerowError
+    from hedgerow.queries.sql import sql as compiled
+    from hedgerow.synopsis import Synopsis
+
+    if not 0 < confidence < 1:
+        raise HedgerowError(f"a confidence lies between 0 and 1, not at {confidence:g}")
+    released = Synopsis.load(synopsis)
+    question = compiled(released.domain, sql, unit=released.receipt.settings.unit)
+    answer = released.answer(question, confidence=confidence)
+    if json:
+        emit({"sql": sql, **rows_of(answer), "confidence": confidence, "source": answer.source,
+              "notes": list(answer.notes), "private": released.private})  # fmt: skip
+        return
+    to = screen()
+    to.print(table_of(answer))
+    to.print(f"Error bounds hold with {confidence:.4g} confidence for each number ({answer.source}).")
+    for note in answer.notes:
+        to.print(f"Note: {note}")
+    if not released.private:
+        to.print("NOT PRIVATE: this synopsis was made with test randomness or a simulated ledger.")
+
+
+def sample(
+    synopsis: Released,
+    rows: Annotated[
+        int | None, typer.Option(min=0, help="How many; the released total if not given.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The CSV file to write; standard output if not given.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="For the same rows again.")] = None,
+    json: Json = False,
+) -> None:
+    """Draw synthetic rows from a released synopsis, free of charge."""
+    from hedgerow.errors import HedgerowError, UnsupportedQuery
+    from hedgerow.release.rows import write_rows
+    from hedgerow.synopsis import Synopsis
+
+    released = Synopsis.load(synopsis)
+    if "sample" not in released.can:
+        raise UnsupportedQuery(f"this synopsis cannot give rows; it can {', '.join(sorted(released.can))}")
+    if json and out is None:
+        raise HedgerowError("with --json, say --out: rows and JSON cannot share standard output")
+    count = max(0, round(released.total)) if rows is None else rows
+    with progress(json or out is None) as step:
+        write_rows(released, count, sys.stdout if out is None else out, seed=seed, step=step)
+    if json:
+        emit({"file": str(out), "rows": count, "private": released.private})
+    elif out is not None:
+        screen().print(f"Wrote {count:,} synthetic rows to {out}.", soft_wrap=True)
+
+
+def rows_of(answer: Any) -> dict[str, Any]:
+    """An answer's columns and rows as plain data; each number is a value with its error bound."""
+    result = answer.table
+    rows = []
+    for labels, values, errors in zip(
+        result.groups, result.values.tolist(), result.errors.tolist(), strict=True
+    ):
+        row: dict[str, Any] = {}
+        for column in result.show:
+            if column.aggregate:
+                value, error = values[column.index], errors[column.index]
+                row[column.name] = {"value": _finite(value), "error": _finite(error)}
+            else:
+                row[column.name] = labels[column.index]
+        rows.append(row)
+    return {"columns": list(result.columns), "rows": rows}
+
+
+def table_of(answer: Any) -> Any:
+    """An answer as a table for the screen."""
+    from rich.table import Table
+
+    from hedgerow.release.numerals import bound, signed
+
+    result = answer.table
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in result.show:
+        if column.aggregate:
+            table.add_column(column.name, justify="right")
+            table.add_column("±", justify="right", style="dim")
+        else:
+            table.add_column(column.name)
+    for labels, values, errors in zip(
+        result.groups, result.values.tolist(), result.errors.tolist(), strict=True
+    ):
+        cells: list[str] = []
+        for column in result.show:
+            if column.aggregate:
+                value, error = values[column.index], errors[column.index]
+                cells += [signed(value, error), bound(error)]
+            else:
+                cells.append(str(labels[column.index]))
+        table.add_row(*cells)
+    return table
+
+
+def _finite(value: float) -> float | None:
+    return value if value == value and abs(value) != float("inf") else None

@@ -1,0 +1,120 @@
+"""`hedgerow release`: private rows in, public files out."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, emit, progress, screen
+
+
+class Neighbours(StrEnum):
+    """Which two datasets must look alike."""
+
+    add_remove = "add_remove"
+    replace = "replace"
+
+
+Unit = Annotated[
+    str | None, typer.Option(help="The column that names a person; without it, each row is protected.")
+]
+MaxRows = Annotated[int | None, typer.Option(min=1, help="How many rows of each person are used.")]
+Whom = Annotated[
+    Neighbours | None, typer.Option(help="add_remove: one person more or fewer; replace: one exchanged.")
+]
+
+
+def release(
+    data: Data,
+    schema: Annotated[Path, typer.Option(help="The confirmed schema file.", show_default=False)],
+    epsilon: Annotated[
+        str | None, typer.Option(help="What this release spends; all that remains if not given.")
+    ] = None,
+    delta: Annotated[
+        str | None,
+        typer.Option(help="Delta of the budget that is made if there is none: 1e-9 if not given, 0 is pure."),
+    ] = None,
+    workload: Annotated[
+        str,
+        typer.Option(
+            help="What must be answered well: marginals:2, conjunctions:2, ranges:1, prefixes:1, parities:2, "
+            "or named tables, marginals:age,sex;region."
+        ),
+    ] = "marginals:2",
+    mechanism: Annotated[
+        str, typer.Option(help="auto, gaussian, laplace, histogram or randomized-response.")
+    ] = "auto",
+    unit: Unit = None,
+    max_rows: MaxRows = None,
+    neighbours: Whom = None,
+    rows: Annotated[
+        int | None, typer.Option(min=0, help="How many synthetic rows; the released total if not given.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The folder to write; DATA's name with -release if not given.")
+    ] = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in the folder.")] = False,
+    json: Json = False,
+) -> None:
+    """Release private statistics of DATA and charge its budget.
+
+    Writes synopsis.hedgerow, synthetic.csv, report.html and receipt.json. The budget lies beside the data, in
+    DATA.hedgerow.db; if there is none yet, one of the size of --epsilon is made. A release that would pass it
+    is refused with exit code 3, and nothing is charged.
+    """
+    from hedgerow.release.publication import Publication
+
+    folder = out if out is not None else Path(f"{data.name.split('.')[0] or 'data'}-release")
+    with progress(json) as step:
+        done = Publication(
+            data=data,
+            schema=schema,
+            out=folder,
+            epsilon=epsilon,
+            delta=delta,
+            workload=workload,
+            mechanism=mechanism,
+            unit=unit,
+            max_rows=max_rows,
+            neighbours=neighbours.value if neighbours else None,
+            rows=rows,
+            encoding=encoding,
+            delimiter=delimiter,
+            force=force,
+            step=step,
+        ).publish()
+    _show(done, json)
+
+
+def _show(done: Any, json: bool) -> None:
+    from hedgerow.release.numerals import amount, rest
+
+    receipt = done.synopsis.receipt
+    budget = receipt.settings.budget
+    left = budget.part(budget.cost - receipt.spent)
+    if json:
+        emit(
+            {
+                "folder": str(done.folder),
+                "files": list(done.files),
+                "mechanism": done.synopsis.provenance.mechanism,
+                "workload": done.workload,
+                "private": done.synopsis.private,
+                "cost": {"epsilon": done.synopsis.cost.epsilon, "delta": done.synopsis.cost.delta},
+                "remaining": {"epsilon": left.epsilon, "delta": left.delta},
+                "synthetic_rows": done.synthetic,
+                "receipt": receipt.to_json(),
+            }
+        )
+        return
+    to = screen()
+    mechanism = done.synopsis.provenance.mechanism
+    to.print(f"Released {done.workload} by {mechanism} for {amount(done.synopsis.cost, budget)}.")
+    to.print(f"The dataset's budget is {amount(budget)}; left: {rest(budget.cost - receipt.spent, budget)}.")
+    for name in done.files:
+        to.print(f"  {done.folder / name}", soft_wrap=True)

@@ -1,0 +1,172 @@
+"""`hedgerow schema`: propose a schema, and check one, on the owner's side of the wall."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, emit, progress, say, screen
+
+app = typer.Typer(help="Propose a schema, and check one.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command("infer")
+def infer(
+    data: Data,
+    out: Annotated[Path, typer.Option(help="The schema file to write.")] = Path("schema.yaml"),
+    least: Annotated[
+        int, typer.Option(min=1, help="Propose a value as a level only if so many rows carry it.")
+    ] = 20,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    json: Json = False,
+) -> None:
+    """Propose a schema for DATA; this READS PRIVATE ROWS.
+
+    The file is the owner's alone, and nothing is released from it, until the owner has confirmed it.
+    """
+    from hedgerow.curator.inspection import Inspector
+    from hedgerow.errors import DomainMismatch, HedgerowError
+    from hedgerow.release.publication import writable
+    from hedgerow.release.schema import proposal_text
+
+    if out.exists() and not force:
+        raise HedgerowError(f"{str(out)!r} is there already: choose another --out, or --force to replace it")
+    writable(out.absolute().parent)
+    with progress(json) as step:
+        watch = lambda part: step("Reading PRIVATE rows", part)  # noqa: E731
+        found = Inspector(data, encoding=encoding, delimiter=delimiter, watch=watch).propose(least=least)
+    if found.domain is None:
+        raise DomainMismatch("no column of the data can be an attribute")
+    out.write_text(proposal_text(found.domain, found.skipped, str(out)), encoding="utf-8")
+    if json:
+        emit(
+            {
+                "file": str(out),
+                "confirmed": False,
+                "attributes": {name: a.to_schema() for name, a in found.domain.items()},
+                "left_out": found.skipped,
+            }
+        )
+    say(
+        f"WARNING: {out} was read off PRIVATE ROWS and is not public; correct it, then confirm it with "
+        f"`hedgerow schema check {out} --confirm`, and nothing can be released from it before that"
+    )
+    if not json:
+        to = screen()
+        to.print(_attributes(found.domain))
+        for name, why in found.skipped.items():
+            to.print(f"Left out {name!r}: {why}.")
+        to.print(f"Wrote {out}, not confirmed.", soft_wrap=True)
+
+
+@app.command("check")
+def check(
+    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema file.", show_default=False)],
+    data: Annotated[
+        Path | None,
+        typer.Argument(metavar="DATA", help="Data to check it against (reads private rows)."),
+    ] = None,
+    unit: Annotated[str | None, typer.Option(help="The column that names a person.")] = None,
+    confirm: Annotated[
+        bool, typer.Option("--confirm", help="Mark the file as confirmed: it may be public.")
+    ] = False,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+    json: Json = False,
+) -> None:
+    """Check a schema, and confirm one that was proposed.
+
+    With DATA, count what does not fit it: these counts are PRIVATE, for the owner's eyes.
+    """
+    from hedgerow.release.schema import Schema
+
+    found = Schema.load(schema)
+    fit = None if data is None else _fit(found.domain, data, unit, encoding, delimiter, json)
+    if confirm and not found.confirmed:
+        found.confirm()
+        found = Schema.load(schema)
+    if json:
+        emit(_as_json(found, fit))
+        return
+    to = screen()
+    to.print(_attributes(found.domain))
+    cells = found.domain.size
+    to.print(f"{len(found.domain)} attributes, {cells:,} possible rows." if cells < 10**15 else
+             f"{len(found.domain)} attributes, {cells:.1e} possible rows.")  # fmt: skip
+    if fit is not None:
+        _show_fit(to, fit)
+    mark = "Confirmed: it may be public." if found.confirmed else "NOT CONFIRMED: proposed from private rows."
+    to.print(mark)
+
+
+def _fit(domain: Any, data: Path, unit: str | None, encoding: Any, delimiter: Any, json: bool) -> Any:
+    from hedgerow.curator.inspection import Inspector
+    from hedgerow.curator.table import Table
+
+    options = {"encoding": encoding, "delimiter": delimiter}
+    Table.open(data, domain, unit=unit, max_rows=None if unit is None else 1, **options)  # columns and types
+    with progress(json) as step:
+        step("Reading PRIVATE rows", None)
+        watch = lambda part: step("Reading PRIVATE rows", part)  # noqa: E731
+        return Inspector(data, **options, watch=watch).fit(domain)
+
+
+def _attributes(domain: Any) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name in ("attribute", "is", "levels", "other", "missing", "hierarchies"):
+        table.add_column(name, overflow="fold")
+    for name, a in domain.items():
+        table.add_row(
+            name,
+            a.describe(),
+            str(a.size),
+            (a.other if isinstance(a.other, str) else "yes") if a.other else "-",
+            "yes" if a.missing else "-",
+            ", ".join(a.hierarchy) or "-",
+        )
+    return table
+
+
+def _show_fit(to: Any, fit: Any) -> None:
+    from rich.table import Table
+
+    to.print()
+    to.print(f"PRIVATE, for the owner's eyes only: exact counts over {fit.rows:,} rows.")
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name, side in (("attribute", "left"), ("outside", "right"), ("become", "left"), ("missing", "right"),
+                       ("become ", "left")):  # fmt: skip
+        table.add_column(name, justify=side)  # type: ignore[arg-type]
+    for f in fit.fits:
+        outside = (f"{f.outside:,}", f.outside_becomes if f.outside else "")
+        table.add_row(f.name, *outside, f"{f.missing:,}", f.missing_becomes if f.missing else "")
+    to.print(table)
+    if fit.unused:
+        to.print(f"Columns that the schema leaves out: {', '.join(map(repr, fit.unused))}.")
+    to.print()
+
+
+def _as_json(found: Any, fit: Any) -> dict[str, Any]:
+    domain = found.domain
+    out: dict[str, Any] = {
+        "schema": str(found.path),
+        "confirmed": found.confirmed,
+        "possible_rows": str(domain.size),
+        "attributes": {
+            name: {"is": a.describe(), "levels": a.size, "other": bool(a.other), "missing": a.missing}
+            for name, a in domain.items()
+        },
+    }
+    if fit is not None:
+        out["PRIVATE_for_the_owner"] = {
+            "rows": fit.rows,
+            "outside": {f.name: f.outside for f in fit.fits},
+            "missing": {f.name: f.missing for f in fit.fits},
+            "unused_columns": list(fit.unused),
+        }
+    return out

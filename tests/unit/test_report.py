@@ -1,0 +1,116 @@
+"""The report: one page with everything in it and nothing from outside."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.release import charts, views
+from hedgerow.release.report import Asked, Report
+
+EVIL = "</script><img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def synopsis():
+    domain = hr.Domain(
+        {"sex": ["F", "M"], "age": hr.bins(0, 100, 10), EVIL: ["a & b", '"<b>"'], "many": list(range(40))}
+    )
+    rng = np.random.default_rng(0)
+    columns = {"sex": rng.choice(["F", "M"], 500), "age": rng.integers(0, 100, 500)}
+    columns |= {EVIL: rng.choice(["a & b", '"<b>"'], 500), "many": rng.integers(0, 40, 500)}
+    curator = hr.Curator(hr.Table.open(columns, domain), hr.Budget(epsilon=5, delta=1e-6), ":memory:")
+    return hr.GaussianBaseline(epsilon=2).release(curator, hr.marginals(domain, 2))
+
+
+@pytest.fixture(scope="module")
+def page(synopsis) -> str:
+    return Report(synopsis, "people <of> the town").html()
+
+
+def own_markup(page: str) -> str:
+    """The page without scripts."""
+    return re.sub(r"<script.*?</script>", "", page, flags=re.S)
+
+
+def test_a_page_refers_to_nothing_outside_itself(page):
+    assert not re.search(r"""(?:src|href)\s*=|@import|url\(""", own_markup(page))
+    assert "default-src 'none'" in page
+
+
+def test_names_and_labels_cannot_become_markup(page):
+    assert EVIL not in own_markup(page)
+    assert "<of>" not in page
+    assert page.count("</script>") == page.count("<script") == 3
+    assert "onerror" in page  # as text
+
+
+def test_all_views_are_on_the_page_with_their_error_bars(page, synopsis):
+    data = json.loads(re.search(r'id="views">(.*?)</script>', page, re.S).group(1))
+    assert len(data["singles"]) == 4
+    assert [p["of"] for p in data["pairs"]] != []
+    assert len(data["pairs"]) == 6
+    for table in data["pairs"]:
+        assert len(table["values"]) == synopsis.domain.cells(table["of"])
+        np.testing.assert_allclose(np.reshape(table["values"], synopsis.domain.shape_of(table["of"])),
+                                   synopsis.table(table["of"]), atol=0.051)  # fmt: skip
+        assert np.min(table["errors"]) > 0
+    for spec in data["singles"]:
+        assert all(row["low"] < row["count"] < row["high"] for row in spec["data"]["values"])
+
+
+def test_what_was_spent_is_told_and_a_simulation_is_marked(page):
+    text = " ".join(own_markup(page).split())
+    assert "NOT PRIVATE" in text
+    assert "this release: epsilon 2, delta 1e-6" in text
+    assert "left: epsilon" in text
+    assert "1 in 1,000,000" in text
+
+
+def test_questions_show_the_truth_only_when_it_is_given(synopsis):
+    from hedgerow.queries.sql import sql
+
+    text = "SELECT sex, COUNT(*) AS n FROM t GROUP BY sex"
+    question = sql(synopsis.domain, text)
+    answer = synopsis.answer(question)
+    without = own_markup(Report(synopsis, "x", [Asked("How many?", text, answer)]).html())
+    assert "How many?" in without
+    assert ">true<" not in without
+    truth = question.answer(lambda a, w, c, n: (123456.0, 0.0))
+    assert "123,456" in own_markup(Report(synopsis, "x", [Asked("How many?", text, answer, truth)]).html())
+
+
+def test_answers_without_tables_still_make_a_page(synopsis):
+    domain = hr.Domain({"a": ["x", "y"]})
+    curator = hr.Curator(hr.Table.open({"a": ["x", "y", "y"]}, domain), hr.Budget(epsilon=1), ":memory:")
+    only = hr.LaplaceBaseline().release(curator, hr.conjunctions(domain, 1)[:])
+    assert "fixed list" in own_markup(Report(only, "answers").html())
+
+
+def test_association_is_high_for_copies_low_for_noise_and_never_outside_0_to_1():
+    rng = np.random.default_rng(3)
+    noise = rng.normal(0, 50, (8, 8))
+    independent = views.View(("a", "b"), np.full((8, 8), 800.0) + noise, np.full((8, 8), 98.0))
+    copy = views.View(("a", "b"), np.diag(np.full(8, 6400.0)) + noise, np.full((8, 8), 98.0))
+    empty = views.View(("a", "b"), np.full((8, 8), -1.0), np.ones((8, 8)))
+    assert independent.association < 0.05
+    assert 0.9 < copy.association <= 1.0
+    assert empty.association == 0.0
+
+
+def test_the_script_comes_from_the_installed_package_and_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    charts.vega_script.cache_clear()
+    first = charts.vega_script()
+    assert "vegaEmbed" in first
+    assert "</script" not in first
+    charts.vega_script.cache_clear()
+    assert charts.vega_script() == first
+    assert len(list(tmp_path.rglob("*.js"))) == 1
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
+    charts.vega_script.cache_clear()
+    assert charts.vega_script() == first
