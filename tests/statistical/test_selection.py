@@ -92,7 +92,7 @@ def test_true_epsilon_is_accepted_and_a_fifth_less_or_more_is_rejected(mechanism
         return p_value(seen, probabilities(mechanism, heads(scores, 1, epsilon)) * draws)
 
     assert p(Fraction(1)) > ALARM
-    # A fifth shifts the statistic by more than 300, ten standard deviations past the limit of 31.
+    # A fifth shifts the statistic by more than 300, nine standard deviations past the limit of 31.
     assert p(Fraction(4, 5)) < ALARM
     assert p(Fraction(6, 5)) < ALARM
 

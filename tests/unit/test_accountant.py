@@ -32,12 +32,14 @@ from hedgerow.privacy.event import (
     Event,
     Exponential,
     Gaussian,
+    GaussianSparseVector,
     Laplace,
     Nothing,
     PermuteAndFlip,
     Pure,
     RandomizedResponse,
     Repeat,
+    SparseVector,
     Together,
 )
 
@@ -231,6 +233,14 @@ def test_deltas_that_use_up_delta_leave_no_promise(name: str) -> None:
     assert accountant.epsilon(2 * DELTA) < inf
 
 
+@pytest.mark.parametrize("name", ["renyi", "renyi_orders"])
+def test_deltas_of_acts_are_taken_off_delta_before_the_conversion(name: str) -> None:
+    with_deltas, without = MAKERS[name](), MAKERS[name]()
+    with_deltas.compose(Approximate(0.1, DELTA / 200), times=100)
+    without.compose(Pure(0.1), times=100)
+    assert with_deltas.epsilon(DELTA) == without.epsilon(DELTA / 2) > without.epsilon(DELTA)
+
+
 def test_without_delta_only_pure_acts_have_an_epsilon() -> None:
     for maker in (RenyiAccountant, TightAccountant):
         accountant = maker()
@@ -276,6 +286,24 @@ def test_tight_is_never_below_exact_composition_of_randomised_response(
         found = accountant.epsilon(delta)
         assert found >= true * (1 - 1e-12)
         assert found <= true * 1.001 + 1e-9
+
+
+@pytest.mark.parametrize(("e", "k"), [(0.1, 1), (0.1, 100), (0.5, 12)])
+def test_tight_is_never_below_exact_composition_of_approximate_acts(e: float, k: int) -> None:
+    each, delta = Fraction(6, 10**7 * k), 1e-6  # together six tenths of delta
+    accountant = TightAccountant()
+    accountant.compose(Approximate(e, each), times=k)
+    with mpmath.workdps(40):
+        survives = (1 - mpmath.mpf(each.numerator) / each.denominator) ** k
+
+        def delta_at(x: float) -> mpmath.mpf:
+            return 1 - survives * (1 - composed_randomised_response(e, k, x))
+
+        true = exact_epsilon(delta_at, delta, k * e)
+        blind = exact_epsilon(lambda x: composed_randomised_response(e, k, x), delta, k * e)
+    found = accountant.epsilon(delta)
+    assert true * (1 - 1e-12) <= found <= true * 1.001 + 1e-9
+    assert blind < true
 
 
 def lattice(kind: str, parameter: int, reach: int) -> np.ndarray:
@@ -414,3 +442,27 @@ def test_extreme_acts_still_have_numbers(event: Event) -> None:
     for maker in MAKERS.values():
         if maker().supports(event):
             assert spent(maker, event, times=1000) >= 0
+
+
+def test_a_sparse_vector_costs_its_parts_in_both_currencies() -> None:
+    fresh, once = SparseVector(1, 4, 8, 2, 3), SparseVector(1, 4, 8, 2, 3, 0)
+    assert cost(fresh, "epsilon").amount == 3 * (Fraction(1, 2) + Fraction(1, 2))
+    assert cost(fresh, "rho").amount == 3 * (Fraction(1, 8) + Fraction(1, 8))
+    assert cost(once, "epsilon").amount == Fraction(1, 4) + 3 * Fraction(1, 4) + 3 * Fraction(1, 2)
+    assert cost(once, "rho").amount == Fraction(1, 2) + 3 * Fraction(1, 8)
+    for maker in MAKERS.values():
+        assert maker().supports(fresh)
+    assert cost(Repeat(fresh, 4), "rho") == cost(fresh, "rho") * 4
+
+
+def test_a_gaussian_sparse_vector_costs_the_epsilon_at_its_delta() -> None:
+    event = GaussianSparseVector(1, 100, 200, 999, 2, DELTA)
+    rho = Fraction(1, 2 * 100**2) + Fraction(2, 200**2)
+    epsilon = epsilon_of(2 * rho, DELTA / 1000**2)
+    assert float(cost(event, "rho").amount) == pytest.approx(epsilon**2 / 2)
+    assert cost(event, "rho").delta == DELTA
+    supports = {name: maker().supports(event) for name, maker in MAKERS.items()}
+    assert {name for name, known in supports.items() if known} == {"zcdp", "renyi", "renyi_orders"}
+    accountant = RenyiAccountant()
+    accountant.compose(event)
+    assert accountant.epsilon(DELTA) == pytest.approx(epsilon, rel=1e-6)

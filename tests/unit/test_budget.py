@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
 
@@ -12,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.privacy.budget import GRAIN, Budget, Cost, Privacy, Sensitivity, epsilon_of, rho_of
+from hedgerow.queries.query import Norms
 
 fractions = st.fractions(min_value=0, max_value=100, max_denominator=10**9)
 nan = float("nan")
@@ -28,7 +28,7 @@ def test_k_equal_parts_of_a_budget_sum_to_exactly_the_budget(k: int) -> None:
 def test_written_parts_sum_to_exactly_the_budget(part: float | str, k: int) -> None:
     spent = Cost.zero("epsilon")
     for _ in range(k):
-        spent += Cost("epsilon", part)  # type: ignore[arg-type]
+        spent += Cost("epsilon", part)
     assert spent == Budget(epsilon=1).cost
     assert (Budget(epsilon=1).cost - spent).is_zero
 
@@ -176,17 +176,9 @@ def test_equal_budgets_are_equal_however_they_were_written() -> None:
     assert Budget(epsilon=1) != Budget(rho=1)
 
 
-@dataclass(frozen=True)
-class _Norms:
-    l1: int
-    l2_squared: int
-    replace_l1: int
-    replace_l2_squared: int
-
-
-TABLE = _Norms(1, 1, 2, 2)
-QUERY = _Norms(5, 25, 5, 25)
-CONSTANT = _Norms(1, 1, 0, 0)
+TABLE = Norms(1, 1, 2, 2)
+QUERY = Norms(5, 25, 5, 25)
+CONSTANT = Norms(1, 1, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -204,9 +196,9 @@ CONSTANT = _Norms(1, 1, 0, 0)
     ],
 )
 def test_sensitivity_follows_neighbours_and_rows_per_unit(
-    privacy: Privacy, norms: _Norms, l1: int, l2_squared: int
+    privacy: Privacy, norms: Norms, l1: int, l2_squared: int
 ) -> None:
-    assert privacy.sensitivity(norms) == Sensitivity(Fraction(l1), Fraction(l2_squared))  # type: ignore[arg-type]
+    assert privacy.sensitivity(norms) == Sensitivity(Fraction(l1), Fraction(l2_squared))
 
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
@@ -216,7 +208,7 @@ def test_no_swap_of_units_moves_a_small_table_further_than_the_sensitivity(neigh
 
     units = [rows for size in range(k + 1) for rows in combinations_with_replacement(range(3), size)]
     full = [rows for rows in units if rows] if neighbours == "replace" else units
-    bound = Privacy(neighbours, k).sensitivity(TABLE)  # type: ignore[arg-type]
+    bound = Privacy(neighbours, k).sensitivity(TABLE)
     worst_l1 = worst_l2 = 0
     for old in full:
         for new in full if neighbours == "replace" else [()]:

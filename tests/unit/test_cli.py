@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from hedgerow.curator.table import Rows
 from hedgerow.privacy.ledger import Ledger
-from hedgerow.serve.cli import app
+from hedgerow.serve.commands import app
 
 SCHEMA = """\
 attributes:

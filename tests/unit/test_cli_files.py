@@ -16,12 +16,11 @@ from typer.testing import CliRunner
 import hedgerow as hr
 from hedgerow.curator.csv_file import CsvFile
 from hedgerow.curator.table import Rows
-from hedgerow.serve.cli import app
+from hedgerow.serve.commands import app
 
 KEY = bytes(range(32))
-DOMAIN = hr.Domain(
-    {"größe": ["klein", "groß"], "note": hr.Categorical(['said "hi", twice', "two\nlines"], other=True)}
-)
+NOTES = ['said "hi", twice', "two\nlines"]
+DOMAIN = hr.Domain({"größe": ["klein", "groß"], "note": hr.Categorical(NOTES, other=True)})
 ROWS = [("klein", 'said "hi", twice'), ("groß", "two\nlines"), ("groß", "two\nlines"), ("klein", "?")]
 EXPECTED = [[1, 0, 1], [0, 2, 0]]
 

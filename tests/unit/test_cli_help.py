@@ -12,7 +12,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from hedgerow.serve import reference
-from hedgerow.serve.cli import app
+from hedgerow.serve.commands import app
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = [(path.split()[1:], command) for path, command in reference._walk("hedgerow", get_command(app))]
@@ -25,7 +25,7 @@ def test_the_reference_page_is_what_the_commands_say():
 
 @pytest.mark.parametrize("path", [" ".join(path) for path, _ in COMMANDS])
 def test_every_command_explains_itself_and_speaks_json(path):
-    command = dict((" ".join(p), c) for p, c in COMMANDS)[path]
+    command = {" ".join(p): c for p, c in COMMANDS}[path]
     names = {name for p in command.params for name in p.opts}
     assert "--json" in names
     assert command.help
@@ -35,7 +35,7 @@ def test_every_command_explains_itself_and_speaks_json(path):
 
 def test_help_loads_nothing_heavy():
     code = (
-        "import sys\nfrom hedgerow.serve.cli import app\n"
+        "import sys\nfrom hedgerow.serve.commands import app\n"
         "heavy = {'numpy', 'numba', 'pyarrow', 'duckdb', 'vl_convert', 'sqlglot', 'jinja2', 'yaml'}\n"
         "sys.exit(bool(heavy & set(sys.modules)))"
     )
@@ -43,18 +43,10 @@ def test_help_loads_nothing_heavy():
 
 
 def test_the_shell_completes_commands():
-    environment = {
-        **os.environ,
-        "_HEDGEROW_COMPLETE": "complete_bash",
-        "COMP_WORDS": "hedgerow bud",
-        "COMP_CWORD": "1",
-    }
-    script = (
-        "import sys; sys.argv = ['hedgerow']; from hedgerow.serve.cli import app; app(prog_name='hedgerow')"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
-    )
+    asks = {"_HEDGEROW_COMPLETE": "complete_bash", "COMP_WORDS": "hedgerow bud", "COMP_CWORD": "1"}
+    script = "from hedgerow.serve.commands import app; app(prog_name='hedgerow')"
+    options = {"env": {**os.environ, **asks}, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, "-c", script], check=False, **options)
     assert done.stdout.split() == ["budget"]
     assert "--install-completion" in CliRunner().invoke(app, ["--help"]).stdout
 

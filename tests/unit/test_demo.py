@@ -92,9 +92,8 @@ def test_a_population_hangs_together_as_people_do():
     assert set(p["work"][age < 16]) == {"child"}
     assert (p["work"][age >= 75] == "retired").mean() > 0.95
     assert (p["marital status"][age < 18] == "single").all()
-    means = [
-        np.nanmean(pay[p["education"] == e]) for e in ("school", "vocational", "bachelor", "postgraduate")
-    ]
+    steps = ("school", "vocational", "bachelor", "postgraduate")
+    means = [np.nanmean(pay[p["education"] == step]) for step in steps]
     assert means == sorted(means)
     city = np.isin(p["region"], ["Harbour", "Old Town"])
     drives = p["commute"] == "car"

@@ -19,12 +19,14 @@ from hedgerow.privacy.event import (
     Event,
     Exponential,
     Gaussian,
+    GaussianSparseVector,
     Laplace,
     Nothing,
     PermuteAndFlip,
     Pure,
     RandomizedResponse,
     Repeat,
+    SparseVector,
     Together,
     exact,
     from_json,
@@ -41,6 +43,20 @@ simple = st.one_of(
     ),
     st.builds(Approximate, positive, deltas),
     st.builds(ZCDP, positive, deltas),
+    st.builds(
+        SparseVector,
+        *[positive] * 3,
+        value_scale=st.one_of(st.just(0), positive),
+        count=st.integers(1, 9),
+        refreshed=st.integers(0, 1),
+    ),
+    st.builds(
+        GaussianSparseVector,
+        *[positive] * 3,
+        length=st.integers(1, 10**6),
+        count=st.integers(1, 9),
+        delta=deltas.filter(bool),
+    ),
     st.just(Nothing()),
 )
 events = st.recursive(
@@ -190,3 +206,15 @@ def test_impossible_parameters_are_refused_in_one_sentence(
 def test_events_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         Pure(1).epsilon = Fraction(0)  # type: ignore[misc]
+
+
+def test_a_sparse_vector_is_made_of_its_comparisons_and_its_values() -> None:
+    fresh = SparseVector(1, 4, 8, 2, 3)
+    assert list(fresh.leaves()) == [(Pure("1/2"), 3), (Laplace(1, 2), 3)]
+    once = SparseVector(1, 4, 8, 0, 3, 0)
+    assert list(once.leaves()) == [(Pure(1), 1)]
+    for wrong in ({"count": 0}, {"count": "1/2"}, {"refreshed": 2}, {"query_scale": 0}, {"value_scale": -1}):
+        with pytest.raises(ValueError, match=r"needs|refreshed"):
+            SparseVector(**({"sensitivity": 1, "threshold_scale": 1, "query_scale": 1} | wrong))
+    with pytest.raises(ValueError, match="delta above 0"):
+        GaussianSparseVector(1, 1, 1, 10, 1, 0)

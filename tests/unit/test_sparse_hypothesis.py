@@ -180,5 +180,5 @@ def test_work_per_ask_does_not_grow_with_s() -> None:
     for s in (10**3, 10**6, 10**12):
         hypothesis = SparseHypothesis(10, size=s)
         assert hypothesis.answer(SparseQuery.of({"x": 1.0})) == pytest.approx(1 / s)
-        hypothesis.tilt(SparseQuery.of({i: 1.0 for i in range(10)}), 0.5)
+        hypothesis.tilt(SparseQuery.of(dict.fromkeys(range(10), 1.0)), 0.5)
         assert len(hypothesis._weights.values) <= 64

@@ -17,7 +17,7 @@ from hedgerow.audit.ledger_replay import replay
 from hedgerow.audit.neighbours import neighbouring_answers, neighbouring_tables
 from hedgerow.audit.registry import audits
 from hedgerow.audit.statistical import Progress
-from hedgerow.curator.sparse_vector_plan import plan
+from hedgerow.curator.sparse_vector_plan import Method, plan
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.ledger import Ledger
 
@@ -63,7 +63,6 @@ def exact_findings(epsilons: Sequence[float] = EPSILONS) -> list[Finding]:
     for epsilon in epsilons:
         eps = Fraction(epsilon)
         shift = [3, 0, -1], [4, 0, -1]
-        run = plan("above_threshold", Cost("epsilon", eps), Fraction(2), 0, 2)
         found = {
             "laplace": exact.laplace_epsilon(*shift, 1 / eps),
             "exponential": _both(exact.exponential, [0, 99, 99], [1, 98, 98], eps),
@@ -71,16 +70,22 @@ def exact_findings(epsilons: Sequence[float] = EPSILONS) -> list[Finding]:
             "randomized_response": exact.epsilon_between(
                 exact.randomized_response(0, 5, eps), exact.randomized_response(3, 5, eps)
             ),
-            "above_threshold": max(
-                exact.epsilon_between(exact.above_threshold(p, run), exact.above_threshold(q, run))
-                for p, q in neighbouring_answers(5, step=2, levels=(0, 12))
-            ),
+            "above_threshold": _worst_stream("above_threshold", 1, eps),
+            "sparse": _worst_stream("sparse", 2, eps),
+            "sparse, one threshold": _worst_stream("sparse_once", 2, eps),
         }
         rows += [
             Finding(f"{n} at {epsilon:g}", epsilon, f, f > epsilon + exact.SLACK, 0.0, "exact")
             for n, f in found.items()
         ]
     return rows
+
+
+def _worst_stream(method: Method, count: int, eps: Fraction) -> float:
+    """The true epsilon of a run on a few questions, over the patterns that break sparse vectors."""
+    made = plan(method, Cost("epsilon", eps), Fraction(1), 0, 1, count=count)
+    pairs = neighbouring_answers(4 + count, levels=(6,))
+    return max(exact.epsilon_between(exact.sparse(p, made), exact.sparse(q, made)) for p, q in pairs)
 
 
 def _both(mechanism: object, first: list[int], second: list[int], eps: Fraction) -> float:
@@ -154,13 +159,12 @@ def run(
         ledger: the ledger file.
     """
     begun = time.monotonic()
-    size = {} if samples is None else {"samples": samples}
     if what == "ledger":
         findings = [run_ledger(ledger or "")]
     elif what == "controls":
-        findings = run_controls(time_limit=time_limit, progress=_say, **size)
+        findings = run_controls(samples=samples or 300_000, time_limit=time_limit, progress=_say)
     else:
-        findings = run_all(time_limit=time_limit, progress=_say, **size)
+        findings = run_all(samples=samples or 20_000, time_limit=time_limit, progress=_say)
     if picture:
         plot(findings, picture)
     text = json_text.dumps([f.to_json() for f in findings], indent=1) if json else table(findings)

@@ -120,7 +120,7 @@ def float_laplace(count: int, size: int) -> NDArray[np.float64]:
     words = np.frombuffer(os.urandom(16 * size), dtype=np.uint64).reshape(2, size)
     uniform = ((words[0] >> np.uint64(11)).astype(np.float64) + 1.0) * 2.0**-53
     sign = np.where(words[1] & np.uint64(1), 1.0, -1.0)
-    return (count - sign * np.log(uniform) / EPSILON).reshape(-1, 1)
+    return np.asarray(count - sign * np.log(uniform) / EPSILON).reshape(-1, 1)
 
 
 def exact_errors(world: World, size: int) -> NDArray[Any]:

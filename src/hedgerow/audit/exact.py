@@ -148,6 +148,11 @@ def above_threshold(values: Sequence[int], plan: Plan) -> Law:
 
     Sums over the threshold's noise up to where less than 1e-55 is left; the rest is added to no outcome.
     """
+    return dict(enumerate(_first_above(tuple(values), plan)))
+
+
+@lru_cache(maxsize=1 << 10)
+def _first_above(values: tuple[int, ...], plan: Plan) -> tuple[Decimal, ...]:
     b1, b2 = plan.threshold_scale, plan.query_scale
     reach = int(130 * b1) + 1
     step = _power(b1.denominator, b1.numerator)
@@ -160,7 +165,62 @@ def above_threshold(values: Sequence[int], plan: Plan) -> Law:
             places[i] = D.add(places[i], D.multiply(left, above))
             left = D.multiply(left, _tail(q - plan.threshold - z + 1, b2))
         places[-1] = D.add(places[-1], left)
-    return dict(enumerate(places))
+    return tuple(places)
+
+
+def sparse(values: Sequence[int], plan: Plan) -> Law:
+    """The law of all places of "above" of a run with up to `plan.count` of them, with Laplace noise."""
+    if not plan.refreshed:
+        return _sparse_once(tuple(values), plan)
+    law: dict[Hashable, Decimal] = {}
+    _restart(tuple(values), 0, plan.count, (), _ONE, plan, law)
+    return law
+
+
+def _restart(
+    values: tuple[int, ...],
+    start: int,
+    left: int,
+    places: tuple[int, ...],
+    weight: Decimal,
+    plan: Plan,
+    law: dict[Hashable, Decimal],
+) -> None:
+    """Every "above" begins a new AboveThreshold on the rest of the stream."""
+    if left == 0 or start == len(values):
+        law[places] = D.add(law.get(places, Decimal(0)), weight)
+        return
+    for place, p in above_threshold(values[start:], plan).items():
+        at = start + int(place)  # type: ignore[call-overload]
+        found = (*places, at) if at < len(values) else places
+        after = at + 1 if at < len(values) else at
+        _restart(
+            values, after, left - 1 if at < len(values) else left, found, D.multiply(weight, p), plan, law
+        )
+
+
+def _sparse_once(values: tuple[int, ...], plan: Plan) -> Law:
+    """One threshold for all: given it, the comparisons are independent."""
+    b1, b2 = plan.threshold_scale, plan.query_scale
+    step = _power(b1.denominator, b1.numerator)
+    norm = D.divide(D.subtract(_ONE, step), D.add(_ONE, step))
+    law: dict[Hashable, Decimal] = {}
+    reach = int(130 * b1) + 1
+    for z in range(-reach, reach + 1):
+        paths = {(): D.multiply(norm, _power(abs(z) * b1.denominator, b1.numerator))}
+        for i, q in enumerate(values):
+            above, below = _tail(plan.threshold + z - q, b2), _tail(q - plan.threshold - z + 1, b2)
+            grown: dict[tuple[int, ...], Decimal] = {}
+            for places, weight in paths.items():
+                if len(places) == plan.count:
+                    grown[places] = weight
+                    continue
+                grown[(*places, i)] = D.multiply(weight, above)
+                grown[places] = D.multiply(weight, below)
+            paths = grown
+        for places, weight in paths.items():
+            law[places] = D.add(law.get(places, Decimal(0)), weight)
+    return law
 
 
 @lru_cache(maxsize=1 << 17)

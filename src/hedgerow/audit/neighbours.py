@@ -17,7 +17,8 @@ def neighbouring_answers(queries: int, *, step: int = 1, levels: Sequence[int] =
     """Exact answers to a stream of questions on neighbouring data sets, each moved by at most `step`.
 
     All shifted together; all but the last together and the last against them; the first half up and the rest
-    down (the patterns that break sparse vectors); only one question; each around several levels.
+    down (the patterns that break sparse vectors); only one question; every third against the others; each
+    around several levels.
 
     >>> neighbouring_answers(3)[1]
     ([0, 0, 1], [1, 1, 0])
@@ -33,6 +34,7 @@ def neighbouring_answers(queries: int, *, step: int = 1, levels: Sequence[int] =
             (flat, [up] * half + [base - step] * (k - half)),
             ([up] * half + [base] * (k - half), [base] * half + [up] * (k - half)),
             (flat, [up] + [base] * (k - 1)),
+            ([up if i % 3 == 2 else base for i in range(k)], [base if i % 3 == 2 else up for i in range(k)]),
         ]
     return pairs
 

@@ -7,6 +7,7 @@ curator - is what is attacked). Both go through the real statistics, sensitivity
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -58,7 +59,7 @@ def exported() -> list[str]:
     import hedgerow
     from hedgerow import primitives
 
-    homes: dict[str, str] = hedgerow._HOME
+    homes: dict[str, str] = hedgerow._HOME  # type: ignore[attr-defined]
     mechanisms = [
         name
         for name, home in homes.items()
@@ -156,8 +157,11 @@ def audits(
 ) -> Iterator[Finding]:
     """Audit everything registered, or some of it, at each epsilon; `seconds` is for all of them together."""
     chosen = [case for name, cases in AUDITS.items() for case in cases if only is None or name in only]
+    deadline, left = time.monotonic() + seconds, len(chosen) * len(epsilons)
     for case in chosen:
         for epsilon in epsilons:
+            share = max(0.2, (deadline - time.monotonic()) / left)
+            left -= 1
             yield audit(
                 partial(case.draw, epsilon),
                 list(case.pairs),
@@ -165,7 +169,7 @@ def audits(
                 case.delta,
                 samples=max(1000, int(samples * case.share)),
                 batch=True,
-                time_limit=seconds / (len(chosen) * len(epsilons)),
+                time_limit=0.7 * share,  # the rest is for learning and choosing
                 name=f"{case.name} at {epsilon:g}",
                 progress=progress,
             )

@@ -64,10 +64,11 @@ def audit(
     pairs = list(neighbours) if isinstance(neighbours, list) else [neighbours]
     draw = _batched(mechanism) if not batch else mechanism
     deadline = begun + time_limit
-    label = name or getattr(mechanism, "__name__", "mechanism")
+    label = name or str(getattr(mechanism, "__name__", "mechanism"))
     if len(pairs) > 1:
         pairs = [_most_telling(draw, pairs, samples, delta, deadline, label, progress)]
-    p, q = (_sample(draw, data, samples, (deadline - begun) / 2) for data in pairs[0])
+    left = max(time_limit / 4, deadline - time.monotonic())
+    p, q = (_sample(draw, data, samples, left / 2) for data in pairs[0])
     if progress:
         progress(f"{label}: {min(len(p), len(q)):,} outputs of each data set")
     found, ratio, words = lower_bound(p, q, delta, 1.0 - confidence)
@@ -145,7 +146,7 @@ def _batched(mechanism: Callable[[Any], Any]) -> Callable[[Any, int], list[Any]]
 def _sample(draw: Callable[[Any, int], Any], data: Any, n: int, seconds: float) -> Any:
     """n outputs, or as many as the time allows; at least a few hundred."""
     begun, parts, got = time.monotonic(), [], 0
-    step = min(n, 1024)
+    step = min(n, 256)
     while got < n:
         part = draw(data, min(step, n - got))
         parts.append(part)
@@ -170,7 +171,7 @@ def _most_telling(
 ) -> Any:
     """The pair that looks worst on samples which are then thrown away."""
     each = max(150, samples // _EXPLORE)
-    seconds = max(0.1, (deadline - time.monotonic()) / 2 / len(pairs) / 2)
+    seconds = max(0.01, (deadline - time.monotonic()) / 4 / len(pairs))
     scored = []
     for i, (one, two) in enumerate(pairs):
         p, q = _sample(draw, one, each, seconds), _sample(draw, two, each, seconds)

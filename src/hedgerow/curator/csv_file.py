@@ -101,6 +101,14 @@ class CsvFile:
         weakref.finalize(self, os.unlink, name)
         return name
 
+    def check_text(self) -> None:
+        """Read the text to its end when the owner opens it: a broken byte must not fail a later answer."""
+        if self.encoding in ("utf-8", "utf-8-sig", "ascii"):
+            with open(os.devnull, "wb") as nowhere:
+                _transcode(self.path, "utf-8", nowhere.fileno())
+        else:
+            _ = self.readable
+
     def scan(self) -> tuple[str, list[Any]]:
         """A FROM clause and its values, with the columns named c0, c1, ...; nothing is left to be guessed."""
         compressed = "auto" if self.readable == str(self.path) else "none"
@@ -109,7 +117,7 @@ class CsvFile:
             "read_csv(?, auto_detect = false, header = true, skip = ?, delim = ?, quote = '\"', "
             f"escape = '\"', comment = '', encoding = ?, compression = '{compressed}', nullstr = ?, "
             f"columns = {{{types}}}, null_padding = true, strict_mode = false, parallel = false, "
-            "hive_partitioning = false, max_line_size = 33554432)"
+            "hive_partitioning = false, max_line_size = 33554432, ignore_errors = true)"
         )
         native = _NATIVE.get(self.encoding, "utf-8")
         return text, [literal_path(self.readable), self.skip, self.delimiter, native, _NEVER]
@@ -215,6 +223,8 @@ def _transcode(path: Path, codec: str, handle: int) -> None:
                 out.write(decoder.decode(piece).encode())
             out.write(decoder.decode(b"", final=True).encode())
     except UnicodeError:
-        raise SourceError(f"the data file is not {codec.upper()} text to its end") from None
+        raise SourceError(
+            f"the data file is not {codec.upper()} text to its end; declare its encoding, for example latin-1"
+        ) from None
     except (OSError, ValueError):
         raise SourceError("the data file could not be read to its end") from None

@@ -28,6 +28,7 @@ from hedgerow.privacy.budget import (
 )
 from hedgerow.privacy.event import Event, Number
 from hedgerow.privacy.ledger import Ledger
+from hedgerow.queries.domain import Domain
 from hedgerow.queries.measurement import Measurement, Noise, pack, unpack
 from hedgerow.queries.query import ONE, Norms
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from hedgerow.curator.sparse_vector import SparseVectorRun
     from hedgerow.curator.sparse_vector_plan import Method
     from hedgerow.privacy.receipt import Receipt
-    from hedgerow.queries.domain import Domain, OpenDomain
+    from hedgerow.queries.domain import OpenDomain
 
 NoiseChoice = Literal["auto", "laplace", "gaussian"]
 Spend = Cost | Budget | float | int | str | Fraction | None
@@ -86,7 +87,12 @@ class Curator:
     @property
     def private(self) -> bool:
         """False when results come from test randomness or are charged to a simulated ledger."""
-        return self._entropy.private and not self.ledger.simulation
+        return self._real and not self.ledger.simulation
+
+    @property
+    def _real(self) -> bool:
+        """Whether noise comes from the operating system's entropy and from nothing else."""
+        return type(self._entropy) is sampling.OSEntropy
 
     @property
     def budget(self) -> Budget:
@@ -228,8 +234,9 @@ class Curator:
             method: `exponential`, or `permute_and_flip` (never worse under pure epsilon).
             request, note, run: as in `measure_all`.
         """
-        if not hasattr(score, "norms"):
+        if not type(score).__module__.startswith("hedgerow.curator."):
             raise UnsupportedQuery("a score must carry its own sensitivity; see hedgerow.curator.statistics")
+        score.check(self._domain)
         bounded = method == "exponential"
         epsilon = selection_epsilon(self.price(spend), bounded_range=bounded)
         sensitivity = self.privacy.sensitivity(score.norms).l1
@@ -332,8 +339,9 @@ class Curator:
         return self.child(name)
 
     def child(self, name: str) -> Curator:
-        """The curator of an account that was allotted before."""
-        self.ledger.remaining(name)
+        """The curator of an account that was allotted before from this one, or from one below it."""
+        if not self.ledger.descends(name, self.account):
+            raise LedgerError(f"the account {name!r} was not allotted from {self.account!r}")
         child = object.__new__(Curator)
         child.__dict__ = self.__dict__ | {"account": name}
         return child
@@ -352,8 +360,6 @@ class Curator:
 
     @property
     def _finite(self) -> bool:
-        from hedgerow.queries.domain import Domain
-
         return isinstance(self.domain, Domain)
 
     @property
@@ -372,15 +378,19 @@ class Curator:
         run: str | None = None,
     ) -> list[NDArray[Any]]:
         """The law in one place: refuse, read, then charge and draw in one transaction, then return."""
+        about = self.domain.fingerprint if isinstance(self.domain, Domain) else repr(self.domain)
+        question = f"{question}@{about}"
+        if not self._real:  # such an answer must not pass for a private one when it is replayed
+            question, note = f"{question}:test randomness", f"NOT PRIVATE, test randomness. {note}".strip()
         if request is not None:
             known = self.ledger.recall(request, question, analyst=self.account)
             if known is not None and known.answer is not None:
                 return unpack(known.answer)
         self.ledger.check(cost_of(event, self.ledger.currency), self.account)
-        exact_values = evaluate()
+        held = [evaluate()]
         entry = self.ledger.charge(
             event,
-            lambda: (pack(draw(exact_values)), None),
+            lambda: (pack(draw(held.pop())), None),  # popped: no frame of a failing charge holds it
             account=self.account,
             analyst=self.account,
             request=request,
@@ -434,6 +444,8 @@ def _open_ledger(
     elif budget is not None and budget != ledger.budget:
         raise LedgerError(f"the ledger holds {ledger.budget!r}, not {budget!r}")
     settings = ledger.settings
+    if unit and settings.null_units != unit.null_units:
+        raise LedgerError(f"the dataset's ledger was made for null_units={settings.null_units!r}")
     if settings.unit != (unit.column if unit else None) or settings.max_rows != (
         unit.max_rows if unit else 1
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,17 +43,21 @@ class DuckDBEngine:
         self._connection.execute("SET enable_progress_bar = false")
         self._csv: CsvFile | None = None
         self._watch = watch
+        self._path: str | None = None
         if not isinstance(source, (str, Path)):
             frame, self.untyped = arrow_table(source)
             self._connection.register("rows", frame)
             self._from, self._values = "rows", []
             return
         path = str(source)
+        self._path, self._stamp = path, _stamp(path)
         if not Path(path).exists() and "*" not in path:
             raise SourceError(f"there is no file {path!r}")
         self.untyped = path.lower().endswith(_CSV)
         if self.untyped:
             self._csv = CsvFile.open(Path(path), encoding, delimiter)
+            self._csv.check_text()
+            self._stamp = _stamp(path)
             return
         if encoding is not None or delimiter is not None:
             raise SourceError("an encoding and a delimiter belong to CSV files only")
@@ -80,20 +85,25 @@ class DuckDBEngine:
             names = ", ".join(f"c{i} AS {_quoted(c)}" for i, c in zip(places, columns, strict=True))
         else:
             names = ", ".join(map(_quoted, columns))
+        self._refuse_changed()
         reader, expected, done = self._read(names), self._expected() if self._watch else None, 0
         while True:
             try:
                 batch = reader.read_next_batch()
             except StopIteration:
+                self._refuse_changed()
                 return
-            except duckdb.InterruptException:
-                raise KeyboardInterrupt from None
-            except (duckdb.Error, OSError, ValueError):
-                raise SourceError(self._broken()) from None
+            except (duckdb.Error, OSError, ValueError, RuntimeError) as error:
+                raise _failure(error, self._broken()) from None
             yield batch
             done += batch.num_rows
             if self._watch is not None:
                 self._watch(min(done / expected, 1.0) if expected else None)
+
+    def _refuse_changed(self) -> None:
+        """What was decided about the file when it was opened must still be about the same file."""
+        if self._path is not None and _stamp(self._path) != self._stamp:
+            raise SourceError("the data file was changed or replaced after it was opened; open it again")
 
     def _broken(self) -> str:
         if self._csv is None or self._csv.encoding not in ("utf-8", "utf-8-sig"):
@@ -117,8 +127,23 @@ class DuckDBEngine:
             result = self._connection.sql(text, params=self._values)
             reader = getattr(result, "to_arrow_reader", None) or result.fetch_record_batch
             return reader(BATCH_ROWS)
-        except duckdb.Error:
-            raise SourceError("the data file could not be read; is it a whole CSV or Parquet file?") from None
+        except (duckdb.Error, RuntimeError) as error:
+            why = "the data file could not be read; is it a whole CSV or Parquet file?"
+            raise _failure(error, why) from None
+
+
+def _stamp(path: str) -> tuple[int, ...] | None:
+    """Which file a path names, and in which state; None for a folder or a pattern of files."""
+    if not Path(path).is_file():
+        return None
+    status = Path(path).stat()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _failure(error: Exception, sentence: str) -> BaseException:
+    """A sentence in place of DuckDB's words, which may quote rows; Ctrl-C, which it reports too, stays so."""
+    interrupted = re.match(r"(INTERRUPT Error: )?(Query )?interrupted", str(error), re.IGNORECASE)
+    return KeyboardInterrupt() if interrupted else SourceError(sentence)
 
 
 def _quoted(name: str) -> str:

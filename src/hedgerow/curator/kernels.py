@@ -103,3 +103,29 @@ def _count(codes, columns, first, strides, cells, counts):  # type: ignore[no-un
                 tail = codes[columns[a + arity - 1], lo : lo + n]
                 for r in range(n):
                     table[index[r] + tail[r]] += 1
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def coarse_sums(
+    gaps: NDArray[np.int64],
+    first: NDArray[np.int64],
+    table_of: NDArray[np.int64],
+    source_of: NDArray[np.int64],
+    maps: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    places: NDArray[np.int64],
+    sums: NDArray[np.int64],
+    out: NDArray[np.int64],
+) -> None:
+    """Differences summed into groups, view by view, and the L1 norm of each; `first` is -1 for no table."""
+    for view in range(len(table_of)):
+        if first[table_of[view]] < 0:
+            continue
+        source = source_of[view]
+        for i in range(starts[view + 1] - starts[view]):
+            gap = gaps[first[table_of[view]] + i] if source < 0 else sums[places[source] + i]
+            sums[places[view] + maps[starts[view] + i]] += gap
+        total = 0
+        for i in range(places[view], places[view + 1]):
+            total += abs(sums[i])
+        out[view] = total

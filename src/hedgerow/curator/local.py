@@ -142,7 +142,8 @@ def randomize_records(
         truth = np.full(units * plan.max_rows, levels - 1, dtype=np.int64)
         truth[owners * plan.max_rows + slots] = column
         out[i] = selection.randomized_response(truth, levels, plan.epsilon_each, entropy)
-    return out
+    # The order of the file is not public (it may be sorted by what is private): release a multiset.
+    return np.ascontiguousarray(out[:, np.lexsort(out)])
 
 
 def _slots(owners: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -4,9 +4,10 @@ Every sampler is a deterministic function of a stream of uniform bytes, after Ca
 "The Discrete Gaussian for Differential Privacy" (2020), cited as [CKS20]. All arithmetic is int64. The limits
 that keep it from overflowing, used in the comments below:
     a, b < 2**45       numerator and denominator of a scale (`_WIDTH`, checked on entry)
-    bytes < 2**17      what one sample may read (`LIMIT`, checked while sampling)
-Each pass of each loop reads at least one byte, so no loop counter of one sample reaches 2**17. A sample that
-wants more (probability below e**-1000 for an honest source) is an error, not a truncated value.
+    bytes <= 2**17     what one sample may read (`LIMIT`, checked while sampling)
+Each pass of each loop reads at least one byte, so no loop counter of one sample passes 2**17. A sample that
+wants more (an honest source makes one of 4 to 24 on average) is an error, not a truncated
+value.
 """
 
 from __future__ import annotations

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.queries.encoding import text_of
 from hedgerow.queries.form import LinearForm
 from hedgerow.queries.query import ONE, Norms, Query, SparseQuery
 from hedgerow.queries.workload import Workload
@@ -21,8 +20,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.curator.table import Rows
+    from hedgerow.queries.domain import Domain
 
 _TABLE_CELLS = 1 << 22
+_WEIGHT = 1 << 6
 
 
 class Statistic(Protocol):
@@ -128,12 +129,12 @@ class SparseAnswers:
         steps = ONE // self.denominator
         if len(self.queries) == 1:
             return Norms.query(self.queries[0].largest // steps)
-        l1: dict[Any, int] = {}
-        l2: dict[Any, int] = {}
+        l1: dict[str, int] = {}
+        l2: dict[str, int] = {}
         for query in self.queries:
-            for element, weight in query.weights.items():
-                l1[text_of(element)] = l1.get(text_of(element), 0) + weight // steps
-                l2[text_of(element)] = l2.get(text_of(element), 0) + (weight // steps) ** 2
+            for element, weight in query.texts.items():
+                l1[element] = l1.get(element, 0) + weight // steps
+                l2[element] = l2.get(element, 0) + (weight // steps) ** 2
         return Norms.nonnegative(max(l1.values(), default=0), max(l2.values(), default=0))
 
     @property
@@ -148,9 +149,9 @@ class SparseAnswers:
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """Lattice steps, one per query."""
-        counts = rows.names({text_of(e) for q in self.queries for e in q.weights})
+        counts = rows.names({e for q in self.queries for e in q.texts})
         steps = ONE // self.denominator
-        sums = [sum(w // steps * counts[text_of(e)] for e, w in q.weights.items()) for q in self.queries]
+        sums = [sum(w // steps * counts[e] for e, w in q.texts.items()) for q in self.queries]
         return np.array(sums, dtype=np.int64)
 
 
@@ -193,7 +194,13 @@ class PeopleCounts:
 
 
 class Score(Protocol):
-    """Integer scores of candidates; none moves by more than `norms` allows when a row is added or swapped."""
+    """Integer scores of candidates; none moves by more than `norms` allows when a row is added or swapped.
+
+    `check` refuses what does not fit the domain before anything is charged or read: a broadcast estimate
+    would count rows many times over.
+    """
+
+    def check(self, domain: Domain) -> None: ...
 
     @property
     def norms(self) -> Norms: ...
@@ -209,6 +216,10 @@ class LevelCounts:
     """Candidates are the levels of an attribute, the score is how many rows have it."""
 
     attribute: str
+
+    def check(self, domain: Domain) -> None:
+        """The attribute is there."""
+        domain[self.attribute]
 
     @property
     def norms(self) -> Norms:
@@ -235,6 +246,12 @@ class QueryErrors:
     workload: Workload
     estimates: NDArray[np.float64]
 
+    def check(self, domain: Domain) -> None:
+        """One estimate for each query."""
+        _same_shape(np.shape(self.estimates), (len(self.workload),))
+        for clique in self.workload.cliques:
+            domain.order(clique)
+
     @property
     def norms(self) -> Norms:
         """|answer - constant| moves by no more than the answer: at most one whole row."""
@@ -259,6 +276,12 @@ class TableErrors:
     estimates: tuple[NDArray[np.float64], ...]
     penalties: NDArray[np.float64]
 
+    def check(self, domain: Domain) -> None:
+        """An estimate of the table's shape and a penalty for each table."""
+        _same_shape((len(self.estimates), *np.shape(self.penalties)), (len(self.tables), len(self.tables)))
+        for clique, estimate in zip(self.tables, self.estimates, strict=True):
+            _same_shape(np.shape(estimate), domain.shape_of(clique))
+
     @property
     def norms(self) -> Norms:
         """A row is in one cell, so the L1 distance moves by one; a swapped row moves it by two."""
@@ -275,15 +298,24 @@ class TableErrors:
         """L1 distances."""
         counted = rows.tables(self.tables)
         distances = [
-            int(np.abs(counted[s] - _steps(e, 1)).sum())
+            int(np.abs(counted[s] - _steps(e, 1, np.size(e))).sum())
             for s, e in zip(self.tables, self.estimates, strict=True)
         ]
         return np.subtract(np.array(distances, dtype=np.int64), _steps(self.penalties, 1))
 
 
-def _steps(values: NDArray[np.float64], denominator: int) -> NDArray[np.int64]:
-    """Public floats on the lattice; what is not finite or absurdly large is clipped, never raised."""
-    limit = float(1 << 53)
+def _same_shape(found: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+    """Refuse estimates that would be broadcast."""
+    if tuple(found) != tuple(wanted):
+        raise UnsupportedQuery(f"estimates of shape {tuple(found)} do not fit what has shape {tuple(wanted)}")
+
+
+def _steps(values: NDArray[np.float64], denominator: int, summed: int = 1) -> NDArray[np.int64]:
+    """Public floats on the lattice; what is not finite or absurdly large is clipped, never raised.
+
+    The clip leaves room for a sum of `summed` of them: no score wraps around 2^63, whatever is estimated.
+    """
+    limit = float(min(1 << 53, (1 << 60) // max(summed, 1)))
     return np.rint(np.clip(np.nan_to_num(np.asarray(values) * denominator), -limit, limit)).astype(np.int64)
 
 
@@ -311,8 +343,8 @@ def _digest(kind: str, *parts: object) -> str:
 
 def statistic_of(target: Any, domain: Any) -> Statistic:
     """What `measure` may be asked for: attribute names, a query, queries, a workload, or a statistic."""
-    if isinstance(target, (TableOf, Answers, SparseAnswers, PeopleCounts)):
-        return target
+    if type(target) in (TableOf, Answers, SparseAnswers, PeopleCounts):
+        return cast(Statistic, target)
     if isinstance(target, SparseQuery):
         return SparseAnswers((target,))
     if isinstance(target, (Query, Workload)):

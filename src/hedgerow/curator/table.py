@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from hedgerow.curator.engine import Engine
 from hedgerow.curator.memory import MemoryEngine
 from hedgerow.errors import DomainMismatch, RangeTooLarge, SourceError
 from hedgerow.queries.domain import Domain, OpenDomain
-from hedgerow.queries.encoding import as_text, kind_of, to_arrow
+from hedgerow.queries.encoding import as_text, kind_of, to_arrow, unit_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -104,7 +105,7 @@ class Table:
             else MemoryEngine(source)
         )
         bound = Unit(unit, max_rows, null_units) if unit is not None and max_rows is not None else None
-        return cls(made, domain, bound, Path(source) if file else None)
+        return cls(made, domain, bound, Path(source).resolve() if file else None)
 
     def _check_columns(self) -> None:
         """Every declared column is there and of a type that fits: one sentence to the owner if not."""
@@ -144,6 +145,7 @@ class Rows:
         self._codes: list[NDArray[Any]] | None = None
         self._tables: OrderedDict[tuple[str, ...], NDArray[np.int64]] = OrderedDict()
         self._names: dict[str, int] | None = None
+        self._lock = threading.RLock()  # one reader at a time: engines and caches are shared
 
     @property
     def domain(self) -> Domain:
@@ -158,44 +160,50 @@ class Rows:
             if self.domain.cells(clique) > CELL_LIMIT:
                 raise RangeTooLarge(f"the table {' x '.join(clique)} has {self.domain.cells(clique):,} cells")
         wanted = dict.fromkeys(cliques)
-        new = [c for c in wanted if c not in self._tables]
-        found = {c: self._tables[c] for c in wanted if c in self._tables}
-        if new:
-            places = {c: tuple(self.domain.index(a) for a in c) for c in new}
-            counted = kernels.count_tables(self._batches(), self.domain.shape, list(places.values()))
-            found |= {c: counted[places[c]] for c in new}
-        for clique in wanted:
-            self._remember(clique, found[clique])
-        return found
+        with self._lock:
+            new = [c for c in wanted if c not in self._tables]
+            found = {c: self._tables[c] for c in wanted if c in self._tables}
+            if new:
+                places = {c: tuple(self.domain.index(a) for a in c) for c in new}
+                counted = kernels.count_tables(self._batches(), self.domain.shape, list(places.values()))
+                found |= {c: counted[places[c]] for c in new}
+            for clique in wanted:
+                self._remember(clique, found[clique])
+            return found
 
     def _remember(self, clique: tuple[str, ...], table: NDArray[np.int64]) -> None:
         """A cache of tables bounded in bytes, the least recently used out first."""
         table.setflags(write=False)
+        new = clique not in self._tables
         self._tables[clique] = table
         self._tables.move_to_end(clique)
-        while sum(t.nbytes for t in self._tables.values()) > _KEEP_TABLES_BYTES and self._tables:
+        while new and sum(t.nbytes for t in self._tables.values()) > _KEEP_TABLES_BYTES and self._tables:
             self._tables.popitem(last=False)
 
     def count_where(self, attributes: Sequence[str], factors: Sequence[NDArray[np.int64]]) -> int:
         """The exact sum over rows of a product of per-attribute weights, without a table."""
         places = [self.domain.index(a) for a in attributes]
         total = 0
-        for codes in self._batches():
-            product = np.ones(codes.shape[1], dtype=np.int64)
-            for place, factor in zip(places, factors, strict=True):
-                product *= factor[codes[place]]
-            total += int(product.sum())
+        with self._lock:
+            for codes in self._batches():
+                product = np.ones(codes.shape[1], dtype=np.int64)
+                for place, factor in zip(places, factors, strict=True):
+                    product *= factor[codes[place]]
+                total += int(product.sum())
         return total
 
     def names(self, elements: Iterable[str]) -> dict[str, int]:
         """How many rows carry each of some names of an open domain."""
-        if self._names is None:
-            self._names = self._count_names()
+        with self._lock:
+            if self._names is None:
+                self._names = self._count_names()
         return {e: self._names.get(e, 0) for e in elements}
 
     def records(self) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
         """Each row's unit (0, 1, ...) and the coded columns, for local randomisers."""
-        codes = np.concatenate(list(self._batches()), axis=1)
+        nothing = np.zeros((len(self.domain), 0), dtype=np.uint8)
+        with self._lock:
+            codes = np.concatenate([nothing, *self._batches()], axis=1)
         if self._table.unit is None:
             return np.arange(codes.shape[1], dtype=np.int64), list(codes)
         return self._owner, list(codes)
@@ -243,7 +251,7 @@ class Rows:
         parts, texts = [], []
         for batch in self._table._engine.batches([*self.domain.names, unit.column]):
             parts.append(self._encode(batch))
-            texts.append(as_text(batch.column(len(self.domain))))
+            texts.append(unit_text(batch.column(len(self.domain))))
         codes = np.concatenate([np.zeros((len(self.domain), 0), dtype=np.uint8), *parts], axis=1)
         owners, names = _owners(texts, unit)
         keep = bounding.kept_rows(*_present(owners, names, codes), unit.max_rows, self._key)
@@ -267,7 +275,7 @@ class Rows:
         names = ["" if v is None else v for v in encoded.dictionary.to_pylist()]
         codes = np.asarray(encoded.indices, dtype=np.int64)
         if unit is not None:
-            owners, people = _owners([as_text(b.column(1)) for b in batches], unit)
+            owners, people = _owners([unit_text(b.column(1)) for b in batches], unit)
             content = np.array([bounding._tag(self._key, n) for n in names] or [0], dtype=np.uint64)[codes][
                 None, :
             ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -88,22 +88,24 @@ class DenseHypothesis:
 
     def answer(self, query: Query) -> float:
         """The fraction of rows, each weighted by the query."""
+        return self._mass(query) / self._weights.sum
+
+    def _mass(self, query: Query) -> float:
+        """The unnormalised answer; the last one is kept, since an update often follows a question."""
         if self._last is None or self._last[0] is not query:
-            self._last = (query, self._answer(query))
+            self._last = (query, self._summed_up(query))
         return self._last[1]
 
-    def _answer(self, query: Query) -> float:
+    def _summed_up(self, query: Query) -> float:
         axes = self._axes(query)
         if not axes:
-            return 1.0 if query.factors is not None else int(query.weights) / ONE
+            return self._weights.sum * (1.0 if query.factors is not None else int(query.weights) / ONE)
         if query.factors is None:
-            if len(axes) == len(self.domain):
-                value = kernels.dot_cells(self._weights.values, query.weights.reshape(-1))
-                return float(value / self._weights.sum)
-            return float(np.vdot(query.weights, self._table(query.attributes))) / ONE / self._weights.sum
+            if len(axes) == len(self._shape):
+                return float(kernels.dot_cells(self._weights.values, query.weights.reshape(-1)))
+            return float(np.vdot(query.weights, self._table(query.attributes))) / ONE
         product = _product(self._shape, axes, query)
-        value = kernels.dot(self._part(query, product).reshape(-1), product.weights)
-        return float(value / self._weights.sum)
+        return float(kernels.dot(self._part(query, product).reshape(-1), product.weights))
 
     def _part(self, query: Query, product: Product) -> NDArray[np.float64]:
         """The sums of those table cells that a product query counts: read off the table, or made alone.
@@ -115,7 +117,7 @@ class DenseHypothesis:
         if whole is None:
             spent = self._spent.get(query.attributes, 0) + product.layout.touched
             self._spent[query.attributes] = spent
-            if spent <= self.domain.size // 2:
+            if spent <= len(self._weights.values):
                 return self._summed(product.layout)
             whole = self._table(query.attributes)
         return np.ascontiguousarray(whole[product.index])
@@ -138,10 +140,13 @@ class DenseHypothesis:
     def _summed(self, plan: Layout) -> NDArray[np.float64]:
         out = np.zeros(prod(plan.shape), dtype=np.float64)
         places = (plan.bases, plan.offsets, plan.starts, plan.places)
-        if plan.rows:
+        if plan.rows and plan.single:
+            kernels.sum_singles(self._weights.values, *places, out)
+        elif plan.rows:
             kernels.sum_rows(self._weights.values, *places, plan.lengths, out)
         elif plan.touched:
-            kernels.sum_blocks(self._weights.values, *places, plan.lengths[0], out)
+            add = kernels.sum_blocks if plan.lengths[0] >= 16 else kernels.sum_short_blocks
+            add(self._weights.values, *places, plan.lengths[0], out)
         return out.reshape(plan.shape)
 
     # -- learning -----------------------------------------------------------------------------------------
@@ -160,10 +165,13 @@ class DenseHypothesis:
         """Multiply every cell by exp(step * its weight in the query), up to normalisation."""
         axes = self._axes(query)
         parts = self._weights.strides(step)
-        self._forget()
         for _ in range(parts if axes and step else 0):
-            self._weights.room(step / parts)
-            self._weights.moved(*self._multiply(query, axes, step / parts))
+            if not self._weights.fits(step / parts):
+                self._forget()
+                self._weights.settle()
+            moved = self._multiply(query, axes, step / parts)
+            self._forget()
+            self._weights.moved(*moved, step / parts)
 
     def _multiply(self, query: Query, axes: tuple[int, ...], step: float) -> tuple[float, float]:
         w = self._weights.values
@@ -174,10 +182,18 @@ class DenseHypothesis:
             return self._scale(_whole(self._shape, axes), np.exp(query.weights * (step / ONE)))
         product = _product(self._shape, axes, query)
         plan = product.layout
-        if not query.counts:
+        if not product.counts:
             return self._scale(plan, np.exp(step * product.weights))
         factor = w.dtype.type(np.exp(step))
-        moved = kernels.scale_runs(w, plan.bases, plan.starts, plan.lengths, factor)
+        runs = (plan.bases, plan.starts, plan.lengths)
+        if w.dtype == np.float64:  # what the query counts is known from asking; rounding is below 2^-53 of it
+            before = self._mass(query)
+            if plan.single:
+                kernels.multiply_singles(w, plan.bases, plan.starts, factor)
+            else:
+                kernels.multiply_runs(w, *runs, factor)
+            return before, before * float(factor)
+        moved = kernels.scale_runs(w, *runs, factor)
         return moved
 
     def scale(self, attributes: tuple[str, ...], steps: NDArray[np.float64]) -> None:
@@ -192,8 +208,10 @@ class DenseHypothesis:
         parts = self._weights.strides(largest)
         self._forget()
         for _ in range(parts if axes else 0):
-            self._weights.room(largest / parts)
-            self._weights.moved(*self._scale(_whole(self._shape, axes), np.exp(steps / parts)))
+            if not self._weights.fits(largest / parts):
+                self._weights.settle()
+            moved = self._scale(_whole(self._shape, axes), np.exp(steps / parts))
+            self._weights.moved(*moved, largest / parts)
 
     def _scale(self, plan: Layout, factors: NDArray[np.float64]) -> tuple[float, float]:
         w = self._weights.values
@@ -251,22 +269,32 @@ class DenseHypothesis:
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """The part of a table that a product query counts: its cells, its weights, its place in the table."""
+    """The part of a table that a product query counts: its cells, their weights, and its levels."""
 
     layout: Layout
     weights: NDArray[np.float64]
-    index: tuple[Any, ...]
+    levels: tuple[NDArray[np.int64], ...]
+
+    @cached_property
+    def counts(self) -> bool:
+        """Whether every weight is 1."""
+        return bool((self.weights == 1.0).all())
+
+    @cached_property
+    def index(self) -> tuple[Any, ...]:
+        """Where the part lies in the whole table."""
+        return np.ix_(*self.levels)
 
 
 @lru_cache(maxsize=64)
 def _product(shape: tuple[int, ...], axes: tuple[int, ...], query: Query) -> Product:
     factors = query.factors or ()
-    levels = [None if f.all() else np.flatnonzero(f) for f in factors]
-    every = [np.arange(len(f)) if v is None else v for f, v in zip(factors, levels, strict=True)]
-    weights: Any = np.float64(1.0 / ONE)
-    for factor, level in zip(factors, every, strict=True):
-        weights = np.multiply.outer(weights, factor[level])
-    return Product(layout(shape, axes, levels), weights.reshape(-1), np.ix_(*every))
+    levels = tuple(np.flatnonzero(f) for f in factors)
+    some = [None if len(v) == len(f) else v for f, v in zip(factors, levels, strict=True)]
+    weights: Any = np.full(1, 1.0 / ONE)
+    for factor, level in zip(factors, levels, strict=True):
+        weights = np.multiply.outer(weights, factor[level]).reshape(-1)
+    return Product(layout(shape, axes, some), weights, levels)
 
 
 @lru_cache(maxsize=64)

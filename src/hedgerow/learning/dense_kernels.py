@@ -30,6 +30,27 @@ def sum_blocks(w, bases, offsets, starts, places, length, out):  # type: ignore[
             out[offsets[b] + places[r]] += total
 
 
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def sum_short_blocks(w, bases, offsets, starts, places, length, out):  # type: ignore[no-untyped-def]
+    """`sum_blocks` for runs too short for the vectorised loop: four sums at a time."""
+    for b in range(len(bases)):
+        for r in range(len(starts)):
+            first = bases[b] + starts[r]
+            run = w[first : first + length]
+            s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+            k = 0
+            while k + 4 <= length:
+                s0 += run[k] if run[k] > 0.0 else 0.0
+                s1 += run[k + 1] if run[k + 1] > 0.0 else 0.0
+                s2 += run[k + 2] if run[k + 2] > 0.0 else 0.0
+                s3 += run[k + 3] if run[k + 3] > 0.0 else 0.0
+                k += 4
+            while k < length:
+                s0 += run[k] if run[k] > 0.0 else 0.0
+                k += 1
+            out[offsets[b] + places[r]] += (s0 + s1) + (s2 + s3)
+
+
 @njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
 def sum_rows(w, bases, offsets, starts, places, lengths, out):  # type: ignore[no-untyped-def]
     for b in range(len(bases)):
@@ -41,12 +62,48 @@ def sum_rows(w, bases, offsets, starts, places, lengths, out):  # type: ignore[n
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def sum_singles(w, bases, offsets, starts, places, out):  # type: ignore[no-untyped-def]
+    """Rows of one cell each: added in the same order as `sum_rows` does, but in a register."""
+    for b in range(len(bases)):
+        cells, at, total = w[bases[b] :], -1, 0.0
+        for r in range(len(starts)):
+            place = offsets[b] + places[r]
+            if place != at:
+                if at >= 0:
+                    out[at] = total
+                at, total = place, out[place]
+            v = cells[starts[r]]
+            total += v if v > 0.0 else 0.0
+        if at >= 0:
+            out[at] = total
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def dot(table, weights):  # type: ignore[no-untyped-def]
     """Sum of weight * cell, one after the other: the same bits wherever the arrays lie."""
     total = 0.0
     for k in range(len(table)):
         total += table[k] * weights[k]
     return total
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
+def multiply_runs(w, bases, starts, lengths, factor):  # type: ignore[no-untyped-def]
+    """`scale_runs` for when the sum is already known."""
+    for b in range(len(bases)):
+        for r in range(len(starts)):
+            first, n = bases[b] + starts[r], lengths[r]
+            run = w[first : first + n]
+            for k in range(n):
+                run[k] *= factor
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
+def multiply_singles(w, bases, starts, factor):  # type: ignore[no-untyped-def]
+    for b in range(len(bases)):
+        cells = w[bases[b] :]
+        for r in range(len(starts)):
+            cells[starts[r]] *= factor
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hedgerow.learning.belief import Beliefs
-from hedgerow.learning.resolution import Node
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,59 +18,28 @@ _MEMORY = 12
 _HALVINGS = 25
 
 
-@dataclass(frozen=True, eq=False)
-class Target:
-    """A noisy table over nodes: flat counts, and the standard deviation of the noise in each."""
-
-    nodes: tuple[Node, ...]
-    counts: Floats
-    sigma: float
-
-    def toward(self, total: float) -> Floats:
-        """The counts moved by equal amounts so that they sum to a total."""
-        return self.counts + (total - self.counts.sum()) / len(self.counts)
-
-
-def combined(targets: Sequence[Target]) -> list[Target]:
-    """Repeated measurements of one table as one, weighted by inverse variance, in order of first mention."""
-    groups: dict[tuple[Node, ...], list[Target]] = {}
-    for t in targets:
-        groups.setdefault(t.nodes, []).append(t)
-    out = []
-    for nodes, group in groups.items():
-        precision = np.array([t.sigma**-2.0 for t in group])
-        shares = precision / precision.sum()
-        counts = np.asarray(sum(c * t.counts for c, t in zip(shares, group, strict=True)))
-        out.append(Target(nodes, counts, float(precision.sum() ** -0.5)))
-    return out
-
-
-def measured_total(targets: Sequence[Target]) -> float:
-    """The number of rows that the tables' sums speak for, weighted by inverse variance."""
-    precision = np.array([1.0 / (t.sigma**2 * len(t.counts)) for t in targets])
-    return float(precision @ [t.counts.sum() for t in targets] / precision.sum())
-
-
 class Dual:
-    """total * log Z(theta) - <theta, y> + R |theta|^2 / 2, whose minimum makes total * mu = y - R theta.
+    """total * log Z(theta) - <theta, y> + sum R theta^2 / 2, whose minimum makes total * mu = y - R theta.
 
     That is maximum entropy with slack: a cell may differ from what was measured at a price, and R says how
-    cheaply.
+    cheaply. Potentials in `held` multiply the model and do not move.
     """
 
-    def __init__(self, beliefs: Beliefs, y: Floats, slack: Floats, total: float) -> None:
+    def __init__(self, beliefs: Beliefs, y: Floats, slack: Floats, total: float, held: Floats) -> None:
         self._beliefs, self._y, self._slack, self._total = beliefs, y, slack, total
+        self._held = held
         self.evaluations = 0
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
         """Value and gradient."""
         self.evaluations += 1
-        log_z = self._beliefs.calibrate(theta)
+        whole = np.concatenate([theta, self._held]) if len(self._held) else theta
+        log_z = self._beliefs.calibrate(whole)
         if not np.isfinite(log_z):
             return np.inf, np.zeros_like(theta)
         pull = self._slack * theta
         value = self._total * log_z - float(theta @ self._y) + 0.5 * float(theta @ pull)
-        return value, self._total * self._beliefs.project() - self._y + pull
+        return value, self._total * self._beliefs.project()[: len(theta)] - self._y + pull
 
 
 def minimise(

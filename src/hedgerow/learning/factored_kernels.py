@@ -10,7 +10,8 @@ import numpy as np
 from numba import njit
 
 MIN_WEIGHT, MIN_FILL = 0, 1
-_FLOOR = -60.0  # potentials this far below their largest are taken as exp(-60): never exactly zero
+_TINY = 1e-140  # smaller weights are none: subnormal numbers are a hundred times slower
+_FLOOR = -300.0  # potentials this far below their largest are taken as exp(-300): never exactly zero
 
 
 @njit(cache=True, nogil=True)
@@ -166,7 +167,8 @@ def calibrate(
             at, shift = table_at[f], table_maps[f]
             start = cells[k]
             for i in range(cells[k + 1] - start):
-                beliefs[start + i] *= factors[at + maps[shift + i]]
+                weight = beliefs[start + i] * factors[at + maps[shift + i]]
+                beliefs[start + i] = weight if weight > _TINY else 0.0
     for k in range(cliques - 1, -1, -1):
         start, size = cells[k], cells[k + 1] - cells[k]
         if parent[k] < 0:
@@ -194,7 +196,8 @@ def calibrate(
             beliefs[i] /= most
         up, shift = cells[parent[k]], down_map[k]
         for i in range(cells[parent[k] + 1] - up):
-            beliefs[up + i] *= message[maps[shift + i]]
+            weight = beliefs[up + i] * message[maps[shift + i]]
+            beliefs[up + i] = weight if weight > _TINY else 0.0
     for k in range(cliques):
         if parent[k] < 0:
             continue
@@ -209,7 +212,8 @@ def calibrate(
             message[s] = mass
         start, shift = cells[k], up_map[k]
         for i in range(cells[k + 1] - start):
-            beliefs[start + i] *= ratio[maps[shift + i]]
+            weight = beliefs[start + i] * ratio[maps[shift + i]]
+            beliefs[start + i] = weight if weight > _TINY else 0.0
     return log_sum
 
 
@@ -238,6 +242,13 @@ def carry(weights, given, source, target, carried, out):
 
 
 @njit(cache=True, nogil=True)
+def place(weights, source, target, at, out):
+    """out[source, at + target] += P(cell)."""
+    for i in range(len(weights)):
+        out[source[i], at + target[i]] += weights[i]
+
+
+@njit(cache=True, nogil=True)
 def merge(weights, given, sources, offsets, target, first, second, out):
     """out[target, a, b] += P(cell) / prod P(source) * first[., a] * second[., b] for two carried tables."""
     na, nb = first.shape[1], second.shape[1]
@@ -254,7 +265,7 @@ def merge(weights, given, sources, offsets, target, first, second, out):
 
 
 @njit(cache=True, nogil=True)
-def draw_cells(beliefs, group_of_cell, groups, cell_order, group_start, keys, starts, phase, seed, out):
+def draw_cells(beliefs, groups, cell_order, group_start, keys, starts, phase, seed, out):
     """A clique cell for every row, given its separator cell: systematic rounding, shuffled within groups.
 
     Rows of one group get cells in proportion to the beliefs, each cell's number rounded up or down by one

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 _EXACT = 1e-4  # variance in rows^2 at which a measurement without noise is taken
 _LONGEST = 8.0  # no step multiplies a cell by more than exp(8)
+_EXPLAINED = 1.05  # a misfit that the noise explains
+_STUCK = 0.03  # a pass that improves the misfit by less does not help at this length
+_REST = 0.05  # nor one that adds less than this to what all passes have improved
+_COOLING = 0.6
+_SHORTEST = 0.03  # shorter steps no longer change an answer
 
 
 class Fittable(Protocol):
@@ -73,49 +78,56 @@ def fit(
     measurements: Sequence[Measurement],
     *,
     total: float | None = None,
-    passes: int = 20,
-    kappa: float = 0.75,
-    tolerance: float = 1e-3,
+    passes: int = 30,
+    kappa: float = 2.0,
 ) -> Fit:
     """Fit noisy tables and answers, starting from what the hypothesis already believes.
 
     A table is fitted cell by cell: x solves log(x/m) = kappa (y - x) / sigma^2 + c, where m is believed, y
     measured with variance sigma^2, and c keeps the sum; the hypothesis is multiplied by x/m. A cell that is
-    small against its noise hardly moves.
+    small against its noise hardly moves. Steps get shorter once the misfit is what noise explains, or no
+    longer falls: then no table's noise outweighs the others' because it was visited last.
 
     Args:
         hypothesis: what is fitted, in place.
         measurements: in the order in which they are to be visited.
         total: the number of rows, when it is public; else the mean of the tables' sums by inverse variance.
         passes: at most this many visits to every measurement.
-        kappa: the length of a step, 0.5 to 1.
-        tolerance: stop when a pass improves the misfit by less than this part.
+        kappa: the length of the first steps.
     """
     targets = [t for m in measurements for t in _targets(hypothesis.domain, m)]
     measured = _measured_total(measurements) if total is None else total
     if measured is not None:
         hypothesis.total = max(measured, 1.0)
     numbers = sum(t.counts.size if isinstance(t, _Table) else 1 for t in targets)
-    misfit, done = np.inf, 0
-    while done < passes and targets:
-        now = sum(t.step(hypothesis, kappa) for t in targets) / numbers
-        done += 1
-        better = now < misfit * (1.0 - tolerance)
-        misfit = min(now, misfit)
-        if not better:
-            break
-    return Fit(done, float(misfit), hypothesis.total)
+    course: list[float] = []
+    length = kappa
+    while len(course) < passes and targets and length > _SHORTEST:
+        course.append(sum(t.step(hypothesis, length) for t in targets) / numbers)
+        if _levelled(course):
+            length *= _COOLING
+    return Fit(len(course), course[-1] if course else np.nan, hypothesis.total)
+
+
+def _levelled(course: list[float]) -> bool:
+    """Whether steps this long now fit noise: the misfit is explained or stuck, and most of its way done."""
+    if len(course) < 2:
+        return False
+    first, before, now = course[0], course[-2], course[-1]
+    low = now < _EXPLAINED or before - now < _STUCK * before
+    return low and before - now < _REST * (first - now)
 
 
 def proximal_step(m: NDArray[np.float64], y: NDArray[np.float64], precision: float) -> NDArray[np.float64]:
     """log(x/m) for the x with log(x/m) = precision (y - x) + c and sum x = sum m."""
     x = np.empty_like(m)
     whole, c = float(m.sum()), 0.0
-    for _ in range(50):  # Newton on c: the sum grows with it, from exponentially to linearly
+    most = float((precision * (m - y)).max(initial=0.0))  # there every x is at least m
+    for _ in range(100):  # Newton: the sum is convex in c, so it comes down to the root from above
         now, slope = kernels.proximal(m, y, precision, c, x)
-        if abs(now - whole) <= 1e-9 * whole:
+        if abs(now - whole) <= 1e-10 * whole:
             break
-        c += min(max((whole - now) / slope, -4.0), 4.0)
+        c = min(c + (whole - now) / slope, most) if slope > 0 else most
     steps = precision * (y - x) + c
     return np.asarray(np.clip(np.where(m > 0, steps, 0.0), -_LONGEST, _LONGEST))
 

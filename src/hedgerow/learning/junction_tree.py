@@ -1,4 +1,4 @@
-"""JunctionTree: cliques in which tables over (attribute, resolution) nodes fit, joined so that they can agree.
+"""JunctionTree: cliques that hold tables over (attribute, resolution) nodes, joined so that they agree.
 
 The nodes of one attribute form a chain from fine to coarse. A clique that holds several nodes of an attribute
 is stored at the finest of them, since that one says what the others are: a coarse table does not force fine
@@ -113,10 +113,23 @@ class JunctionTree:
         finest = self._finest[clique]
         return all(a in finest and finest[a] <= r for a, r in nodes)
 
+    @cached_property
+    def _by_size(self) -> list[int]:
+        return sorted(range(len(self.cliques)), key=lambda k: (self.sizes[k], k))
+
+    @cached_property
+    def _fitting(self) -> dict[Node, int]:
+        return {}
+
     def home(self, nodes: Sequence[Node]) -> int | None:
         """The smallest clique that knows all the nodes, if there is one."""
-        fitting = [k for k in range(len(self.cliques)) if self.covers(k, nodes)]
-        return min(fitting, key=lambda k: (self.sizes[k], k), default=None)
+        fit = (1 << len(self.cliques)) - 1
+        for node in nodes:  # bit i stands for the i-th smallest clique
+            if node not in self._fitting:
+                knows = [self.covers(k, (node,)) for k in self._by_size]
+                self._fitting[node] = sum(1 << i for i, yes in enumerate(knows) if yes)
+            fit &= self._fitting[node]
+        return self._by_size[(fit & -fit).bit_length() - 1] if fit else None
 
     def path(self, start: int) -> list[int]:
         """For every clique the next one on the way to `start` (-1 there)."""

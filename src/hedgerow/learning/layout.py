@@ -37,6 +37,11 @@ class Layout:
     rows: bool
 
     @cached_property
+    def single(self) -> bool:
+        """Whether every run is one cell."""
+        return bool((self.lengths == 1).all())
+
+    @cached_property
     def touched(self) -> int:
         """How many cells the runs hold."""
         return len(self.bases) * int(self.lengths.sum())
@@ -52,19 +57,27 @@ def layout(shape: Sequence[int], axes: Sequence[int], levels: Sequence[Index | N
     while split > 0 and strides[split - 1] * shape[split - 1] <= TILE:
         split -= 1
 
-    def spread(among: range) -> tuple[Index, Index]:
+    def spread(start: int, stop: int) -> tuple[Index, Index]:
         cells, places = np.zeros(1, np.int64), np.zeros(1, np.int64)
-        for a in among:
-            picked = chosen.get(a)
-            level = np.arange(shape[a]) if picked is None else picked
-            index = np.arange(len(level)) * steps[a] if a in chosen else np.zeros(len(level), np.int64)
-            cells = np.add.outer(cells, level * strides[a]).ravel()
-            places = np.add.outer(places, index).ravel()
+        a = start
+        while a < stop:
+            last = a
+            if a in chosen:
+                picked = chosen[a]
+                level = np.arange(shape[a]) if picked is None else picked
+                places = np.add.outer(places, np.arange(len(level)) * steps[a]).reshape(-1)
+            else:  # a stretch of free attributes counts as one
+                while last + 1 < stop and last + 1 not in chosen:
+                    last += 1
+                level = np.arange(prod(shape[a : last + 1]))
+                places = np.repeat(places, len(level))
+            cells = np.add.outer(cells, level * strides[last]).reshape(-1)
+            a = last + 1
         return cells, places
 
-    bases, offsets = spread(range(split))
+    bases, offsets = spread(0, split)
     rest, begin, place, lengths = _runs(shape, chosen, split)
-    starts, places = spread(range(split, rest))
+    starts, places = spread(split, rest)
     return Layout(
         tuple(sizes[a] for a in axes),
         bases,
@@ -89,6 +102,7 @@ def _runs(
     picked = chosen.get(rest - 1) if rest > split and rows else None
     if picked is None:
         return rest, zero, zero, np.array([length], np.int64)
-    first = np.flatnonzero(np.diff(picked, prepend=picked[:1] - 2) != 1)  # runs of consecutive levels
-    many = np.diff(first, append=len(picked))
+    gaps = np.flatnonzero(picked[1:] != picked[:-1] + 1) + 1  # runs of consecutive levels end there
+    first = np.concatenate([zero[: len(picked)], gaps])
+    many = np.concatenate([gaps, [len(picked)]])[: len(first)] - first
     return rest - 1, picked[first] * length, first * length, many * length

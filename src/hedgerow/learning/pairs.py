@@ -63,53 +63,49 @@ class PairWalk:
             for a in own[:i]:
                 self._keep(a, b, self.beliefs.table_in(k, (a, b)))
             if load is not None and load.nodes:
-                self._split(load.nodes, self._carry(k, tree.separators[k], (b,), load.table), b)
+                wide = np.zeros((tree.resolutions.size(b), load.table.shape[1]))
+                self._carry(k, tree.separators[k], (b,), load.table, 0, wide)
+                self._split(load.nodes, wide, b)
         returned: list[tuple[int, _Load]] = []
         for child in self._below[k]:
+            loads = [(tree.separators[k], load)] if load is not None else []
+            loads += [(tree.separators[sibling], back) for sibling, back in returned]
             gate = tree.separators[child]
-            parts, names = [self._direct(k, gate, own)] if own else [], list(own)
-            if load is not None and load.nodes:
-                parts.append(self._carry(k, tree.separators[k], gate, load.table))
-                names += load.nodes
-            for sibling, back in returned:
-                if back.nodes:
-                    parts.append(self._carry(k, tree.separators[sibling], gate, back.table))
-                    names += back.nodes
-            empty = np.zeros((tree.resolutions.cells(gate), 0))
-            whole = np.concatenate(parts, axis=1) if parts else empty
-            returned.append((child, self._visit(child, _Load(names, whole))))
+            returned.append((child, self._visit(child, self._gather(k, gate, own, loads))))
         if load is None:
             return _Load([], np.zeros((1, 0)))
-        gate = tree.separators[k]
-        parts, names = [self._direct(k, gate, own)] if own else [], list(own)
-        for child, back in returned:
-            if back.nodes:
-                parts.append(self._carry(k, tree.separators[child], gate, back.table))
-                names += back.nodes
-        empty = np.zeros((tree.resolutions.cells(gate), 0))
-        return _Load(names, np.concatenate(parts, axis=1) if parts else empty)
+        loads = [(tree.separators[child], back) for child, back in returned]
+        return self._gather(k, tree.separators[k], own, loads)
 
-    def _direct(self, k: int, gate: tuple[Node, ...], own: list[Node]) -> Floats:
-        cells = self.beliefs.tree.resolutions.cells
-        at = self.beliefs.index(k, gate).astype(np.int64)
-        parts = []
-        for n in own:
-            joint = at * cells((n,)) + self.beliefs.index(k, (n,))
-            sums = np.bincount(joint, weights=self.beliefs.clique(k), minlength=cells(gate) * cells((n,)))
-            parts.append(sums.reshape(cells(gate), -1))
-        return np.concatenate(parts, axis=1)
-
-    def _carry(self, k: int, source: tuple[Node, ...], target: tuple[Node, ...], table: Floats) -> Floats:
-        """A table carried across a clique, by way of the smallest table that knows both ends."""
+    def _gather(
+        self, k: int, gate: tuple[Node, ...], own: list[Node], loads: list[tuple[tuple[Node, ...], _Load]]
+    ) -> _Load:
+        """What a clique can tell through a gate: its own nodes, and all that was brought to it."""
         resolutions = self.beliefs.tree.resolutions
+        names = [*own, *(n for _, load in loads for n in load.nodes)]
+        out = np.zeros((resolutions.cells(gate), sum(map(resolutions.size, names))))
+        at = 0
+        for n in own:
+            both = finest((*gate, n))
+            weights = self.beliefs.table_in(k, both).reshape(-1)
+            kernels.place(weights, resolutions.step(both, gate), resolutions.step(both, (n,)), at, out)
+            at += resolutions.size(n)
+        for source, load in loads:
+            if load.nodes:
+                self._carry(k, source, gate, load.table, at, out)
+                at += load.table.shape[1]
+        return _Load(names, out)
+
+    def _carry(
+        self, k: int, source: tuple[Node, ...], target: tuple[Node, ...], table: Floats, at: int, out: Floats
+    ) -> None:
+        """A table carried across a clique, by way of the smallest table that knows both ends."""
         both = finest((*source, *target))
         weights = self.beliefs.table_in(k, both).reshape(-1)
-        given = np.bincount(resolutions.step(both, source), weights=weights, minlength=len(table))
-        out = np.zeros((resolutions.cells(target), table.shape[1]))
-        kernels.carry(
-            weights, given, resolutions.step(both, source), resolutions.step(both, target), table, out
-        )
-        return out
+        sources = self.beliefs.tree.resolutions.step(both, source)
+        given = np.bincount(sources, weights=weights, minlength=len(table))
+        targets = self.beliefs.tree.resolutions.step(both, target)
+        kernels.carry(weights, given, sources, targets, table, out[:, at : at + table.shape[1]])
 
     def _split(self, names: list[Node], wide: Floats, b: Node) -> None:
         at = 0
@@ -123,4 +119,3 @@ class PairWalk:
             self.found[a, b] = table
         else:
             self.found[b, a] = table.T
-

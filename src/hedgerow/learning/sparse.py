@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SHARED = 0  # the place of the one number that all unassigned variables share
+_NOBODY = object()  # a key that is no string: CPython then keeps hashes beside keys, where lookups find them
 
 
 class StructureFull(RangeTooLarge):
@@ -79,12 +80,12 @@ class SparseHypothesis:
             raise ValueError("there must be at least one variable")
         self.total = total
         self._weights = Weights.uniform(1, np.dtype(np.float64), copies=self.size)
-        self._place: dict[Hashable, int] = {}
+        self._place: dict[Hashable, int] = {_NOBODY: _SHARED}
         self._last: tuple[SparseQuery, NDArray[np.int64], NDArray[np.float64]] | None = None
 
     def __len__(self) -> int:
         """How many elements have a variable of their own."""
-        return len(self._place)
+        return len(self._place) - 1
 
     def __contains__(self, element: Hashable) -> bool:
         return element in self._place
@@ -119,8 +120,12 @@ class SparseHypothesis:
             self._assign(query, places)
             places, weights = self._places(query)
         for _ in range(parts):
-            self._weights.room(step / parts)
-            self._weights.moved(*kernels.tilt_places(self._weights.values, places, weights, step / parts))
+            if not self._weights.fits(step / parts):
+                self._weights.settle()
+            moved: tuple[float, float] = kernels.tilt_places(
+                self._weights.values, places, weights, step / parts
+            )
+            self._weights.moved(*moved, step / parts)
 
     def log_weight(self, element: Hashable) -> float:
         """The logarithm of one element's normalised weight."""
@@ -142,19 +147,19 @@ class SparseHypothesis:
         cells = np.zeros(rows, dtype=np.int64)
         kernels.systematic(line, rows / self._weights.sum, random.random(), cells)
         random.shuffle(cells)
-        names: list[Hashable | None] = [None, *self._place]
-        return [names[c] for c in cells]
+        names = list(self._place)
+        return [names[c] if c else None for c in cells]
 
     def _places(self, query: SparseQuery) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Where the query's elements are kept, and their weights in [0, 1]."""
         if self._last is not None and self._last[0] is query:
             return self._last[1:]
-        named = query.weights
-        weights = np.fromiter(named.values(), np.float64, len(named)) / ONE
-        places = np.fromiter(map(self._place.get, named, repeat(_SHARED)), np.int64, len(named))
-        some = weights > 0
-        if not some.all():
-            places, weights = places[some], weights[some]
+        steps = list(query.weights.values())
+        places = np.fromiter(map(self._place.get, query.weights, repeat(_SHARED)), np.int64, len(steps))
+        weights = np.ones(len(steps))
+        if steps.count(ONE) < len(steps):
+            weights = np.fromiter(steps, np.float64, len(steps)) / ONE
+            places, weights = places[weights > 0], weights[weights > 0]
         if len(places) > self.sparsity:
             raise UnsupportedQuery(
                 f"the query names {len(places):,} elements; this hypothesis takes {self.sparsity:,}"

@@ -52,15 +52,14 @@ class Weights:
             raise ValueError("a step must be finite")
         return max(1, ceil(abs(step) / self.reach))
 
-    def room(self, step: float) -> None:
-        """Make sure that weights can be multiplied by up to exp(|step|), |step| at most `reach`."""
-        if self._drift + abs(step) > self.reach:
-            self.settle()
-        self._drift += abs(step)
+    def fits(self, step: float) -> bool:
+        """Whether weights can be multiplied by up to exp(|step|) before they must `settle`."""
+        return self._drift + abs(step) <= self.reach
 
-    def moved(self, before: float, after: float) -> None:
-        """Account for weights whose sum went from `before` to `after`."""
+    def moved(self, before: float, after: float, step: float) -> None:
+        """Account for weights multiplied by up to exp(|step|), whose sum went from `before` to `after`."""
         self.sum += after - before
+        self._drift += abs(step)
         self._error += 2.0**-50 * (before + after) + 2.0**-52 * self.sum
         if self._error > _TOLERANCE * self.sum:
             self.settle()

@@ -57,8 +57,8 @@ def float_down(x: Fraction) -> float:
 
 def excess(log_a: float, log_inverse_delta: float) -> float:
     """h(1 + a) in floats, given ln a."""
-    log_alpha = log1p(exp(log_a)) if log_a < 36 else log_a
-    return (log_inverse_delta - log_alpha) / exp(log_a) + (log_a - log_alpha)
+    rise = log1p(exp(-log_a))  # ln alpha - ln a, without cancellation for large orders
+    return (log_inverse_delta - (log_a + rise)) / exp(log_a) - rise
 
 
 def _excess_above(order: float, delta: Fraction) -> Fraction:

@@ -139,6 +139,11 @@ class Ledger:
         holder = self._filter.account(account)
         return Cost.zero(self.currency) if holder.closed else holder.remaining
 
+    def descends(self, account: str, ancestor: str) -> bool:
+        """Whether an account was allotted from another one, directly or through others in between."""
+        parent = self._filter.account(account).parent
+        return parent is not None and (parent == ancestor or self.descends(parent, ancestor))
+
     def check(self, cost: Cost, account: str = OWNER) -> None:
         """Raise BudgetExceeded if an account cannot afford a cost; charges nothing.
 

@@ -7,6 +7,8 @@ file raises on a *value*: a value that names no level falls back, silently and i
 from __future__ import annotations
 
 import datetime as dt
+from contextlib import suppress
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,21 +19,24 @@ if TYPE_CHECKING:
 
     Codes = NDArray[np.int32]
 
-_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+_NUMBER = r"(?i)^\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)\s*$"
 _DATE = r"^\s*\d{4}-\d{2}-\d{2}([T ].*)?$"
 
 
 def text_of(value: object) -> str:
-    """The canonical text of one level: how integers, booleans and dates are spelled when matched as text."""
+    """The canonical text of one value; `as_text` spells typed columns in the same way."""
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        return str(int(value))
     if isinstance(value, (int, np.integer)):
         return str(int(value))
-    if isinstance(value, (dt.date, dt.datetime)):
-        return value.isoformat()
-    return str(value)
+    if isinstance(value, (float, np.floating, Decimal)):
+        number = float(value)
+        return str(int(number)) if number.is_integer() and abs(number) < 2.0**53 else repr(number)
+    if isinstance(value, np.datetime64):
+        return str(value.astype("datetime64[D]"))
+    if isinstance(value, dt.datetime):
+        return value.date().isoformat()
+    return value.isoformat() if isinstance(value, dt.date) else str(value)
 
 
 def to_arrow(values: Any) -> pa.Array:
@@ -44,12 +49,12 @@ def to_arrow(values: Any) -> pa.Array:
         return values
     if hasattr(values, "to_arrow"):
         return to_arrow(values.to_arrow())
-    try:
-        array = pa.array(values, from_pandas=True)
-    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
-        texts = (None if _is_null(v) else text_of(v) for v in values)
-        array = pa.array([t and t.encode(errors="replace").decode() for t in texts], pa.string())
-    return to_arrow(array) if isinstance(array, pa.ChunkedArray) else array
+    if str(getattr(values, "dtype", "object")) != "object":
+        with suppress(pa.ArrowException, OverflowError, UnicodeEncodeError):
+            return to_arrow(pa.array(values, from_pandas=True))
+    # Objects are spelled one by one: a type inferred from all of them would let one row change the others.
+    texts = (None if _is_null(v) else text_of(v) for v in values)
+    return pa.array([t and t.encode(errors="replace").decode() for t in texts], pa.string())
 
 
 def _is_null(value: Any) -> bool:
@@ -97,8 +102,24 @@ def _float_text(array: pa.Array) -> pa.Array:
     values = pc.cast(array, pa.float64(), safe=False)
     values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
     whole = pc.and_(pc.equal(values, pc.trunc(values)), pc.less(pc.abs(values), 2.0**53))
-    integers = pc.cast(pc.if_else(whole, values, 0.0), pa.int64(), safe=False)
-    return pc.if_else(whole, pc.cast(integers, pa.string()), pc.cast(values, pa.string()))
+    integers = pc.cast(pc.cast(pc.if_else(whole, values, 0.0), pa.int64(), safe=False), pa.string())
+    rest = pc.fill_null(pc.invert(whole), False)
+    spelled = pa.array([repr(v) for v in pc.filter(values, rest).to_pylist()], pa.string())
+    return pc.replace_with_mask(integers, rest, spelled)
+
+
+def unit_text(array: pa.Array) -> pa.Array:
+    """The text of unit ids, null where there is none: different ids never read alike."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_decimal(array.type):
+        text = pc.cast(array, pa.string())
+        fraction = pc.match_substring(text, ".")
+        return pc.if_else(fraction, pc.utf8_rtrim(pc.utf8_rtrim(text, "0"), "."), text)
+    return pc.cast(array, pa.string()) if kind_of(array.type) == "date" else as_text(array)
 
 
 def as_numbers(array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

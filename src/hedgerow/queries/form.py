@@ -106,7 +106,7 @@ class LinearForm:
         out = np.ones((1,) * len(self.attributes), dtype=np.float64)
         for factor in self._of_group(group):
             out = out * spread(factor.attributes, factor.weights, self.attributes)
-        return np.ascontiguousarray(np.broadcast_to(out, self.shape))
+        return np.broadcast_to(out, self.shape).copy()
 
     def pieces(self, group: int = 0) -> list[tuple[float, Query]]:
         """Queries with weights in [0, 1] and what each is worth: the form is the sum of coefficient * query.

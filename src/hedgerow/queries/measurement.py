@@ -140,7 +140,7 @@ def _laplace_mix_quantile(b: float, w: NDArray[np.float64], beta: float) -> floa
     step, so by Hoeffding their sum is small except with probability beta/100; the mass beyond the grid is at
     most beta/100 by Chernoff.
     """
-    size, part = 1 << 15, beta / 100.0
+    size, part = 1 << 13, beta / 100.0
     reach = _chernoff(b, w, part)
     weights, copies = np.unique(w, return_counts=True)
     if len(weights) > 256:

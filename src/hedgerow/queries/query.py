@@ -7,11 +7,13 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
+from hedgerow.queries.encoding import text_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,6 +84,21 @@ class Query:
     scale: float = 1.0
     offset: float = 0.0
     name: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse weights outside [0, 1] and freeze them: sensitivity is read off them once."""
+        if (self.factors is None) == (self.dense is None) or len(self.attributes) != len(self.shape):
+            raise UnsupportedQuery("a query has either factors or dense weights, over one axis per attribute")
+        if self.dense is not None:
+            object.__setattr__(self, "dense", _frozen(self.dense, self.shape))
+            return
+        assert self.factors is not None
+        if len(self.factors) != len(self.shape):
+            raise DomainMismatch("a query has one factor per attribute")
+        frozen = tuple(_frozen(f, (n,)) for f, n in zip(self.factors, self.shape, strict=True))
+        if sum(int(f.max(initial=0)) > 1 for f in frozen) > 1:
+            raise UnsupportedQuery("at most one factor of a query may hold more than zeros and ones")
+        object.__setattr__(self, "factors", frozen)
 
     @classmethod
     def where(
@@ -199,7 +216,7 @@ class Query:
         return f"Query({self.name or ' x '.join(self.attributes) or 'total'})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SparseQuery:
     """A linear question about a few named elements of any universe: {element: weight in [0, 1]}.
 
@@ -211,6 +228,23 @@ class SparseQuery:
     scale: float = 1.0
     offset: float = 0.0
     name: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse weights outside [0, 1] and elements that read alike, and keep a copy that nobody changes."""
+        weights = dict(self.weights)
+        if not all(isinstance(w, int) and 0 <= w <= ONE for w in weights.values()):
+            raise UnsupportedQuery("weights must lie between 0 and 1, in units of 1/ONE")
+        texts = {text_of(e): w for e, w in weights.items()}
+        if len(texts) < len(weights):
+            raise UnsupportedQuery("two elements of a sparse query read alike as text")
+        object.__setattr__(self, "weights", MappingProxyType(weights))
+        object.__setattr__(self, "_texts", MappingProxyType(texts))
+
+    @property
+    def texts(self) -> Mapping[str, int]:
+        """The weights by each element's canonical text, which is what rows are matched by."""
+        texts: Mapping[str, int] = self.__dict__["_texts"]
+        return texts
 
     @classmethod
     def of(cls, weights: Mapping[Hashable, float], *, scale: float = 1.0, name: str = "") -> SparseQuery:
@@ -246,8 +280,22 @@ class SparseQuery:
     @property
     def digest(self) -> str:
         """A fingerprint of what is asked."""
-        items = sorted((repr(e), w) for e, w in self.weights.items())
+        items = sorted(self.texts.items())
         return hashlib.sha256(repr((items, self.scale, self.offset)).encode()).hexdigest()
+
+
+def _frozen(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """A copy of whole weights in [0, ONE] that nobody can change any more."""
+    given = np.asarray(array)
+    if given.shape != tuple(shape):
+        raise DomainMismatch(f"the weights have shape {given.shape}, the table has shape {tuple(shape)}")
+    if given.dtype != np.bool_ and not np.issubdtype(given.dtype, np.integer):
+        raise UnsupportedQuery("a query's weights are whole numbers in units of 1/ONE; see Query.of")
+    if given.size and not 0 <= int(given.min()) <= int(given.max()) <= ONE:
+        raise UnsupportedQuery("weights must lie between 0 and 1; put the unit into `scale`")
+    copy = given.astype(np.int64)
+    copy.setflags(write=False)
+    return copy
 
 
 def _fixed(weights: NDArray[np.float64], shape: tuple[int, ...]) -> NDArray[np.int64]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
-from hedgerow.queries.form import GroupAxis, LinearForm
+from hedgerow.queries.form import GroupAxis, LinearForm, check_cells, spread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -198,7 +199,48 @@ class Question:
             numbers = values.size if simultaneous else self.bounds(i)
             for g in range(self.size):
                 values[i, g], errors[i, g] = linear(form.attributes, form.weights(g), confidence, numbers)
-        return self.combine(values, errors, confidence=confidence)
+        numbers = values.size if simultaneous else 1
+        ratios = {}
+        for a in self.aggregates:
+            if a.denominator is not None:
+                with suppress(UnsupportedQuery, RangeTooLarge):  # no one table holds both: bounds apart
+                    pairs = [self._ratio(a, g, linear, confidence, numbers) for g in range(self.size)]
+                    ratios[a] = np.array(pairs)
+        return self.combine(values, errors, confidence=confidence, ratios=ratios)
+
+    def _ratio(
+        self, a: Aggregate, group: int, linear: Linear, confidence: float, numbers: int
+    ) -> tuple[float, float]:
+        """A ratio N/D and its error from one table, by Fieller's method [F54].
+
+        For the true ratio R the sum N - R D is zero, so |n - R d| stays within the half-width h(R) of the
+        weights of N - R D: all r with |n - r d| <= h(r) are a confidence set. Noise that N and D share
+        cancels in it, which bounds for N and D apart cannot see. Unbounded when D may be zero.
+        """
+        assert a.denominator is not None
+        top, bottom = self.forms[a.form], self.forms[a.denominator]
+        names = self.domain.order([*top.attributes, *bottom.attributes])
+        check_cells(self.domain, names)
+        over, under = (
+            np.broadcast_to(spread(f.attributes, f.weights(group), names), self.domain.shape_of(names))
+            for f in (top, bottom)
+        )
+        n, _ = linear(names, over, confidence, numbers)
+        d, width = linear(names, under, confidence, numbers)
+        if not (d > 0 if bottom.nonnegative else d != 0):
+            return float("nan"), float("inf")
+        if abs(d) <= width:
+            return n / d, float("inf")
+        ends = []
+        for side in (1.0, -1.0):
+            r = n / d
+            for _ in range(200):  # r -> n/d +- h(r)/|d| is a contraction, as h grows by at most width < |d|
+                before, r = r, n / d + side * linear(names, over - r * under, confidence, numbers)[1] / abs(d)
+                if abs(r - before) <= 1e-4 * abs(r - n / d):
+                    break
+            rest = abs(r - before) * width / (abs(d) - width)  # how far the fixed point can still be
+            ends.append(abs(r - n / d) + rest)
+        return n / d, max(ends)
 
     def bounds(self, form: int) -> int:
         """How many bounds share the confidence of a number that uses this form: 2 in a ratio, else 1."""
@@ -206,7 +248,12 @@ class Question:
         return 2 if any(form in (a.form, a.denominator) for a in ratios) else 1
 
     def combine(
-        self, values: NDArray[np.float64], errors: NDArray[np.float64], *, confidence: float = 0.95
+        self,
+        values: NDArray[np.float64],
+        errors: NDArray[np.float64],
+        *,
+        confidence: float = 0.95,
+        ratios: Mapping[Aggregate, NDArray[np.float64]] | None = None,
     ) -> Result:
         """The rows from known forms.
 
@@ -214,8 +261,15 @@ class Question:
             values: one row per form, one column per group.
             errors: half-widths, of the same shape.
             confidence: how often the half-widths hold.
+            ratios: values and errors of ratios, where more is known than about their two forms apart.
         """
-        pairs = [self._aggregate(a, values, errors) for a in self.aggregates]
+        known = ratios or {}
+        pairs = [
+            (a.scale * known[a][:, 0], abs(a.scale) * known[a][:, 1])
+            if a in known
+            else self._aggregate(a, values, errors)
+            for a in self.aggregates
+        ]
         out, wide = (np.stack([p[i] for p in pairs], axis=1) for i in (0, 1))
         rows = self._arrange(out)
         return Result(

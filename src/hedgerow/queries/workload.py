@@ -210,9 +210,19 @@ class Workload(Sequence[Query]):
         self, blocks: Iterable[Block], *, order: NDArray[np.intp] | None = None, name: str = "queries"
     ) -> None:
         self.blocks: tuple[Block, ...] = tuple(blocks)
+        if not all(type(b).__module__.startswith("hedgerow.queries.") for b in self.blocks):
+            raise UnsupportedQuery("a workload is made of Hedgerow's own blocks; give a list of queries")
         self.name = name
-        self._order = order  # position in block order of each query, when it is not the identity
         self._starts = np.concatenate([[0], np.cumsum([len(b) for b in self.blocks])]).astype(np.int64)
+        self._order = None if order is None else self._permutation(order)
+
+    def _permutation(self, order: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Position in block order of each query; one that repeats answers would repeat them uncharged."""
+        frozen = np.array(order, dtype=np.intp)
+        if not np.array_equal(np.sort(frozen), np.arange(len(self))):
+            raise UnsupportedQuery("the order of a workload must name every query exactly once")
+        frozen.setflags(write=False)
+        return frozen
 
     @classmethod
     def of(cls, queries: Workload | Query | Iterable[Query]) -> Workload:

@@ -100,7 +100,7 @@ def workload(domain: Domain, text: str) -> Workload:
     family, _, over = text.partition(":")
     if family not in WORKLOADS:
         raise UnsupportedQuery(f"there is no workload {family!r}; there is {', '.join(WORKLOADS)}")
-    make = getattr(import_module("hedgerow.queries.workload"), family)
+    make: Callable[..., Workload] = getattr(import_module("hedgerow.queries.workload"), family)
     over = over.strip() or "2"
     if over.lstrip("-").isdigit():
         return make(domain, int(over))

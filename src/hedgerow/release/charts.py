@@ -111,7 +111,7 @@ def one_way(view: View, attribute: Attribute) -> dict[str, Any]:
             "tooltip": tips,
         },
     }
-    size = {"width": "container", "height": {"step": 19} if lying else 200}
+    size = {"width": "container", "height": 19 * len(rows) if lying else 200}
     return {"data": {"values": rows}, "layer": [bar, whisker], **size, "config": THEME}
 
 

@@ -177,7 +177,7 @@ class Publication:
         return not there
 
     def _write(self, synopsis: Synopsis, asked: Workload) -> Published:
-        from hedgerow.release.report import Report
+        from hedgerow.release.report import ABOUT, Report
         from hedgerow.release.rows import write_rows
 
         files = ["synopsis.hedgerow", "receipt.json"]
@@ -189,8 +189,7 @@ class Publication:
             write_rows(synopsis, count, self.out / "synthetic.csv", step=self.step)
             files.insert(1, "synthetic.csv")
         self.step("Drawing the report", None)
-        about = {} if self.about is None else {"about": self.about}
-        report = Report(synopsis, self.data.name, self.ask(synopsis), synthetic=count, **about)
+        report = Report(synopsis, self.data.name, self.ask(synopsis), self.about or ABOUT, synthetic=count)
         report.write(self.out / "report.html")
         files.insert(-1, "report.html")
         return Published(synopsis, self.out, tuple(files), count, asked.name)

@@ -21,7 +21,7 @@ from hedgerow.synopsis import Synopsis
 from hedgerow.synopsis.answer import Answer
 
 _EXAMPLES = 3
-_ABOUT = "Statistics of private rows, released once, with noise that hides each of them."
+ABOUT = "Statistics of private rows, released once, with noise that hides each of them."
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Report:
     synopsis: Synopsis
     name: str
     asked: Sequence[Asked] = ()
-    about: str = _ABOUT
+    about: str = ABOUT
     synthetic: int | None = None
     confidence: float = 0.95
 
@@ -99,7 +99,7 @@ class Report:
         noises = sorted(
             {(m.noise.family, float(m.noise.scale) / m.noise.denominator) for m in s.measurements}
         )
-        laws = [f"discrete {family} of scale {scale:,.4g} rows" for family, scale in noises]
+        laws = [f"discrete {family.capitalize()} of scale {scale:,.4g} rows" for family, scale in noises]
         return {
             "name": self.name,
             "about": self.about,
@@ -127,7 +127,8 @@ class Report:
             answer = self.synopsis.answer(Query.total(), confidence=self.confidence)
         except UnsupportedQuery:
             return None
-        return {"value": f"{float(answer.value):,.0f}", "error": f"{float(answer.error):,.0f}"}
+        value, error = float(answer.value), float(answer.error)
+        return {"value": signed(value, error), "error": bound(error)}
 
     def _promise(self) -> dict[str, Any]:
         """Whom the budget protects, how well, and how much of it is spent."""

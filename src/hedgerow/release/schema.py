@@ -67,7 +67,7 @@ def proposal_text(domain: Domain, skipped: dict[str, str], name: str) -> str:
     import yaml
 
     left_out = "".join(f"# left out: {column!r}: {why}\n" for column, why in skipped.items())
-    body = yaml.safe_dump(
+    body: str = yaml.safe_dump(
         {"confirmed": False} | domain.to_schema(), sort_keys=False, allow_unicode=True, width=110
     )
     return _WARNING.format(name=name) + left_out + body

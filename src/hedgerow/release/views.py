@@ -57,7 +57,8 @@ def two_way(synopsis: Synopsis, confidence: float) -> list[View]:
     """The tables of pairs that the synopsis can give, smallest first while they fit on a page."""
     domain = synopsis.domain
     pairs = sorted(combinations(domain.names, 2), key=domain.cells)
-    kept, cells = [], 0
+    kept: list[tuple[str, ...]] = []
+    cells = 0
     for pair in pairs:
         cells += domain.cells(pair)
         if domain.cells(pair) <= _PAIR_CELLS and cells <= _ALL_CELLS:

@@ -1,48 +1,28 @@
-"""The `hedgerow` command: all groups of commands put together."""
+"""The `hedgerow` command. Nothing but the standard library is loaded before Ctrl-C can be heard."""
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-import hedgerow
-from hedgerow.serve import budget, demo, query, release, schema
-from hedgerow.serve.terminal import Commands
-
-app = typer.Typer(
-    name="hedgerow",
-    cls=Commands,
-    help="Differentially private answers to many statistical questions, from one budget.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,  # its tracebacks would show local variables
-    rich_markup_mode=None,
-)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"hedgerow {hedgerow.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
-    pass
-
-
-app.command("demo")(demo.demo)
-app.add_typer(schema.app, name="schema")
-app.command("release")(release.release)
-app.command("query")(query.query)
-app.command("sample")(query.sample)
-app.add_typer(budget.app, name="budget")
+import os
+import sys
 
 
 def main() -> None:
     """Run the command line."""
-    app()
+    try:
+        from hedgerow.serve.commands import app
+
+        app()
+    except KeyboardInterrupt:  # before there was a command
+        sys.stderr.write("Interrupted; nothing was done.\n")
+        _leave(130)
+    except SystemExit as done:
+        if done.code == 130:
+            _leave(130)
+        raise
+
+
+def _leave(code: int) -> None:
+    """End at once: Python might else end by the signal itself, though it was caught."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

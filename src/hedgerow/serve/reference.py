@@ -23,7 +23,7 @@ def reference() -> str:
     """The page as Markdown."""
     from typer.main import get_command
 
-    from hedgerow.serve.cli import app
+    from hedgerow.serve.commands import app
 
     return _HEAD + "".join(_command(path, command) for path, command in _walk("hedgerow", get_command(app)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ import typer
 from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, emit, progress, screen
 
 
-class Neighbours(StrEnum):
+class Neighbours(Enum):
     """Which two datasets must look alike."""
 
     add_remove = "add_remove"

@@ -59,7 +59,6 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            say("Interrupted; every charge that was made is in the ledger.")
             raise typer.Exit(INTERRUPTED) from None
 
 
@@ -68,7 +67,7 @@ def guarded(run: Callable[[], Any]) -> int:
     try:
         code = run()
         sys.stdout.flush()
-        return code if isinstance(code, int) else 0
+        return _interrupted() if code == INTERRUPTED else code if isinstance(code, int) else 0
     except BrokenPipeError:  # the reader of a pipe has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -85,8 +84,12 @@ def guarded(run: Callable[[], Any]) -> int:
         return say(f"the file{name} cannot be used: {(error.strerror or str(error)).lower()}", BAD_INPUT)
     except MemoryError:
         return say("there is not enough memory for this", BAD_INPUT)
-    except typer.Abort:
-        return INTERRUPTED
+    except (KeyboardInterrupt, typer.Abort):
+        return _interrupted()
+
+
+def _interrupted() -> int:
+    return say("Interrupted; every charge that was made is in the ledger", INTERRUPTED)
 
 
 def _usage(error: Any) -> int:

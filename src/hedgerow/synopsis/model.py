@@ -1,0 +1,236 @@
+"""ModelSynopsis: answers from a factored hypothesis that was fitted to noisy tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from hedgerow.errors import UnsupportedQuery
+from hedgerow.learning.factored import FactoredHypothesis, Zeros
+from hedgerow.learning.resolution import Node, Resolutions
+from hedgerow.queries.coarse import GroupBlock
+from hedgerow.queries.measurement import Measurement, Noise
+from hedgerow.queries.workload import Workload
+from hedgerow.synopsis.synopsis import Provenance, Synopsis
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hedgerow.queries.domain import Domain
+    from hedgerow.synopsis.answer import Source
+
+    Floats = NDArray[np.float64]
+
+_SOFT = 1.5  # a corrected cell differs from its measurement by at most this many standard deviations
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What a release learned: the hypothesis, what it was fitted to, and how far off it seems.
+
+    Args:
+        hypothesis: the fitted model.
+        measurements: everything noisy that it was fitted to.
+        spread: the variance of an unmeasured cell's error, in units of its count.
+        corrected: whether full tables among the measurements pull the model's answers towards them.
+    """
+
+    hypothesis: FactoredHypothesis
+    measurements: tuple[Measurement, ...]
+    spread: float
+    corrected: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelSynopsis(Synopsis):
+    """A learned distribution over the whole domain; its errors are indicative only.
+
+    A table that was itself measured at full detail is known about as well as its noise says; anything else as
+    well as the tables that were predicted before they were measured (which were the worst ones).
+    """
+
+    learned: Learned | None = None
+    kind: ClassVar[str] = "model"
+    source: ClassVar[Source] = "learned"
+
+    @property
+    def can(self) -> frozenset[str]:
+        """Answers, tables and rows."""
+        return frozenset({"answer", "table", "sample"})
+
+    @property
+    def _learned(self) -> Learned:
+        assert self.learned is not None
+        return self.learned
+
+    @property
+    def hypothesis(self) -> FactoredHypothesis:
+        """The fitted model."""
+        return self._learned.hypothesis
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """Everything noisy that was released."""
+        return self._learned.measurements
+
+    @property
+    def total(self) -> float:
+        """The released number of rows."""
+        return self.hypothesis.total
+
+    def linear(
+        self, attributes: tuple[str, ...], weights: Floats, confidence: float, numbers: int = 1
+    ) -> tuple[float, float]:
+        """A weighted count and its indicative error."""
+        table = self._table(attributes)
+        value = float((table * weights).sum())
+        variance = self._variance(attributes, np.asarray(table), np.asarray(weights, dtype=np.float64))
+        return value, _width(confidence, numbers) * float(np.sqrt(variance))
+
+    def _workload(self, workload: Workload, confidence: float, numbers: int) -> tuple[Any, Any]:
+        """Whole tables at once, with an error for every cell."""
+        if not workload.is_tables:
+            return super()._workload(workload, confidence, numbers)
+        values, errors = [], []
+        for block in workload.blocks:
+            table = self._table(block.attributes)
+            each = (
+                np.maximum(table, 1.0) * self._learned.spread
+                + self._total_variance * (table / self.total) ** 2
+            )
+            known = self._known_variance(block.attributes)
+            each = np.full_like(each, known) if known is not None else each
+            values.append(table.reshape(-1))
+            errors.append(_width(confidence, numbers) * np.sqrt(each).reshape(-1))
+        return np.concatenate(values), np.concatenate(errors)
+
+    def _variance(self, attributes: tuple[str, ...], table: Floats, weights: Floats) -> float:
+        known = self._known_variance(attributes)
+        if known is not None:
+            return known * float((weights**2).sum())
+        share = float((table * weights).sum()) / self.total
+        return (
+            float((weights**2 * np.maximum(table, 1.0)).sum()) * self._learned.spread
+            + self._total_variance * share**2
+        )
+
+    def _known_variance(self, attributes: tuple[str, ...]) -> float | None:
+        """The noise of one cell, when the table was itself measured at full detail."""
+        if not attributes:
+            return self._total_variance
+        found = [m.noise.variance for m in self.measurements if _full_attributes(m) == set(attributes)]
+        return 1.0 / sum(1.0 / max(v, 1e-9) for v in found) if found else None
+
+    @property
+    def _total_variance(self) -> float:
+        sums = [m.noise.variance * m.values.size for m in self.measurements]
+        return 1.0 / sum(1.0 / max(v, 1e-9) for v in sums) if sums else 0.0
+
+    def _table(self, names: tuple[str, ...]) -> Floats:
+        table = self.hypothesis.marginal(names) * self.total
+        return self._corrected(names, table) if self._learned.corrected else table
+
+    def _corrected(self, names: tuple[str, ...], table: Floats) -> Floats:
+        """The model moved towards a measured table, as far as their distance is more than noise."""
+        for m in self.measurements:
+            if m.workload is None and len(names) > 1 and set(m.attributes) == set(names):
+                y = m.counts.transpose([m.attributes.index(a) for a in names])
+                gap = y - table
+                reach = _SOFT * float(np.sqrt(m.noise.variance))
+                return table + np.sign(gap) * np.maximum(np.abs(gap) - reach, 0.0)
+        return table
+
+    def sample(self, rows: int | None = None, *, seed: int | None = None) -> dict[str, NDArray[Any]]:
+        """Synthetic rows from the model; as many as the released total unless said.
+
+        More rows than the released total carry more of what the model knows: their rounding adds less error.
+        """
+        number = max(0, round(self.total)) if rows is None else rows
+        if number < 0:
+            raise UnsupportedQuery("a number of rows is not negative")
+        return self.domain.decode(self.hypothesis.sample(number, seed=seed))
+
+    # -- files --------------------------------------------------------------------------------------------
+
+    def _pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        learned, h = self._learned, self.hypothesis
+
+        def put(array: Any) -> str:
+            name = f"a{len(arrays)}"
+            arrays[name] = np.asarray(array)
+            return name
+
+        return {
+            "total": h.total,
+            "cells": h.cells,
+            "spread": learned.spread,
+            "corrected": learned.corrected,
+            "resolutions": [[put(m) for m in chain] for chain in h.resolutions.maps],
+            "potentials": [[[list(n) for n in nodes], put(t)] for nodes, t in h.potentials.items()],
+            "fixed": [[[list(n) for n in nodes], put(t)] for nodes, t in h.fixed.items()],
+            "zeros": [[list(z.attributes), put(z.possible)] for z in h.zeros],
+            "measurements": [_pack_measurement(m, put) for m in learned.measurements],
+        }
+
+    @classmethod
+    def _unpack(
+        cls, domain: Domain, provenance: Provenance, body: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> ModelSynopsis:
+        def tables(items: list[Any]) -> dict[tuple[Node, ...], Floats]:
+            return {tuple((int(a), int(r)) for a, r in nodes): arrays[name] for nodes, name in items}
+
+        hypothesis = FactoredHypothesis.restore(
+            domain,
+            Resolutions(tuple(tuple(arrays[m] for m in chain) for chain in body["resolutions"])),
+            tables(body["potentials"]),
+            tables(body["fixed"]),
+            total=float(body["total"]),
+            cells=float(body["cells"]),
+            zeros=[Zeros(tuple(names), arrays[name]) for names, name in body["zeros"]],
+        )
+        measured = tuple(_unpack_measurement(m, arrays) for m in body["measurements"])
+        learned = Learned(hypothesis, measured, float(body["spread"]), bool(body["corrected"]))
+        return cls(domain, provenance, learned)
+
+
+def _width(confidence: float, numbers: int) -> float:
+    """The normal quantile for so many numbers at once."""
+    return NormalDist().inv_cdf(1.0 - (1.0 - confidence) / numbers / 2.0)
+
+
+def _full_attributes(measurement: Measurement) -> set[str]:
+    """The attributes of a table measured at full detail; nothing for a grouped one."""
+    if measurement.workload is None:
+        return set(measurement.attributes)
+    block = measurement.workload.blocks[0]
+    full = isinstance(block, GroupBlock) and len(block) == prod(len(g) for g in block.groups)
+    return set(block.attributes) if full else set()
+
+
+def _pack_measurement(measurement: Measurement, put: Any) -> dict[str, Any]:
+    groups = None
+    attributes = measurement.attributes
+    if measurement.workload is not None:
+        block = measurement.workload.blocks[0]
+        assert isinstance(block, GroupBlock)
+        attributes, groups = block.attributes, [put(g) for g in block.groups]
+    return {
+        "attributes": list(attributes),
+        "groups": groups,
+        "values": put(measurement.values),
+        "noise": measurement.noise.to_json(),
+        "private": measurement.private,
+    }
+
+
+def _unpack_measurement(data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Measurement:
+    names, noise = tuple(data["attributes"]), Noise.from_json(data["noise"])
+    values, private = arrays[data["values"]], bool(data["private"])
+    if data["groups"] is None:
+        return Measurement(names, values, noise, None, private)
+    block = GroupBlock(names, tuple(arrays[g].astype(np.int64) for g in data["groups"]))
+    return Measurement((), values, noise, Workload([block], name=" x ".join(names)), private)

@@ -1,0 +1,50 @@
+"""Every mechanism that the package exports has an audit, and none of them is refuted.
+
+Each audit refutes an honest mechanism with probability at most 1e-6; nothing is retried.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import hedgerow as hr
+from hedgerow import audit
+from hedgerow.audit.registry import AUDITS, audits, exported
+
+FULL = os.environ.get("HEDGEROW_FULL") == "1"
+SAMPLES = 40_000 if FULL else 1200
+SECONDS = 120.0 if FULL else 4.0
+EPSILONS = (0.5, 1.0, 4.0)
+
+
+def test_every_exported_mechanism_has_an_audit():
+    missing = set(exported()) - set(AUDITS)
+    assert not missing, f"register an audit in hedgerow.audit.registry for {sorted(missing)}"
+
+
+def test_every_audit_is_of_something_exported():
+    assert set(AUDITS) <= set(exported())
+
+
+def test_a_mechanism_without_an_audit_is_noticed(monkeypatch):
+    monkeypatch.delitem(AUDITS, "laplace")
+    assert set(exported()) - set(AUDITS) == {"laplace"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("name", sorted(AUDITS))
+def test_no_exported_mechanism_is_refuted(name, epsilon):
+    budget = SECONDS * len(AUDITS[name])
+    for finding in audits([epsilon], SAMPLES, budget, only=[name]):
+        assert not finding.refuted, str(finding)
+
+
+def test_the_controls_cannot_be_reached_from_the_front_door():
+    names = {"PublishedSVT", "NoiseHalved", "ChargeSkipped", "controls", "broken_svt", "float_laplace"}
+    assert not names & (set(hr.__all__) | set(audit.__all__) | set(hr.primitives.__all__))
+    for name in names:
+        with pytest.raises(AttributeError):
+            getattr(hr, name)

@@ -1,0 +1,300 @@
+"""Ways around the promise that were tried once and must stay closed."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hedgerow as hr
+from hedgerow.curator.local import LocalReports, randomize_records
+from hedgerow.curator.statistics import LevelCounts, PeopleCounts, QueryErrors, TableErrors
+from hedgerow.curator.table import Rows
+from hedgerow.queries.query import ONE
+from hedgerow.queries.workload import ListBlock
+
+DOMAIN = hr.Domain({"a": 2, "b": 3})
+
+
+def make(rows=None, **options) -> hr.Curator:
+    table = hr.Table.open({"a": [0] * 99, "b": [1] * 99} if rows is None else rows, DOMAIN)
+    return hr.Curator(table, budget=hr.Budget(epsilon=1), ledger=":memory:", **options)
+
+
+def test_huge_estimates_cannot_make_a_score_wrap_around():
+    domain = hr.Domain({"x": 1024})
+    rows = Rows(hr.Table.open({"x": [0] * 100}, domain), bytes(32))
+    for huge in (1e300, np.inf, -np.inf, np.nan, 2.0**53):
+        scores = TableErrors((("x",),), (np.full(1024, huge),), np.array([huge])).exact(rows)
+        more = TableErrors((("x",),), (np.full(1024, huge),), np.array([huge])).exact(
+            Rows(hr.Table.open({"x": [0] * 101}, domain), bytes(32))
+        )
+        assert abs(int(scores[0]) - int(more[0])) <= 1
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        TableErrors((("a",),), (np.zeros((1000, 2)),), np.zeros(1)),
+        TableErrors((("a",),), (np.zeros(2),), np.zeros(5)),
+        TableErrors((("a",), ("b",)), (np.zeros(2),), np.zeros(1)),
+        QueryErrors(hr.marginals(DOMAIN, 1), np.zeros((3, 5))),
+        QueryErrors(hr.marginals(DOMAIN, 1), np.zeros(1)),
+        LevelCounts("nothing"),
+    ],
+)
+def test_an_estimate_of_another_shape_is_refused_before_anything_is_charged(score):
+    curator = make()
+    with pytest.raises(hr.DomainMismatch):
+        curator.select(score, 0.5)
+    assert curator.spent.epsilon == 0
+
+
+@pytest.mark.parametrize("order", [[0, 0], [0], [0, 1, 1], [1, 2], [-1, 0]])
+def test_a_workload_cannot_repeat_or_drop_answers(order):
+    queries = (hr.Query.where(DOMAIN, {"a": 0}), hr.Query.where(DOMAIN, {"a": 1}))
+    with pytest.raises(hr.UnsupportedQuery, match="exactly once"):
+        hr.Workload([ListBlock(("a",), queries)], order=np.array(order))
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: hr.Query(("a",), (2,), dense=np.array([-5, 1])),
+        lambda: hr.Query(("a",), (2,), dense=np.array([0, ONE + 1])),
+        lambda: hr.Query(("a",), (2,), dense=np.array([0.5, 0.25])),
+        lambda: hr.Query(("a",), (2,), dense=np.zeros((1000, 2), dtype=np.int64)),
+        lambda: hr.Query(("a", "b"), (2, 3), factors=(np.array([ONE, 0]), np.array([0, ONE, 1]))),
+        lambda: hr.Query(("a", "b"), (2, 3), factors=(np.array([ONE, 0]),)),
+        lambda: hr.Query(("a",), (2,)),
+        lambda: hr.SparseQuery({"oak": -3}),
+        lambda: hr.SparseQuery({"oak": ONE + 1}),
+        lambda: hr.SparseQuery.of({1: 1, "1": 1}),
+    ],
+)
+def test_weights_that_break_the_sensitivity_cannot_be_built(build):
+    with pytest.raises(hr.HedgerowError):
+        build()
+
+
+def test_weights_cannot_be_changed_after_they_were_checked():
+    mine = np.array([0, ONE])
+    query = hr.Query(("a",), (2,), dense=mine)
+    mine[0] = 10**9
+    assert query.weights.tolist() == [0, ONE]
+    for array in (query.weights, hr.Query.where(DOMAIN, {"a": 0}).factors[0]):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7
+    weights = {"oak": ONE}
+    sparse = hr.SparseQuery(weights)
+    weights["oak"] = 10**9
+    assert sparse.weights["oak"] == ONE
+
+
+def test_strangers_do_not_get_exact_values():
+    class Thief:
+        norms = hr.Query.total().norms
+        digest = "x"
+        attributes = ("a",)
+        denominator = 1
+
+        def __len__(self):
+            return 1
+
+        def check(self, domain):
+            pass
+
+        def exact(self, rows):
+            raise AssertionError("a stranger was handed the rows")
+
+        apply = exact
+
+    with pytest.raises(hr.UnsupportedQuery):
+        make().select(Thief(), 0.5)
+    with pytest.raises(hr.UnsupportedQuery):
+        make().measure(Thief(), 0.5)
+    with pytest.raises(hr.UnsupportedQuery):
+        hr.Workload([Thief()])
+
+
+def test_local_reports_do_not_keep_the_order_of_the_file():
+    """A sorted file would tell by position what the noise hides: the reports are a multiset."""
+    plan = LocalReports.plan(DOMAIN, __import__("fractions").Fraction(50), 1, "attribute")
+    owners = np.arange(40)
+    columns = [np.arange(40) % 2, np.arange(40) % 3]
+    reports = randomize_records((owners, columns), plan, hr.testing.seeded(1))
+    np.testing.assert_array_equal(reports, reports[:, np.lexsort(reports)])
+    assert sorted(zip(*reports, strict=True)) == sorted(zip(*columns, strict=True))  # epsilon 50: all kept
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        pa.array([Decimal(2**60), Decimal(2**60 + 1)], pa.decimal128(20, 0)),
+        pa.array([Decimal("1.50"), Decimal("1.5000000000000001")], pa.decimal128(30, 16)),
+        pa.array([dt.datetime(2024, 1, 1, 8), dt.datetime(2024, 1, 1, 9)], pa.timestamp("s")),
+        pa.array([2**62, 2**62 + 1]),
+        pa.array(["1", "1.0"]),
+        pa.array([0.1, np.nextafter(0.1, 1)]),
+    ],
+    ids=lambda a: str(a.type),
+)
+def test_different_unit_ids_stay_different(ids):
+    table = pa.table({"a": [0, 0], "b": [0, 0], "who": ids})
+    rows = Rows(hr.Table.open(table, DOMAIN, unit="who", max_rows=1), bytes(32))
+    assert rows.tables([()])[()] == 2
+
+
+ODD = st.one_of(
+    st.none(),
+    st.sampled_from(["?", "1", "1.0", "2024-01-02", "-inf", "nan", "true", ""]),
+    st.integers(-3, 10**17),
+    st.floats(width=32),
+    st.floats(),
+    st.decimals(allow_nan=False, allow_infinity=False, places=2, min_value=-5, max_value=5),
+    st.dates(dt.date(2023, 12, 30), dt.date(2024, 1, 3)),
+    st.datetimes(dt.datetime(2023, 12, 30), dt.datetime(2024, 1, 3)),
+    st.booleans(),
+)
+ATTRIBUTES = [
+    hr.Categorical([0, 1, 2, "2024-01-02", "true", 1e16, 0.5], other=True, missing=True),
+    hr.bins(-1, 3, 1, other=True, missing=True),
+    hr.bins(-1, 3, 1),
+    hr.dates("2024-01-01", "2024-01-03", by="day", other=True, missing=True),
+]
+
+
+@pytest.mark.parametrize("attribute", ATTRIBUTES, ids=lambda a: a.describe())
+@given(column=st.lists(ODD, min_size=1, max_size=8))
+def test_one_persons_odd_value_does_not_change_how_others_are_read(attribute, column):
+    together = attribute.encode(np.array([*column, None], dtype=object)[:-1]).tolist()
+    assert together == [int(attribute.encode([value])[0]) for value in column]
+
+
+@given(st.lists(st.floats(), min_size=1, max_size=20))
+def test_floats_are_read_alike_as_objects_and_as_a_typed_column(values):
+    for attribute in ATTRIBUTES[:3]:
+        typed = attribute.encode(np.array(values, dtype=np.float64))
+        np.testing.assert_array_equal(typed, attribute.encode(list(values)))
+
+
+def test_a_file_that_changes_after_opening_is_refused(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("who,a,b\n1,0,0\n2,1,1\n")
+    table = hr.Table.open(path, DOMAIN, unit="who", max_rows=1)
+    curator = hr.Curator(table, budget=hr.Budget(epsilon=1), ledger=":memory:")
+    path.write_text("a,who,b\n" + "0,5,0\n" * 1000)
+    with pytest.raises(hr.SourceError, match="changed or replaced"):
+        curator.measure("a", 0.5)
+    assert curator.spent.epsilon == 0
+
+
+def test_a_broken_byte_is_the_owners_error_at_opening_and_never_an_analysts(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"a,b\n" + b"0,1\n" * 70_000 + b"\xff,1\n")
+    with pytest.raises(hr.SourceError, match="UTF-8"):
+        hr.Table.open(path, DOMAIN)
+
+
+def test_seeded_noise_cannot_be_replayed_as_private(tmp_path):
+    table = hr.Table.open({"a": [0], "b": [1]}, DOMAIN)
+    path = tmp_path / "x.db"
+    with hr.testing.seeded(3):
+        test = hr.Curator(table, budget=hr.Budget(epsilon=1), ledger=path)
+    test.measure("a", 0.5, request="r")
+    real = hr.Curator(table, ledger=path)
+    with pytest.raises(hr.LedgerError):
+        real.measure("a", 0.5, request="r")
+    assert "NOT PRIVATE" in str(real.ledger.export())
+
+
+def test_an_object_that_calls_itself_private_is_not_believed(tmp_path):
+    class Fake:
+        private = True
+
+        def bytes(self, n):
+            return bytes(n)
+
+    table = hr.Table.open({"a": [0], "b": [1]}, DOMAIN)
+    assert not hr.Curator(
+        table, budget=hr.Budget(epsilon=1), ledger=tmp_path / "x.db", entropy=Fake()
+    ).private
+
+
+def test_a_request_id_is_bound_to_the_domain(tmp_path):
+    path = tmp_path / "x.db"
+    one = hr.Table.open({"a": ["x"], "b": [1]}, hr.Domain({"a": ["x", "y"]}))
+    two = hr.Table.open({"a": ["x"], "b": [1]}, hr.Domain({"a": ["y", "x"]}))
+    hr.Curator(one, budget=hr.Budget(epsilon=1), ledger=path).measure("a", 0.25, request="r")
+    with pytest.raises(hr.LedgerError):
+        hr.Curator(two, ledger=path).measure("a", 0.25, request="r")
+
+
+def test_an_empty_table_answers_everything_that_a_full_one_does():
+    people = PeopleCounts(hr.sql(DOMAIN, "SELECT COUNT(DISTINCT who) FROM t", unit="who").forms[0])
+    for n in (0, 1):
+        frame = pd.DataFrame({"a": [0] * n, "b": [0] * n, "who": ["p"] * n})
+        for unit in ({}, {"unit": "who", "max_rows": 1}):
+            table = hr.Table.open(frame, DOMAIN, **unit)
+            curator = hr.Curator(table, budget=hr.Budget(epsilon=9), ledger=":memory:", neighbours="replace")
+            assert curator.units == n
+            assert curator.measure(people, 1).values.shape == (1,)
+            assert hr.RandomizedResponse(epsilon=1).release(curator).total == pytest.approx(n)
+
+
+def test_an_allotted_curator_cannot_reach_other_accounts():
+    curator = make()
+    child = curator.allot(0.25, "anna")
+    curator.allot(0.25, "ben")
+    grand = child.allot(0.1, "carl")
+    assert curator.child("carl").remaining.epsilon == grand.remaining.epsilon
+    for other in ("owner", "ben", "anna"):
+        with pytest.raises(hr.LedgerError):
+            child.child(other)
+
+
+def test_a_link_to_the_data_shares_its_ledger(tmp_path):
+    data = tmp_path / "data.csv"
+    data.write_text("a,b\n0,1\n")
+    link = tmp_path / "link.csv"
+    link.symlink_to(data)
+    hr.Curator(hr.Table.open(data, DOMAIN), budget=hr.Budget(epsilon=1)).measure("a", 1)
+    with pytest.raises(hr.BudgetExceeded):
+        hr.Curator(hr.Table.open(link, DOMAIN)).measure("a", 1)
+
+
+def test_a_failing_charge_leaves_no_exact_value_in_the_traceback(monkeypatch):
+    curator = make()
+    monkeypatch.setattr(hr.Ledger, "charge", lambda *a, **k: a[2]() and 1 / 0)
+    with pytest.raises(ZeroDivisionError) as caught:
+        curator.measure("a", 0.5)
+    frame = next(t for t in caught.traceback if t.name == "_act")
+    assert frame.frame.f_locals["held"] == []
+
+
+def test_several_threads_share_one_curator(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("a,b\n" + "0,1\n1,2\n" * 3000)
+    curator = hr.Curator(hr.Table.open(path, DOMAIN), budget=hr.Budget(epsilon=1), ledger=tmp_path / "x.db")
+    failed: list[BaseException] = []
+
+    def ask(i: int) -> None:
+        try:
+            curator.measure([("a",), ("b",), ("a", "b")][i % 3], "1/16")
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=ask, args=(i,)) for i in range(20)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert [type(e) for e in failed] == [hr.BudgetExceeded] * 4
+    assert curator.remaining.epsilon == 0
