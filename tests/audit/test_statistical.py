@@ -29,6 +29,13 @@ def test_clopper_pearson_bounds_are_those_of_the_beta_distribution(k, n):
         assert confidence.upper(k, n, alarm) == pytest.approx(high, rel=1e-6)
 
 
+def test_the_bound_on_epsilon_takes_the_delta_off_the_larger_side():
+    p, q = stats.beta.ppf(5e-7, 600, 401), stats.beta.ppf(1 - 5e-7, 101, 900)
+    assert confidence.epsilon_bound(600, 1000, 100, 1000, 0.0, 1e-6) == pytest.approx(np.log(p / q))
+    assert confidence.epsilon_bound(600, 1000, 100, 1000, 0.1, 1e-6) == pytest.approx(np.log((p - 0.1) / q))
+    assert confidence.epsilon_bound(600, 1000, 100, 1000, 0.7, 1e-6) == -np.inf
+
+
 def test_honest_noise_is_not_refuted_and_the_bound_comes_close():
     """False alarm 1e-6 for each of the two."""
     for pair, claim in ((([0], [1]), 1.0), (([0, 0], [1, -1]), 2.0)):

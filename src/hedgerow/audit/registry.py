@@ -127,13 +127,13 @@ def stream(
     mechanism: str, name: str, open_run: Callable[[Curator, float], SparseVectorRun], delta: float = 0.0
 ) -> None:
     """Register a sparse vector: real calibration and opening, then `begin` and `advance` over and over."""
-    queries = [Query.where(DOMAIN, {"a": 0})] * 5 + [Query.where(DOMAIN, {"a": 2})]
+    queries = [Query.where(DOMAIN, {"a": 0})] * 8 + [Query.where(DOMAIN, {"a": 2})]
 
     def draw(epsilon: float, world: World, size: int) -> NDArray[Any]:
         run = open_run(world.curator(Budget(rho=10**6, delta=0.5) if delta else claim(epsilon, 0)), epsilon)
         return stream_outputs(run, queries, size)
 
-    register(mechanism, Case(name, draw, tables(), delta, 0.5))
+    register(mechanism, Case(name, draw, tables(), delta))
 
 
 def stream_outputs(run: SparseVectorRun, queries: Sequence[Query], size: int) -> NDArray[Any]:
@@ -187,7 +187,7 @@ def _register_all() -> None:
     one_act("exponential", lambda c, e: p.exponential(c, levels, e))
     one_act("permute_and_flip", lambda c, e: p.permute_and_flip(c, levels, e))
     one_act(
-        "randomized_response", lambda c, e: p.randomized_response(c, e), relations=("replace",), share=0.3
+        "randomized_response", lambda c, e: p.randomized_response(c, e), relations=("replace",), share=0.6
     )
     one_act("LaplaceBaseline", lambda c, e: hr.LaplaceBaseline(epsilon=e).release(c, ones))
     one_act("GaussianBaseline", lambda c, e: hr.GaussianBaseline(epsilon=e).release(c, ones), delta=DELTA)
@@ -196,13 +196,13 @@ def _register_all() -> None:
         "RandomizedResponse",
         lambda c, e: hr.RandomizedResponse(epsilon=e, by="attribute").release(c),
         relations=("replace",),
-        share=0.3,
+        share=0.6,
     )
-    stream("above_threshold", "above_threshold", lambda c, e: p.above_threshold(c, 2, e))
-    stream("sparse", "sparse", lambda c, e: p.sparse(c, 2, 2, e))
-    stream("sparse", "sparse, one threshold", lambda c, e: p.sparse(c, 2, 2, e, restart=False))
-    stream("numeric_sparse", "numeric_sparse", lambda c, e: p.numeric_sparse(c, 2, 2, e))
-    stream("numeric_sparse", "numeric_sparse, delta", lambda c, e: p.numeric_sparse(c, 2, 2, e, DELTA), DELTA)
+    stream("above_threshold", "above_threshold", lambda c, e: p.above_threshold(c, 3, e))
+    stream("sparse", "sparse", lambda c, e: p.sparse(c, 3, 2, e))
+    stream("sparse", "sparse, one threshold", lambda c, e: p.sparse(c, 3, 2, e, restart=False))
+    stream("numeric_sparse", "numeric_sparse", lambda c, e: p.numeric_sparse(c, 3, 2, e))
+    stream("numeric_sparse", "numeric_sparse, delta", lambda c, e: p.numeric_sparse(c, 3, 2, e, DELTA), DELTA)
     stream("gaussian_sparse", "gaussian_sparse", _gaussian_sparse, DELTA)
 
 
@@ -212,7 +212,7 @@ def _gaussian_sparse(curator: Curator, epsilon: float) -> SparseVectorRun:
     from hedgerow.privacy.budget import Cost, exact
 
     price_of_claim = Cost("rho", exact(epsilon) ** 2 / 2)
-    return primitives.gaussian_sparse(curator, 2, 1, 100, price_of_claim, DELTA)
+    return primitives.gaussian_sparse(curator, 3, 1, 100, price_of_claim, DELTA)
 
 
 _register_all()

@@ -26,7 +26,7 @@ _HEAVIEST = 1 << 10
 
 @dataclass(frozen=True, eq=False)
 class Views:
-    """Public coarsenings of grouped tables: view i groups the cells of its table, or of an earlier view of it.
+    """Public coarsenings of grouped tables: a view groups the cells of its table, or of an earlier view.
 
     Args:
         tables: the grouped tables.

@@ -43,7 +43,7 @@ def importance(workload: Workload, weights: Sequence[float] | None) -> dict[tupl
     for i, block in enumerate(workload.blocks):
         weight = 1.0 if weights is None else float(weights[i])
         found[block.attributes] = found.get(block.attributes, 0.0) + weight
-    return found
+    return {names: weight for names, weight in found.items() if weight > 0.0}
 
 
 def one_way_shares(sizes: Sequence[int]) -> list[int]:
@@ -140,7 +140,8 @@ class Effort:
 
 def typical_measurements(attributes: int) -> int:
     """How many tables are measured when the signal is that of 50,000 rows at epsilon 1."""
-    return max(8, round(4.3 * min(attributes, 14) + 2.0 * max(0, attributes - 14)))
+    many = round(4.3 * min(attributes, 14) + 2.0 * max(0, attributes - 14))
+    return max(3, min(many, attributes * (attributes - 1) // 2))
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,9 +35,11 @@ class Rounds:
         self._cost = candidates.sizes.astype(np.float64) + base if len(candidates) else np.zeros(0)
         self._when = np.full(len(candidates), base)
         self._places = hypothesis.graph.places(candidates.tables)
+        sets = int(candidates.set_of.max(initial=0)) + 1
+        self._together = min(effort.together, max(1, sets // 8))
 
     def run(self, watch: Callable[[Progress], None]) -> int:
-        """All rounds; how many tables were measured."""
+        """All rounds; how many steps were taken."""
         step, effort, run = 0, self.effort, self.run_
         number = 0
         while step < effort.measurements:
@@ -46,11 +48,11 @@ class Rounds:
             watch(Progress(step, effort.measurements, run.error, cells, time.process_time() - run.clock))
             self._prune(cells)
             open_ = self._open(number)
-            if not open_.any() or (step >= effort.measurements // 3 and run.quiet(effort.together)):
+            if not open_.any() or (step >= effort.measurements // 3 and run.quiet(max(3, self._together))):
                 break
             step += self._round(open_, step)
             number += 1
-        return len(self.chosen)
+        return step
 
     def _prune(self, cells: int) -> None:
         """Give up candidates that would make the model too large; looks only at those near the cap."""
@@ -93,7 +95,7 @@ class Rounds:
         """Choose and measure a few tables over different attribute sets; how many steps were used."""
         estimates, used = self._estimates(open_), 0
         c, views = self.candidates, self.candidates.views
-        while used < self.effort.together and step + used < self.effort.measurements and open_.any():
+        while used < self._together and step + used < self.effort.measurements and open_.any():
             left = self.effort.measurements - step - used
             choice, price = self.run_.step_price(left)
             live = np.flatnonzero(open_)

@@ -32,9 +32,8 @@ if TYPE_CHECKING:
     from hedgerow.synopsis.synopsis import Synopsis
 
 SELECTION = {"rho": Fraction(1, 10), "epsilon": Fraction(3, 10)}  # of each step's price
-QUIET = (
-    2.0  # tables whose residuals are within so many standard errors of their noise say that all is learned
-)
+TRUST = 10.0  # a departure from a public prior costs so much more than one from the uniform distribution
+QUIET = 2.0  # tables within so many standard errors of pure noise say that all is learned
 
 
 @dataclass(frozen=True)
@@ -141,7 +140,10 @@ class Run:
     # -- learning -----------------------------------------------------------------------------------------
 
     def fit(self, hypothesis: FactoredHypothesis, iterations: int, *, guard: bool = True) -> None:
-        hypothesis.fit_targets(self.targets, total=self._rows, iterations=iterations, guard=guard)
+        slack = TRUST if hypothesis.fixed else 1.0
+        hypothesis.fit_targets(
+            self.targets, total=self._rows, iterations=iterations, slack=slack, guard=guard
+        )
 
     @property
     def _rows(self) -> float | None:
@@ -176,12 +178,11 @@ class Run:
 
         rounds = Rounds(self, hypothesis, effort, candidates)
         done = rounds.run(watch)
-        if (
-            not self.left.is_zero
-        ):  # nothing more to choose, or nothing more to learn: measure again what is known
+        # Nothing more to choose, or nothing more to learn: measure again what is known.
+        if self.left.amount * 1000 > self.price.amount:
             self._refresh(hypothesis, candidates, rounds.chosen)
         self.fit(hypothesis, effort.last)
-        facts = {"tables": done, "model_cells": hypothesis.beliefs.tree.cells}
+        facts = {"tables": len(rounds.chosen), "model_cells": hypothesis.beliefs.tree.cells}
         watch(Progress(done, done, self.error, facts["model_cells"], time.process_time() - self.clock))
         return Learned(hypothesis, tuple(self.measurements), self.spread), facts
 

@@ -1,0 +1,281 @@
+"""The adaptive release: its plan, its scores, its budget, and what it says about itself."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.curator.coarse import CoarseErrors, Views
+from hedgerow.curator.table import Rows
+from hedgerow.learning.resolution import Resolutions
+from hedgerow.mechanisms import adaptive_plan as planning
+from hedgerow.mechanisms.adaptive import AdaptiveRelease
+from hedgerow.mechanisms.adaptive_plan import Candidates, Effort, ladder
+from hedgerow.queries.coarse import GroupBlock
+
+DOMAIN = hr.Domain({"a": 4, "b": 12, "c": 3, "d": 6, "e": 2})
+
+
+def population(rows: int = 6000, seed: int = 1) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, 4, rows)
+    b = np.where(rng.random(rows) < 0.7, a * 3, rng.integers(0, 12, rows))
+    c = np.where(rng.random(rows) < 0.6, b % 3, rng.integers(0, 3, rows))
+    d = rng.choice(6, rows, p=[0.5, 0.2, 0.1, 0.1, 0.06, 0.04])
+    e = ((a >= 2) ^ (rng.random(rows) < 0.1)).astype(int)
+    return {"a": a, "b": b, "c": c, "d": d, "e": e}
+
+
+def curator(budget=None, columns=None, neighbours="add_remove", seed=0, **options):
+    table = hr.Table.open(columns or population(), DOMAIN)
+    budget = budget or hr.Budget(epsilon=1, delta=1e-9)
+    entropy = hr.testing.seeded(seed)
+    return hr.Curator(table, budget=budget, ledger=":memory:", neighbours=neighbours, entropy=entropy, **options)
+
+
+def error(synopsis, columns, sets) -> float:
+    found = []
+    for names in sets:
+        flat = np.ravel_multi_index([columns[a] for a in names], DOMAIN.shape_of(names))
+        truth = np.bincount(flat, minlength=DOMAIN.cells(names)) / len(flat)
+        table = synopsis.table(names).ravel()
+        found.append(np.abs(table / table.sum() - truth).sum())
+    return float(np.mean(found))
+
+
+PAIRS = list(combinations(DOMAIN.names, 2))
+
+
+def test_it_is_far_better_than_the_same_budget_on_all_tables():
+    columns = population()
+    ours = AdaptiveRelease().release(curator(), hr.marginals(DOMAIN, 2))
+    plain = hr.GaussianBaseline().release(curator(), hr.marginals(DOMAIN, 2))
+    independent = AdaptiveRelease().release(curator(), hr.marginals(DOMAIN, 1))
+    assert error(ours, columns, PAIRS) < 0.7 * error(plain, columns, PAIRS)
+    assert error(ours, columns, PAIRS) < 0.3 * error(independent, columns, PAIRS)
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+@pytest.mark.parametrize("budget", [hr.Budget(epsilon=2), hr.Budget(epsilon=2, delta=1e-6)], ids=["pure", "rho"])
+def test_the_charges_of_all_rounds_sum_to_the_price_and_leave_only_rounding(budget, neighbours):
+    guard = curator(budget, neighbours=neighbours)
+    synopsis = AdaptiveRelease().release(guard, hr.marginals(DOMAIN, 2))
+    charges = [e.cost for e in guard.ledger.replay(next(iter_runs(guard))) if e.kind == "charge"]
+    total = charges[0]
+    for cost in charges[1:]:
+        total = total + cost
+    assert total == guard.ledger.spent()
+    assert total <= budget.cost
+    assert float(total.amount) == pytest.approx(float(budget.cost.amount), rel=1e-9)
+    assert synopsis.cost == guard.spent
+    assert guard.ledger.verify(synopsis.receipt).ok
+
+
+def iter_runs(guard):
+    lines = guard.ledger.export()["entries"]
+    return iter(dict.fromkeys(e["line"]["run"] for e in lines if e["line"]["run"]))
+
+
+def test_the_number_of_rows_is_measured_unless_it_is_public():
+    measured = AdaptiveRelease().release(curator(), hr.marginals(DOMAIN, 2))
+    assert measured.total != 6000
+    assert measured.total == pytest.approx(6000, rel=0.05)
+    public = AdaptiveRelease().release(curator(neighbours="replace"), hr.marginals(DOMAIN, 2))
+    assert public.total == 6000
+
+
+def test_queries_count_through_the_tables_behind_them():
+    columns = population()
+    queries = [hr.Query.where(DOMAIN, {"a": i, "b": [3 * i, 3 * i + 1]}) for i in range(4)]
+    synopsis = AdaptiveRelease().release(curator(), queries)
+    answer = synopsis.answer(queries)
+    truth = [((columns["a"] == i) & np.isin(columns["b"], [3 * i, 3 * i + 1])).sum() for i in range(4)]
+    assert answer.source == "learned"
+    assert np.abs(answer.value - truth).max() < 200
+    assert {a for m in synopsis.measurements for a in m.attributes} <= {"a", "b"}
+
+
+def test_weights_draw_the_budget_to_what_matters():
+    sets = [("a", "b"), ("c", "d")]
+    workload = hr.marginals(DOMAIN, sets)
+    heavy = AdaptiveRelease().release(curator(), workload, weights=[1.0, 0.05])
+    chosen = [m.workload.blocks[0].attributes for m in heavy.measurements if m.workload is not None]
+    assert chosen.count(("a", "b")) > chosen.count(("c", "d"))
+    with pytest.raises(hr.UnsupportedQuery, match="2 blocks"):
+        AdaptiveRelease().release(curator(), workload, weights=[1.0])
+
+
+def test_declared_zeros_stay_empty_in_tables_and_rows():
+    possible = np.ones((4, 2), dtype=bool)
+    possible[0, 1] = False
+    synopsis = AdaptiveRelease().release(curator(), hr.marginals(DOMAIN, 2), zeros=[(("a", "e"), possible)])
+    assert synopsis.table(("a", "e"))[0, 1] == 0
+    rows = synopsis.sample(4000, seed=1)
+    assert not ((rows["a"] == 0) & (rows["e"] == 1)).any()
+
+
+def test_a_public_prior_helps_when_the_budget_is_small():
+    small, columns = hr.Budget(epsilon=0.05, delta=1e-9), population()
+    public = hr.Curator(
+        hr.Table.open(population(seed=9), DOMAIN), budget=hr.Budget(epsilon=50), ledger=":memory:"
+    )
+    prior = hr.LaplaceBaseline().release(public, hr.marginals(DOMAIN, 2))
+    alone = AdaptiveRelease().release(curator(small), hr.marginals(DOMAIN, 2))
+    helped = AdaptiveRelease().release(curator(small), hr.marginals(DOMAIN, 2), prior=prior)
+    assert error(helped, columns, PAIRS) < 0.6 * error(alone, columns, PAIRS)
+
+
+def test_the_max_objective_lowers_the_largest_error():
+    columns = population(20_000)
+    worst = {}
+    for objective in ("mean", "max"):
+        synopsis = AdaptiveRelease(objective=objective).release(curator(columns=columns), hr.marginals(DOMAIN, 2))
+        gaps = []
+        for names in PAIRS:
+            flat = np.ravel_multi_index([columns[a] for a in names], DOMAIN.shape_of(names))
+            truth = np.bincount(flat, minlength=DOMAIN.cells(names)).reshape(DOMAIN.shape_of(names))
+            gaps.append(np.abs(synopsis.table(names) - truth).max())
+        worst[objective] = max(gaps)
+    assert worst["max"] < 20_000 * 0.02
+
+
+def test_progress_is_told_with_the_estimated_error():
+    seen = []
+    AdaptiveRelease(measurements=12).release(curator(), hr.marginals(DOMAIN, 2), watch=seen.append)
+    assert [p.step for p in seen] == sorted(p.step for p in seen)
+    assert seen[0].error is None
+    assert seen[-1].error >= 0
+    assert seen[-1].step == seen[-1].steps
+
+
+def test_caps_on_cells_and_seconds_hold():
+    small = AdaptiveRelease(cells=1000).release(curator(), hr.marginals(DOMAIN, 2))
+    assert small.hypothesis.beliefs.tree.cells <= 1000
+    assert Effort.of(14, 800, seconds=0.1, cells=None).cells < Effort.of(14, 800, None, None).cells
+
+
+def test_bad_parameters_are_refused_before_anything_is_spent():
+    guard = curator()
+    for wrong in (AdaptiveRelease(epsilon=1, budget=hr.Budget(epsilon=1)), AdaptiveRelease(one_way=1.5)):
+        with pytest.raises(hr.UnsupportedQuery):
+            wrong.release(guard, hr.marginals(DOMAIN, 2))
+    with pytest.raises(hr.UnsupportedQuery, match="at least one attribute"):
+        AdaptiveRelease().release(guard, hr.Query.total())
+    with pytest.raises(hr.BudgetExceeded):
+        AdaptiveRelease(epsilon=5).release(guard, hr.marginals(DOMAIN, 2))
+    assert guard.spent.rho == 0
+
+
+def test_a_ladder_is_nested_keeps_large_levels_apart_and_loses_no_level():
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        counts = rng.exponential(1.0, rng.integers(2, 60)) ** 3 * 100 - 5
+        total = float(np.maximum(counts, 0).sum())
+        resolutions = Resolutions.full((len(counts),))
+        for groups in ladder(counts, sorted([30.0, total / 32, total / 8, total / 3])):
+            resolutions = resolutions.with_groups(0, groups)  # refuses what is not nested
+        for r, threshold in zip(range(len(resolutions.sizes[0])), (0, 30), strict=False):
+            groups = resolutions.maps[0][r]
+            for level in np.flatnonzero(counts >= max(threshold, 1)):
+                assert threshold == 0 or (groups == groups[level]).sum() >= 1
+
+
+def small_views(rng, domain):
+    """Random coarsenings of all pair tables."""
+    resolutions = Resolutions.full(domain.shape)
+    for a, size in enumerate(domain.shape):
+        if size > 2:
+            resolutions = resolutions.with_groups(a, np.arange(size) % (size - 1))
+    sets = {p: 1.0 for p in combinations(domain.names, 2)}
+    return Candidates.of(domain, resolutions, sets, 0.0, 1e9)
+
+
+def test_a_score_moves_by_its_weight_when_a_row_is_added_and_twice_that_when_one_is_swapped():
+    """The sensitivity on which every selection rests, on random tables, by brute force."""
+    rng = np.random.default_rng(3)
+    domain = hr.Domain({"x": 3, "y": 4, "z": 2})
+    candidates = small_views(rng, domain)
+    live = np.arange(len(candidates))
+    weights = rng.integers(1, 17, len(live))
+    for _ in range(60):
+        rows = rng.integers(0, domain.shape, (rng.integers(1, 12), 3))
+        other = rng.integers(0, domain.shape, (1, 3))
+        estimates = rng.normal(2, 3, sum(len(t) for t in candidates.views.tables))
+        score = CoarseErrors(candidates.views, live, estimates, weights, rng.normal(0, 5, len(live)))
+        score.check(domain)
+
+        def exact(data, score=score):
+            columns = {a: data[:, i] for i, a in enumerate(domain)}
+            return score.exact(Rows(hr.Table.open(columns, domain), bytes(32)))
+
+        before = exact(rows)
+        added = exact(np.concatenate([rows, other]))
+        swapped = exact(np.concatenate([rows[1:], other]))
+        assert (np.abs(added - before) <= weights).all()
+        assert np.abs(added - before).max() <= score.norms.l1
+        assert (np.abs(swapped - before) <= 2 * weights).all()
+        assert np.abs(swapped - before).max() <= score.norms.replace_l1
+
+
+def test_views_that_count_a_cell_twice_or_not_at_all_are_refused():
+    domain = hr.Domain({"x": 3, "y": 4, "z": 2})
+    block = GroupBlock(("x", "y"), (np.arange(3), np.arange(4)))
+    good = dict(
+        tables=(block,),
+        table_of=np.zeros(1, np.int64),
+        source_of=np.full(1, -1),
+        maps=np.zeros(12, np.int32),
+        starts=np.array([0, 12]),
+        sizes=np.ones(1, np.int64),
+    )
+    one = np.ones(1)
+    bad = [
+        dict(maps=np.zeros(24, np.int32), starts=np.array([0, 24])),
+        dict(maps=np.zeros(6, np.int32), starts=np.array([0, 6])),
+        dict(maps=np.full(12, 1, np.int32)),
+        dict(maps=np.full(12, -1, np.int32)),
+        dict(source_of=np.zeros(1, np.int64)),
+        dict(table_of=np.ones(1, np.int64)),
+    ]
+    CoarseErrors(Views(**good), np.zeros(1, np.int64), np.zeros(12), one.astype(np.int64), one).check(domain)
+    for wrong in bad:
+        score = CoarseErrors(
+            Views(**(good | wrong)), np.zeros(1, np.int64), np.zeros(12), one.astype(np.int64), one
+        )
+        with pytest.raises((hr.UnsupportedQuery, IndexError)):
+            score.check(domain)
+    for estimates, weights in ((np.zeros(1), [1]), (np.zeros(12), [-1]), (np.zeros(12), [1 << 20])):
+        score = CoarseErrors(Views(**good), np.zeros(1, np.int64), estimates, np.array(weights), one)
+        with pytest.raises(hr.UnsupportedQuery):
+            score.check(domain)
+
+
+def test_a_grouped_table_is_a_table():
+    rng = np.random.default_rng(4)
+    table = rng.integers(0, 50, (4, 5))
+    block = GroupBlock(("x", "y"), (np.array([1, 0, 1, 0]), np.array([0, 1, 1, 2, 0])))
+    wanted = np.zeros((2, 3), dtype=np.int64)
+    for i, j in np.ndindex(4, 5):
+        wanted[block.groups[0][i], block.groups[1][j]] += table[i, j]
+    assert block.apply(table).dtype == np.int64
+    np.testing.assert_array_equal(block.apply(table).reshape(2, 3), wanted)
+    np.testing.assert_array_equal([block.query(i).apply(table) for i in range(6)], wanted.ravel())
+    assert block.norms == hr.marginals(hr.Domain({"x": 4, "y": 5}), [("x", "y")]).blocks[0].norms
+    with pytest.raises(hr.DomainMismatch, match="none of them is empty"):
+        GroupBlock(("x",), (np.array([0, 2]),))
+
+
+def test_candidates_are_admitted_by_size_against_the_signal():
+    domain = hr.Domain({f"q{i}": 2 for i in range(6)} | {"wide": 300})
+    resolutions = Resolutions.full(domain.shape)
+    sets = {t: 1.0 for t in combinations(domain.names, 3)}
+    strong = Candidates.of(domain, resolutions, sets, noise=10.0, total=20_000.0)
+    weak = Candidates.of(domain, resolutions, sets, noise=1000.0, total=20_000.0)
+    assert any(len(t) == 3 for t in strong.tables)
+    assert all(len(t) == 2 for t in weak.tables)
+    assert not any((6, 0) in t for t in weak.tables)
+    limit = planning.NOISE_LIMIT * 20_000 / planning.BIAS
+    assert (weak.sizes * 1000.0 <= limit).all()
