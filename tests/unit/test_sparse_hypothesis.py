@@ -72,21 +72,23 @@ def test_true_updates_stay_within_theorem_3_5_and_never_fail(seed: int) -> None:
     truth[:40] = random.dirichlet(np.full(40, 0.3))
     hypothesis, updates = SparseHypothesis(m, alpha), 0
     assert hypothesis.size == variables(m, alpha)
-    potential = None
+    course = []
     for _ in range(4_000):
         heavy = [names[i] for i in random.choice(40, min(2, m), replace=False)]
         query = SparseQuery.of(dict.fromkeys(heavy + [names[i] for i in random.choice(5_000, m - 2)], 1.0))
         value = float(sum(truth[e[0]] for e in query.weights))  # type: ignore[index]
         if abs(value - hypothesis.answer(query)) >= alpha:
+            course.append([hypothesis.log_weight(names[i]) for i in range(40)])
             hypothesis.update(query, value + float(random.uniform(-0.9, 0.9)) * alpha, alpha / 2)
             updates += 1
-            named = [i for i in range(5_000) if names[i] in hypothesis and truth[i] > 0]
-            now = sum(truth[i] * (log(truth[i]) - hypothesis.log_weight(names[i])) for i in named)
-            assert now >= -1 / np.e  # Claim 3.6
-            potential = now
-    assert updates == 0 or potential is not None
-    assert updates <= hypothesis.update_bound(alpha)
+    course.append([hypothesis.log_weight(names[i]) for i in range(40)])
+    assert 0 < updates <= hypothesis.update_bound(alpha)
     assert len(hypothesis) <= m * updates
+    last = [i for i in range(40) if names[i] in hypothesis and truth[i] > 0]  # those that h_T assigns
+    potential = np.array([sum(truth[i] * (log(truth[i]) - logs[i]) for i in last) for logs in course])
+    assert potential[0] <= log(hypothesis.size)  # Claim 3.6
+    assert potential.min() >= -1 / np.e
+    assert (-np.diff(potential) >= alpha**2 / 4 - 1e-12).all()  # Lemma 3.7
 
 
 def test_unassigned_elements_weigh_what_an_unassigned_variable_does() -> None:

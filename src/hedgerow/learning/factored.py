@@ -40,6 +40,7 @@ CELLS = 4_000_000
 """Cells of all cliques together that a hypothesis may have unless it is told otherwise."""
 _EXACT = 1e-2  # a table without noise is taken to have this standard deviation
 _WRONG = 4.0  # one-way tables this many noise variances off mean that the fit failed
+_MATTERS = 0.01  # if that is also more than this part of all rows
 _SLACKS = (1.0, 10.0, 0.1)  # what is tried then
 
 
@@ -123,8 +124,8 @@ class FactoredHypothesis:
     def beliefs(self) -> Beliefs:
         """The calibrated junction tree."""
         if self._beliefs is None:
-            self._beliefs = self._build([*self.fixed, *self.potentials])
-            theta = [*self.fixed.values(), *self.potentials.values()]
+            self._beliefs = self._build([*self.potentials, *self.fixed])
+            theta = [*self.potentials.values(), *self.fixed.values()]
             normaliser = self._beliefs.calibrate(np.concatenate(theta) if theta else np.zeros(0))
             if not np.isfinite(normaliser):
                 raise UnsupportedQuery("the declared impossible combinations leave nothing possible")
@@ -248,16 +249,15 @@ class FactoredHypothesis:
         if not targets:
             return Fit(0, 0.0, self.total), 0.0
         free = [t.nodes for t in targets]
-        rest = [n for n in [*self.fixed, *self.potentials] if n not in set(free)]
-        beliefs = self._build([*free, *rest])
+        rest = [n for n in self.potentials if n not in set(free)]
+        beliefs = self._build([*free, *rest, *self.fixed])
         cut = int(beliefs.starts[len(free)])
         y = np.concatenate([t.counts for t in targets])
         sigma = np.concatenate([np.full(len(t.counts), t.sigma) for t in targets])
         # The price of a deviation: a cell of count c with noise sigma knows its potential up to sigma / c.
         price = slack * sigma**2 / np.maximum(y, sigma)
-        held = (
-            np.concatenate([self.fixed.get(n, self.potentials.get(n)) for n in rest]) if rest else np.zeros(0)
-        )
+        still = [*(self.potentials[n] for n in rest), *self.fixed.values()]
+        held = np.concatenate(still) if still else np.zeros(0)
         theta = np.concatenate([self.potentials[n] for n in free])
         function = Dual(beliefs, y, price, self.total, held)
         function(theta)
@@ -266,10 +266,13 @@ class FactoredHypothesis:
         for i, n in enumerate(free):
             self.potentials[n] = theta[beliefs.starts[i] : beliefs.starts[i + 1]].copy()
         self._beliefs = beliefs
-        off = ((self.total * beliefs.project()[:cut] - y) / sigma) ** 2
-        ones = [i for i, n in enumerate(free) if len(n) == 1]
-        wrong = max((float(off[beliefs.starts[i] : beliefs.starts[i + 1]].mean()) for i in ones), default=0.0)
-        return Fit(steps, float(off.mean()), self.total), wrong
+        gap = self.total * beliefs.project()[:cut] - y
+        wrong = 0.0
+        for i, n in enumerate(free):
+            here = slice(beliefs.starts[i], beliefs.starts[i + 1])
+            if len(n) == 1 and np.abs(gap[here]).sum() > _MATTERS * self.total:
+                wrong = max(wrong, float(((gap[here] / sigma[here]) ** 2).mean()))
+        return Fit(steps, float(((gap / sigma) ** 2).mean()), self.total), wrong
 
     # -- rows and files -----------------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from hedgerow.synopsis.synopsis import Synopsis
 
 SELECTION = {"rho": Fraction(1, 10), "epsilon": Fraction(3, 10)}  # of each step's price
-TRUST = 10.0  # a departure from a public prior costs so much more than one from the uniform distribution
+TRUST = 100.0  # departures from a public prior cost at most so much more than from the uniform distribution
 QUIET = 2.0  # tables within so many standard errors of pure noise say that all is learned
 
 
@@ -92,7 +92,7 @@ class Run:
         self.settings, self.price, self.left = settings, price, price
         self.measurements: list[Measurement] = []
         self.targets: list[Target] = []
-        self._acts = 0
+        self._acts, self._slack = 0, 1.0
         self._surprise: list[Surprise] = []
         self.clock = time.process_time()
 
@@ -140,9 +140,8 @@ class Run:
     # -- learning -----------------------------------------------------------------------------------------
 
     def fit(self, hypothesis: FactoredHypothesis, iterations: int, *, guard: bool = True) -> None:
-        slack = TRUST if hypothesis.fixed else 1.0
         hypothesis.fit_targets(
-            self.targets, total=self._rows, iterations=iterations, slack=slack, guard=guard
+            self.targets, total=self._rows, iterations=iterations, slack=self._slack, guard=guard
         )
 
     @property
@@ -196,8 +195,18 @@ class Run:
         price = self.price.share(Fraction(part).limit_denominator(10_000))
         found = self.measure([(a,) for a in names], price, shares, "adaptive release: one-way tables")
         self.targets = [hypothesis.target(m) for m in found]
+        self._slack = self._trust(hypothesis) if hypothesis.fixed else 1.0
         self.fit(hypothesis, 50, guard=False)
         hypothesis.refine(planning.resolutions_of(self.domain.shape, self.targets, self._total))
+
+    def _trust(self, hypothesis: FactoredHypothesis) -> float:
+        """How well a prior foretold the one-way tables: the inverse of its mean squared relative error."""
+        over = under = 0.0
+        for t in self.targets:
+            expected = self._total * hypothesis.table(t.nodes)
+            over += float(((t.counts - expected) ** 2).sum()) - t.sigma**2 * len(t.counts)
+            under += float((expected**2).sum())
+        return float(np.clip(under / max(over, under / TRUST), 1.0, TRUST))
 
     def _noise(self, price: Cost) -> tuple[float, float]:
         """Mean absolute value and standard deviation of the noise that a price buys for a table."""

@@ -139,7 +139,7 @@ class Query:
             raise UnsupportedQuery("an attribute is named twice")
         names = domain.order(attributes)
         array = _fixed(np.asarray(weights, dtype=np.float64), domain.shape_of(attributes))
-        array = np.ascontiguousarray(array.transpose([list(attributes).index(a) for a in names]))
+        array = array.transpose([list(attributes).index(a) for a in names]).copy()
         return cls(names, array.shape, dense=array, scale=scale, name=name)
 
     @classmethod
