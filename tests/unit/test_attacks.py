@@ -52,7 +52,7 @@ def test_huge_estimates_cannot_make_a_score_wrap_around():
 )
 def test_an_estimate_of_another_shape_is_refused_before_anything_is_charged(score):
     curator = make()
-    with pytest.raises(hr.DomainMismatch):
+    with pytest.raises(hr.HedgerowError):
         curator.select(score, 0.5)
     assert curator.spent.epsilon == 0
 

@@ -33,6 +33,7 @@ HIGHER_LIMIT = (
     0.05  # tables of three attributes or more are asked at full detail, if their noise is this small
 )
 HIGHER_AT_ONCE = 400  # and at most so many are looked at in one round
+HIGHER_SETS, HIGHER_CELLS = 2000, 1 << 17  # of so many in all, with so many cells together
 TABLE_CELLS = 1 << 22  # the full table behind a candidate has at most so many cells
 NANOSECONDS = 40.0  # per model cell and evaluation, with everything around it: a rough figure for time caps
 
@@ -179,7 +180,8 @@ class Candidates:
                     inside[part] = inside.get(part, 0.0) + weight
         most = max(inside.values(), default=1.0)
         tables, weights = [], []
-        for part, weight in sorted(inside.items(), key=lambda item: (len(item[0]), item[0])):
+        for part in _worth_looking(resolutions, inside):
+            weight = inside[part]
             for nodes in admitted(resolutions, part, noise, total):
                 tables.append(nodes)
                 weights.append(max(1, round(16.0 * weight / most)))
@@ -255,6 +257,15 @@ class Candidates:
         same = np.flatnonzero(self.set_of == self.set_of[index])
         fit = [int(j) for j in same if all(x[1] >= y[1] for x, y in zip(self.tables[j], finest, strict=True))]
         return sorted(fit, key=lambda j: (-int(self.sizes[j]), j))
+
+
+def _worth_looking(resolutions: Resolutions, inside: Mapping[tuple[int, ...], float]) -> list[tuple[int, ...]]:
+    """All pairs, and of the larger sets the smallest tables, as many as can be looked at."""
+    pairs = sorted(part for part in inside if len(part) == 2)
+    cells = {part: prod(resolutions.sizes[a][0] for a in part) for part in inside if len(part) > 2}
+    higher = sorted(cells, key=lambda part: (cells[part], -inside[part], part))[:HIGHER_SETS]
+    room = np.cumsum([cells[part] for part in higher]) <= HIGHER_CELLS if higher else []
+    return [*pairs, *(part for part, fits in zip(higher, room, strict=True) if fits)]
 
 
 def _one_finer(nodes: Nodes, axis: int) -> Nodes:

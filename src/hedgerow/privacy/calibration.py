@@ -115,7 +115,10 @@ def rho_of(epsilon: Number, delta: Number) -> Fraction:
     e, big = float(eps), log_inverse(d)
     # rho(alpha) = (epsilon - h(alpha)) / alpha, to be maximised.
     a = best_order(lambda log_a: (excess(log_a, big) - e) / (1 + exp(log_a)))
-    return max(Fraction(0), grain_down((eps - _excess_above(a, d)) / (1 + Fraction(a))))
+    rho = max(Fraction(0), grain_down((eps - _excess_above(a, d)) / (1 + Fraction(a))))
+    while rho and exact(epsilon_of(rho, d)) > eps:  # what is spent must never read as more than was meant
+        rho = grain_down(rho * (1 - Fraction(1, 2**50)))
+    return rho
 
 
 @lru_cache(maxsize=4096, typed=True)
