@@ -40,10 +40,10 @@ docs: $(STAMP)  ## check that pages, links and examples hold
 
 bench: $(STAMP)  ## benchmarks beside their peers; writes docs/benchmarks.md
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
-	$(BIN)/python -m benchmarks
+	$(BIN)/hedgerow bench
 
-audit: $(STAMP)  ## statistical and exact privacy tests
-	$(BIN)/python -m pytest tests/statistical tests/faults
+audit: $(STAMP)  ## try to refute every mechanism's privacy
+	$(BIN)/hedgerow audit --all
 
 clean:  ## remove the environment and what was made
 	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis

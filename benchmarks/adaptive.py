@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 RUNS = 5
-TRIPLES = 400  # of more, as many are drawn
+TRIPLES = 400  # of more, a quarter as many are drawn
 Columns = dict[str, np.ndarray]
 
 

@@ -51,7 +51,8 @@ def peer(path: Path) -> None:
     start = time.process_time()
     for a, b in combinations(range(len(SIZES)), 2):
         connection.sql(f"SELECT c{a}, c{b}, COUNT(*) FROM '{path}' GROUP BY ALL").fetchall()
-    sys.stdout.write(f"{time.process_time() - start} {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    sys.stdout.write(f"{time.process_time() - start} {peak}")
 
 
 def run() -> list[dict[str, Any]]:
@@ -61,9 +62,10 @@ def run() -> list[dict[str, Any]]:
         write_rows(path)
         results = []
         for who in ("ours", "peer"):
-            code = f"from pathlib import Path; from benchmarks.counting import {who}; {who}(Path({str(path)!r}))"
-            out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-            results.append([float(x) for x in out.split()])
+            code = f"from pathlib import Path; from benchmarks.counting import {who}; {who}(Path('{path}'))"
+            command = [sys.executable, "-c", code]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            results.append([float(x) for x in done.stdout.split()])
     (mine, peak), (theirs, _) = results
     return [
         {

@@ -49,6 +49,15 @@ def test_the_curators_own_calibration_of_a_table_has_exactly_its_epsilon(epsilon
     assert found <= float(epsilon) + CLOSE
 
 
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_the_noise_that_is_drawn_is_the_noise_that_is_charged(noise):
+    for relation in ("add_remove", "replace"):
+        world = neighbouring_tables(relation, 3)[0][0]
+        curator = world.curator(hr.Budget(epsilon=1, delta=1e-2), Rehearsal)
+        law, event = curator._law(TableOf(DOMAIN.names), curator.price(1), noise)
+        assert law.scale == (event.scale if noise == "laplace" else event.sigma)
+
+
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_laplace_probabilities_sum_to_one_and_give_shift_over_scale(epsilon):
     law = exact.laplace(2, 1 / epsilon, range(-5, 6))

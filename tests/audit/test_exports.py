@@ -14,7 +14,7 @@ from hedgerow import audit
 from hedgerow.audit.registry import AUDITS, audits, exported
 
 FULL = os.environ.get("HEDGEROW_FULL") == "1"
-SAMPLES = 40_000 if FULL else 5000
+SAMPLES = 40_000 if FULL else 4000
 SECONDS = 120.0 if FULL else 10.0
 EPSILONS = (0.5, 1.0, 4.0)
 

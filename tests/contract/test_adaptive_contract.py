@@ -158,7 +158,8 @@ def charge(self, *a, **k):
 Ledger.charge = charge
 curator, workload = make("rho", ledger=path)
 synopsis = AdaptiveRelease(epsilon=1.0, measurements=4).release(curator, workload)
-print(curator.ledger.spent().amount, len(list(curator.ledger.export()["entries"])), len(synopsis.measurements))
+lines = len(curator.ledger.export()["entries"])
+print(curator.ledger.spent().amount, lines, len(synopsis.measurements))
 """
 
 

@@ -33,7 +33,9 @@ def curator(budget=None, columns=None, neighbours="add_remove", seed=0, **option
     table = hr.Table.open(columns or population(), DOMAIN)
     budget = budget or hr.Budget(epsilon=1, delta=1e-9)
     entropy = hr.testing.seeded(seed)
-    return hr.Curator(table, budget=budget, ledger=":memory:", neighbours=neighbours, entropy=entropy, **options)
+    return hr.Curator(
+        table, budget=budget, ledger=":memory:", neighbours=neighbours, entropy=entropy, **options
+    )
 
 
 def error(synopsis, columns, sets) -> float:
@@ -59,7 +61,9 @@ def test_it_is_far_better_than_the_same_budget_on_all_tables():
 
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
-@pytest.mark.parametrize("budget", [hr.Budget(epsilon=2), hr.Budget(epsilon=2, delta=1e-6)], ids=["pure", "rho"])
+@pytest.mark.parametrize(
+    "budget", [hr.Budget(epsilon=2), hr.Budget(epsilon=2, delta=1e-6)], ids=["pure", "rho"]
+)
 def test_the_charges_of_all_rounds_sum_to_the_price_and_leave_only_rounding(budget, neighbours):
     guard = curator(budget, neighbours=neighbours)
     synopsis = AdaptiveRelease().release(guard, hr.marginals(DOMAIN, 2))
@@ -132,7 +136,9 @@ def test_the_max_objective_lowers_the_largest_error():
     columns = population(20_000)
     worst = {}
     for objective in ("mean", "max"):
-        synopsis = AdaptiveRelease(objective=objective).release(curator(columns=columns), hr.marginals(DOMAIN, 2))
+        synopsis = AdaptiveRelease(objective=objective).release(
+            curator(columns=columns), hr.marginals(DOMAIN, 2)
+        )
         gaps = []
         for names in PAIRS:
             flat = np.ravel_multi_index([columns[a] for a in names], DOMAIN.shape_of(names))
@@ -189,7 +195,7 @@ def small_views(rng, domain):
     for a, size in enumerate(domain.shape):
         if size > 2:
             resolutions = resolutions.with_groups(a, np.arange(size) % (size - 1))
-    sets = {p: 1.0 for p in combinations(domain.names, 2)}
+    sets = dict.fromkeys(combinations(domain.names, 2), 1.0)
     return Candidates.of(domain, resolutions, sets, 0.0, 1e9)
 
 
@@ -223,29 +229,29 @@ def test_a_score_moves_by_its_weight_when_a_row_is_added_and_twice_that_when_one
 def test_views_that_count_a_cell_twice_or_not_at_all_are_refused():
     domain = hr.Domain({"x": 3, "y": 4, "z": 2})
     block = GroupBlock(("x", "y"), (np.arange(3), np.arange(4)))
-    good = dict(
-        tables=(block,),
-        table_of=np.zeros(1, np.int64),
-        source_of=np.full(1, -1),
-        maps=np.zeros(12, np.int32),
-        starts=np.array([0, 12]),
-        sizes=np.ones(1, np.int64),
-    )
+    good = {
+        "tables": (block,),
+        "table_of": np.zeros(1, np.int64),
+        "source_of": np.full(1, -1),
+        "maps": np.zeros(12, np.int32),
+        "starts": np.array([0, 12]),
+        "sizes": np.ones(1, np.int64),
+    }
     one = np.ones(1)
     bad = [
-        dict(maps=np.zeros(24, np.int32), starts=np.array([0, 24])),
-        dict(maps=np.zeros(6, np.int32), starts=np.array([0, 6])),
-        dict(maps=np.full(12, 1, np.int32)),
-        dict(maps=np.full(12, -1, np.int32)),
-        dict(source_of=np.zeros(1, np.int64)),
-        dict(table_of=np.ones(1, np.int64)),
+        {"maps": np.zeros(24, np.int32), "starts": np.array([0, 24])},
+        {"maps": np.zeros(6, np.int32), "starts": np.array([0, 6])},
+        {"maps": np.full(12, 1, np.int32)},
+        {"maps": np.full(12, -1, np.int32)},
+        {"source_of": np.zeros(1, np.int64)},
+        {"table_of": np.ones(1, np.int64)},
     ]
     CoarseErrors(Views(**good), np.zeros(1, np.int64), np.zeros(12), one.astype(np.int64), one).check(domain)
     for wrong in bad:
         score = CoarseErrors(
             Views(**(good | wrong)), np.zeros(1, np.int64), np.zeros(12), one.astype(np.int64), one
         )
-        with pytest.raises((hr.UnsupportedQuery, IndexError)):
+        with pytest.raises(hr.UnsupportedQuery):
             score.check(domain)
     for estimates, weights in ((np.zeros(1), [1]), (np.zeros(12), [-1]), (np.zeros(12), [1 << 20])):
         score = CoarseErrors(Views(**good), np.zeros(1, np.int64), estimates, np.array(weights), one)
@@ -271,7 +277,7 @@ def test_a_grouped_table_is_a_table():
 def test_candidates_are_admitted_by_size_against_the_signal():
     domain = hr.Domain({f"q{i}": 2 for i in range(6)} | {"wide": 300})
     resolutions = Resolutions.full(domain.shape)
-    sets = {t: 1.0 for t in combinations(domain.names, 3)}
+    sets = dict.fromkeys(combinations(domain.names, 3), 1.0)
     strong = Candidates.of(domain, resolutions, sets, noise=10.0, total=20_000.0)
     weak = Candidates.of(domain, resolutions, sets, noise=1000.0, total=20_000.0)
     assert any(len(t) == 3 for t in strong.tables)

@@ -102,14 +102,18 @@ def test_a_fit_that_loses_the_one_way_tables_is_noticed_and_repeated(monkeypatch
 
 def test_consistent_tables_agree_on_every_attribute_and_come_closer_to_the_truth():
     rng = np.random.default_rng(6)
-    resolutions = Resolutions.full((8, 6, 5)).with_groups(0, np.arange(8) // 2).with_groups(0, np.arange(8) // 4)
+    resolutions = (
+        Resolutions.full((8, 6, 5)).with_groups(0, np.arange(8) // 2).with_groups(0, np.arange(8) // 4)
+    )
     truth = rng.integers(0, 200, (8, 6, 5)).astype(float)
     everything = ((0, 0), (1, 0), (2, 0))
     sets = [((0, 0),), ((0, 1), (1, 0)), ((0, 2), (1, 0)), ((1, 0), (2, 0)), ((0, 0), (2, 0))]
     better = worse = 0.0
     for _ in range(20):
         exact = [
-            np.bincount(resolutions.index_map(everything, s), weights=truth.ravel(), minlength=resolutions.cells(s))
+            np.bincount(
+                resolutions.index_map(everything, s), weights=truth.ravel(), minlength=resolutions.cells(s)
+            )
             for s in sets
         ]
         targets = [
@@ -202,7 +206,7 @@ def test_siblings_behind_one_separator_stay_independent_given_it():
     """a and c hang on b: within a level of b their table must look independent (false alarm < 1e-6)."""
     from scipy.stats import chi2
 
-    hypothesis, rows = sampled(100_000)
+    _hypothesis, rows = sampled(100_000)
     for level in range(4):
         here = rows["b"] == level
         table = np.bincount(rows["a"][here] * 2 + rows["c"][here], minlength=6).reshape(3, 2)
@@ -219,4 +223,3 @@ def test_sampling_is_repeatable_and_rounds_systematically():
     expected = 10_000 * hypothesis.marginal(names).ravel()
     flat = np.ravel_multi_index([rows[a] for a in names], DOMAIN.shape_of(names))
     assert np.abs(np.bincount(flat, minlength=expected.size) - expected).max() < 1.0
-

@@ -41,7 +41,10 @@ class Model:
         self.resolutions = random_resolutions(rng, tuple(int(n) for n in rng.integers(2, 6, d)))
         self.everything = tuple((a, 0) for a in range(d))
         tables = [((a, 0),) for a in range(d)]
-        tables += [random_nodes(rng, self.resolutions, int(rng.integers(1, min(d, 3) + 1))) for _ in range(rng.integers(0, 8))]
+        tables += [
+            random_nodes(rng, self.resolutions, int(rng.integers(1, min(d, 3) + 1)))
+            for _ in range(rng.integers(0, 8))
+        ]
         graph = Graph(self.resolutions)
         for nodes in tables:
             graph.add(nodes)

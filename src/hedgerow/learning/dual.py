@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hedgerow.learning.belief import Beliefs
+from hedgerow.learning.factored_kernels import add_scaled, dot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,7 +39,7 @@ class Dual:
         if not np.isfinite(log_z):
             return np.inf, np.zeros_like(theta)
         pull = self._slack * theta
-        value = self._total * log_z - float(theta @ self._y) + 0.5 * float(theta @ pull)
+        value = self._total * log_z - dot(theta, self._y) + 0.5 * dot(theta, pull)
         return value, self._total * self._beliefs.project()[: len(theta)] - self._y + pull
 
 
@@ -63,7 +64,7 @@ def minimise(
     steps: list[tuple[Floats, Floats, float]] = []
     for done in range(iterations):
         direction = -_apply(steps, scale, gradient)
-        slope = float(direction @ gradient)
+        slope = dot(direction, gradient)
         if not slope < 0.0:
             return x, done
         length = 1.0
@@ -77,7 +78,7 @@ def minimise(
             function(x)  # leave the beliefs where the best point is
             return x, done
         s, change = new - x, new_gradient - gradient
-        curve = float(s @ change)
+        curve = dot(s, change)
         if curve > 0.0:
             steps = [*steps[-_MEMORY + 1 :], (s, change, 1.0 / curve)]
         better = value - new_value
@@ -92,14 +93,14 @@ def _apply(steps: list[tuple[Floats, Floats, float]], scale: Floats, gradient: F
     q = gradient.copy()
     back = []
     for s, change, rho in reversed(steps):
-        alpha = rho * float(s @ q)
+        alpha = rho * dot(s, q)
         back.append(alpha)
-        q -= alpha * change
+        add_scaled(q, -alpha, change)
     if steps:
         s, change, rho = steps[-1]
-        q *= scale * (1.0 / (rho * float(change @ (scale * change))))
+        q *= scale * (1.0 / (rho * dot(change, scale * change)))
     else:
         q *= scale
     for (s, change, rho), alpha in zip(steps, reversed(back), strict=True):
-        q += (alpha - rho * float(change @ q)) * s
+        add_scaled(q, alpha - rho * dot(change, q), s)
     return q

@@ -8,7 +8,7 @@ product of potentials on those sets. Answering is inference on a junction tree, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -286,10 +286,6 @@ class FactoredHypothesis:
         columns = draw_rows(self.beliefs, rows, seed)
         return {name: columns[a] for a, name in enumerate(self.domain)}
 
-    def state(self) -> tuple[Resolutions, list[tuple[Nodes, Floats]], list[tuple[Nodes, Floats]]]:
-        """All that answers depend on: resolutions, learned and fixed potentials."""
-        return self.resolutions, list(self.potentials.items()), list(self.fixed.items())
-
     @classmethod
     def restore(
         cls,
@@ -305,7 +301,3 @@ class FactoredHypothesis:
         made._start(resolutions)
         return made
 
-
-def rescaled(target: Target, total: float) -> Target:
-    """A table with the sum of another number of rows."""
-    return replace(target, counts=target.counts * (total / max(target.counts.sum(), 1e-300)))

@@ -342,3 +342,19 @@ def costs(adjacent, active, sizes, owner, candidates, cap, out):
         trial, used = adjacent.copy(), active.copy()
         join(trial, used, owner, candidates[c])
         out[c] = eliminate(trial, used, sizes, owner, MIN_WEIGHT, cap)[2]
+
+
+@njit(cache=True, nogil=True)
+def dot(x, y):
+    """The inner product, on one core: threads cost more than they bring at these sizes."""
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i] * y[i]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def add_scaled(x, factor, y):
+    """x += factor * y."""
+    for i in range(len(x)):
+        x[i] += factor * y[i]

@@ -172,12 +172,14 @@ class Candidates:
         total: float,
     ) -> Candidates:
         """All tables worth their noise inside the workload's attribute sets."""
+        each = np.zeros(len(domain))  # how much each attribute matters; a table matters as its attributes do
         inside: dict[tuple[int, ...], float] = {}
         for names, weight in sets.items():
             places = sorted(domain.index(a) for a in names)
+            each[places] += weight
             for size in range(2, min(len(places), 3) + 1):
-                for part in combinations(places, size):
-                    inside[part] = inside.get(part, 0.0) + weight
+                inside.update(dict.fromkeys(combinations(places, size), 0.0))
+        inside = {part: float(each[list(part)].sum()) for part in inside}
         most = max(inside.values(), default=1.0)
         tables, weights = [], []
         for part in _worth_looking(resolutions, inside):
@@ -259,7 +261,9 @@ class Candidates:
         return sorted(fit, key=lambda j: (-int(self.sizes[j]), j))
 
 
-def _worth_looking(resolutions: Resolutions, inside: Mapping[tuple[int, ...], float]) -> list[tuple[int, ...]]:
+def _worth_looking(
+    resolutions: Resolutions, inside: Mapping[tuple[int, ...], float]
+) -> list[tuple[int, ...]]:
     """All pairs, and of the larger sets the smallest tables, as many as can be looked at."""
     pairs = sorted(part for part in inside if len(part) == 2)
     cells = {part: prod(resolutions.sizes[a][0] for a in part) for part in inside if len(part) > 2}

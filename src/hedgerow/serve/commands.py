@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import hedgerow
-from hedgerow.serve import budget, demo, query, release, schema
+from hedgerow.serve import budget, demo, query, release, schema, tools
 from hedgerow.serve.terminal import Commands
 
 app = typer.Typer(
@@ -41,3 +41,5 @@ app.command("release")(release.release)
 app.command("query")(query.query)
 app.command("sample")(query.sample)
 app.add_typer(budget.app, name="budget")
+app.command("audit")(tools.audit)
+app.command("bench")(tools.bench)

@@ -141,7 +141,8 @@ class ModelSynopsis(Synopsis):
                 y = m.counts.transpose([m.attributes.index(a) for a in names])
                 gap = y - table
                 reach = _SOFT * float(np.sqrt(m.noise.variance))
-                return table + np.sign(gap) * np.maximum(np.abs(gap) - reach, 0.0)
+                move = np.sign(gap) * np.maximum(np.abs(gap) - reach, 0.0)
+                return table + move - move.mean()  # the total stays
         return table
 
     def sample(self, rows: int | None = None, *, seed: int | None = None) -> dict[str, NDArray[Any]]:
