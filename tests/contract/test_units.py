@@ -115,7 +115,7 @@ def test_the_ledger_refuses_a_table_opened_with_another_unit(tmp_path):
     ["SELECT COUNT(DISTINCT who) FROM t WHERE a = 1", "SELECT b, COUNT(DISTINCT who) FROM t GROUP BY b"],
 )
 def test_counting_people_moves_by_no_more_than_its_sensitivity(neighbours, text):
-    """Each person counts once per group: equal to DuckDB on the kept rows, and bounded when a person changes."""
+    """A person counts once per group: right on the kept rows, and bounded when a person changes."""
     from hedgerow.curator.statistics import PeopleCounts
     from hedgerow.privacy.budget import Privacy
 

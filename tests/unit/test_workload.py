@@ -75,7 +75,7 @@ def test_answers_from_tables_equal_answers_row_by_row(workload, n):
 
 @pytest.mark.parametrize("workload", FAMILIES, ids=lambda w: w.name)
 def test_norms_bound_every_column_and_every_difference(workload):
-    """Brute force over all rows of the domain: the sensitivity's facts are true, and tight for whole tables."""
+    """Brute force over all rows of the domain: the facts are true, and tight for whole tables."""
     columns = []
     for flat in range(DOMAIN.size):
         codes = dict(zip(DOMAIN, np.unravel_index(flat, DOMAIN.shape), strict=True))

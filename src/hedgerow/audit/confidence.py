@@ -20,7 +20,7 @@ def epsilon_bound(
         alarm: the probability of being wrong.
 
     >>> round(epsilon_bound(900, 1000, 100, 1000, 0.0, 1e-6), 2)
-    1.72
+    1.71
     """
     p = lower(hits, of, alarm / 2) - delta
     q = upper(neighbour_hits, neighbour_of, alarm / 2)
