@@ -53,8 +53,9 @@ _HOME = {
     "RangeTooLarge": "errors",
     "LedgerError": "errors",
     "SourceError": "errors",
+    "RunClosed": "errors",
 }
-_MODULES = ("primitives", "testing", "errors")
+_MODULES = ("primitives", "testing", "errors", "audit")
 
 __all__ = [*_HOME, *_MODULES, "__version__"]
 

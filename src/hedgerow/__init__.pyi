@@ -1,5 +1,6 @@
 """What `hedgerow` offers, for editors and type checkers."""
 
+from hedgerow import audit as audit
 from hedgerow import errors as errors
 from hedgerow import primitives as primitives
 from hedgerow import testing as testing
@@ -10,6 +11,7 @@ from hedgerow.errors import DomainMismatch as DomainMismatch
 from hedgerow.errors import HedgerowError as HedgerowError
 from hedgerow.errors import LedgerError as LedgerError
 from hedgerow.errors import RangeTooLarge as RangeTooLarge
+from hedgerow.errors import RunClosed as RunClosed
 from hedgerow.errors import SourceError as SourceError
 from hedgerow.errors import UnsupportedQuery as UnsupportedQuery
 from hedgerow.mechanisms.baselines import GaussianBaseline as GaussianBaseline

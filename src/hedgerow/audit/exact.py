@@ -207,7 +207,9 @@ def _sparse_once(values: tuple[int, ...], plan: Plan) -> Law:
     law: dict[Hashable, Decimal] = {}
     reach = int(130 * b1) + 1
     for z in range(-reach, reach + 1):
-        paths = {(): D.multiply(norm, _power(abs(z) * b1.denominator, b1.numerator))}
+        paths: dict[tuple[int, ...], Decimal] = {
+            (): D.multiply(norm, _power(abs(z) * b1.denominator, b1.numerator))
+        }
         for i, q in enumerate(values):
             above, below = _tail(plan.threshold + z - q, b2), _tail(q - plan.threshold - z + 1, b2)
             grown: dict[tuple[int, ...], Decimal] = {}

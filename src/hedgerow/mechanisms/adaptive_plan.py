@@ -33,6 +33,7 @@ HIGHER_LIMIT = (
     0.05  # tables of three attributes or more are asked at full detail, if their noise is this small
 )
 HIGHER_AT_ONCE = 400  # and at most so many are looked at in one round
+HIGHER_WEIGHT = 0.5  # a larger table is always further off than those inside it, and crowds the model
 HIGHER_SETS, HIGHER_CELLS = 2000, 1 << 17  # of so many in all, with so many cells together
 TABLE_CELLS = 1 << 22  # the full table behind a candidate has at most so many cells
 NANOSECONDS = 40.0  # per model cell and evaluation, with everything around it: a rough figure for time caps
@@ -179,7 +180,7 @@ class Candidates:
             each[places] += weight
             for size in range(2, min(len(places), 3) + 1):
                 inside.update(dict.fromkeys(combinations(places, size), 0.0))
-        inside = {part: float(each[list(part)].sum()) for part in inside}
+        inside = {part: float(each[list(part)].mean()) * HIGHER_WEIGHT ** (len(part) - 2) for part in inside}
         most = max(inside.values(), default=1.0)
         tables, weights = [], []
         for part in _worth_looking(resolutions, inside):
