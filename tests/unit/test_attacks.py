@@ -298,3 +298,74 @@ def test_several_threads_share_one_curator(tmp_path):
         t.join()
     assert [type(e) for e in failed] == [hr.BudgetExceeded] * 4
     assert curator.remaining.epsilon == 0
+
+
+def open_run(curator: hr.Curator, **options):
+    return curator.sparse_vector(10**6, "1/2", method="above_threshold", denominator=1, run="r", **options)
+
+
+def test_no_other_act_can_write_into_a_sparse_vector_run():
+    curator = make()
+    for names in ({"run": "sparse-vector:r"}, {"request": "sparse-vector:r#1"}):
+        with pytest.raises(hr.LedgerError, match="belong to sparse-vector runs"):
+            curator.measure_all(["a"], "1/100", **names)
+    curator.measure_all(["a"], "1/100", run="r")  # the same label in another namespace
+    first, second = open_run(curator), open_run(curator)
+    first.ask_all([hr.Query.total()] * 3)
+    second.ask_all([hr.Query.total()] * 2)
+    assert (second.asked, first._curator.ledger.spent()) == (5, curator.ledger.spent())
+    first.ask(hr.Query.total())
+    assert first.asked == 6
+
+
+def test_a_stale_handle_never_gives_a_second_above():
+    curator = make()
+    runs = [curator.sparse_vector(-(10**6), "1/2", denominator=1, run="r") for _ in range(3)]
+    assert runs[0].ask(hr.Query.total()).above.tolist() == [True]
+    for run in runs:
+        with pytest.raises(hr.RunClosed):
+            run.ask(hr.Query.total())
+
+
+@pytest.mark.parametrize("threshold", [10**6, -(10**6)])
+def test_a_ledger_that_cannot_be_written_fails_below_and_above_alike(monkeypatch, threshold):
+    curator = make()
+    run = curator.sparse_vector(threshold, "1/2", denominator=1, run="r")
+    sizes = []
+    from hedgerow.privacy.ledger_transaction import Transaction
+
+    def full(self, answer=None, state=None, **options):
+        sizes.append(len(answer))
+        raise hr.LedgerError("disk full")
+
+    monkeypatch.setattr(Transaction, "record", full)
+    with pytest.raises(hr.LedgerError, match="disk full"):
+        run.ask(hr.Query.total())
+    assert sizes == [96 + 48]
+
+
+def test_a_seeded_run_cannot_be_reopened_as_private(tmp_path):
+    table = hr.Table.open({"a": [0], "b": [1]}, DOMAIN)
+    path = tmp_path / "x.db"
+    test = hr.Curator(table, budget=hr.Budget(epsilon=1), ledger=path, entropy=hr.testing.seeded(7))
+    open_run(test)
+    with pytest.raises(hr.LedgerError):
+        open_run(hr.Curator(table, ledger=path))
+    assert "NOT PRIVATE" in str(test.ledger.export())
+
+
+def test_lattices_cannot_be_bent():
+    from hedgerow.curator.statistics import TableOf
+
+    with pytest.raises(TypeError):
+        TableOf(("a",), denominator=1)
+    for denominator in (2.5, True, 0, -1):
+        with pytest.raises(hr.UnsupportedQuery):
+            make().sparse_vector(1, "1/2", denominator=denominator)
+
+
+def test_a_refused_comparison_leaves_no_exact_value_in_the_traceback():
+    run = open_run(make())
+    with pytest.raises(hr.UnsupportedQuery) as caught:
+        run.ask_all(("a",), [1.0, 2.0, 3.0])
+    assert all("exact" not in t.frame.f_locals for t in caught.traceback if t.name == "_differences")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.privacy.budget import GRAIN, Budget, Cost, Privacy, Sensitivity, epsilon_of, rho_of
+from hedgerow.privacy.budget import GRAIN, Budget, Cost, Privacy, Sensitivity, epsilon_of, exact, rho_of
 from hedgerow.queries.query import Norms
 
 fractions = st.fractions(min_value=0, max_value=100, max_denominator=10**9)
@@ -125,7 +125,7 @@ def test_an_approximate_budget_counts_rho_at_nine_tenths_of_its_delta() -> None:
     assert budget.currency == "rho"
     assert (budget.conversion_delta, budget.event_delta) == (Fraction(9, 10**7), Fraction(1, 10**7))
     assert budget.cost == Cost("rho", rho_of(1, Fraction(9, 10**7)), Fraction(1, 10**7))
-    assert Fraction(budget.rho) <= budget.cost.amount
+    assert exact(budget.rho) <= budget.cost.amount
     assert epsilon_of(budget.cost.amount, budget.conversion_delta) <= 1.0 + 1e-9
     assert repr(budget) == "Budget(epsilon=1.0, delta=1e-06)"
 

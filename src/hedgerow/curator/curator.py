@@ -12,6 +12,7 @@ import numpy as np
 from hedgerow.curator import noise as sampling
 from hedgerow.curator import selection
 from hedgerow.curator.noise import Entropy
+from hedgerow.curator.sparse_vector_plan import RESERVED
 from hedgerow.curator.statistics import Answers, Score, Statistic, TableOf, statistic_of
 from hedgerow.curator.table import Rows, Table
 from hedgerow.errors import LedgerError, UnsupportedQuery
@@ -318,6 +319,10 @@ class Curator:
         from hedgerow.curator.sparse_vector import SparseVectorRun
         from hedgerow.curator.sparse_vector_plan import plan
 
+        if type(denominator) is not int or denominator < 1:
+            raise UnsupportedQuery(
+                "a run's denominator is a whole number of lattice steps per row, 1 or more"
+            )
         paper = method == "numeric_sparse" and delta
         made = plan(
             method,
@@ -378,10 +383,9 @@ class Curator:
         run: str | None = None,
     ) -> list[NDArray[Any]]:
         """The law in one place: refuse, read, then charge and draw in one transaction, then return."""
-        about = self.domain.fingerprint if isinstance(self.domain, Domain) else repr(self.domain)
-        question = f"{question}@{about}"
-        if not self._real:  # such an answer must not pass for a private one when it is replayed
-            question, note = f"{question}:test randomness", f"NOT PRIVATE, test randomness. {note}".strip()
+        question, note = self.bound(question, note)
+        if any((name or "").startswith(RESERVED) for name in (request, run)):
+            raise LedgerError(f"names that begin with {RESERVED!r} belong to sparse-vector runs")
         if request is not None:
             known = self.ledger.recall(request, question, analyst=self.account)
             if known is not None and known.answer is not None:
@@ -400,6 +404,16 @@ class Curator:
         )
         assert entry.answer is not None
         return unpack(entry.answer)
+
+    def bound(self, question: str, note: str) -> tuple[str, str]:
+        """What a request id is bound to: the question, the domain, and whether the noise is real.
+
+        An answer drawn from test randomness must not pass for a private one when it is replayed.
+        """
+        about = self.domain.fingerprint if isinstance(self.domain, Domain) else repr(self.domain)
+        if self._real:
+            return f"{question}@{about}", note
+        return f"{question}@{about}:test randomness", f"NOT PRIVATE, test randomness. {note}".strip()
 
     def _law(self, stat: Statistic, price: Cost, choice: NoiseChoice) -> tuple[Noise, Event]:
         """The noise that a price buys for a statistic, and the event that says so."""

@@ -29,11 +29,13 @@ and c times that for c of them [M17]. It is (epsilon, delta)-DP by [CKS20, Cor. 
 on. A pure or (epsilon, delta) interactive mechanism is an interactive post-processing of randomised response
 run once ([L22], [VZ23]; pure: [VW21]), so the charge at opening composes like any other.
 
-**What the ledger holds.** The opening line has the noisy threshold as its secret state, every "above" and
-every new threshold are committed before they are returned. "Below" answers change no state: the same noisy
-threshold and count serve the next question, whose noise is fresh. So when a group of them is lost with the
-process, the run goes on exactly as it would have, and nothing is drawn twice. (A Gaussian run counts its
-questions, so there every answer is committed.) A run that fails between draw and commit refuses to go on.
+**What the ledger holds.** The opening line has the noisy threshold as its secret state. Every call writes one
+line, of a length that does not depend on the outcome, and commits it before it returns: a disk that is full
+refuses "below" and "above" alike, so a failure tells nothing. Only a call with an "above" then waits for the
+disk. "Below" answers change no state: the same noisy threshold and count serve the next question, whose noise
+is fresh, so when lines of them are lost with the power, the run goes on exactly as it would have. A run that
+fails between draw and commit refuses to go on. (A lost line of a Gaussian run, which counts its questions,
+would give them back: such a run waits for the disk every time.)
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ import numpy as np
 
 from hedgerow.curator import noise
 from hedgerow.curator.noise import Entropy
-from hedgerow.curator.sparse_vector_plan import Plan
+from hedgerow.curator.sparse_vector_plan import RESERVED, Plan
 from hedgerow.curator.statistics import _steps, statistic_of
 from hedgerow.errors import LedgerError, RunClosed, UnsupportedQuery
 from hedgerow.privacy.budget import Cost
@@ -64,7 +66,6 @@ if TYPE_CHECKING:
 Side = Literal["over", "under", "both", "absolute"]
 
 _CHUNK = 1 << 16  # questions compared at once: changes speed, not the distribution
-_GROUP = 1 << 12  # "below" answers that may wait for one line
 _REACH = 1 << 61  # differences are clipped here, a 1-Lipschitz map, so that adding noise cannot overflow
 
 
@@ -168,17 +169,17 @@ class SparseVectorRun:
         self._curator = curator
         self._lock = threading.RLock()
         self._lost = False
-        self._waiting = 0
         self._number = 0
+        question, note = curator.bound(plan.public, note)
         entry = curator.ledger.charge(
             plan.event,
             lambda: (plan.public.encode(), begin(plan, curator._entropy).to_bytes()),
             account=curator.account,
             analyst=curator.account,
             request=self._request(0),
-            question=plan.public,
+            question=question,
             note=note,
-            run=self.label,
+            run=self._name,
             content_type="application/json",
         )
         self._state = State.from_bytes(entry.state)
@@ -219,12 +220,15 @@ class SparseVectorRun:
         """
         with self._lock:
             self._refuse_closed()
-            values = self._differences(queries, estimates, side)
+            held = [self._differences(queries, estimates, side)]
             try:
-                with self._curator.ledger.transaction() as transaction:
+                with self._curator.ledger.transaction(durable=False) as transaction:
                     self._catch_up(transaction)
                     self._refuse_closed()
-                    return self._answer(transaction, values)
+                    outcomes = self._answer(transaction, held.pop())
+                if outcomes.above.any() or self.plan.length is not None:
+                    self._curator.ledger.sync()
+                return outcomes
             except RunClosed:
                 raise
             except BaseException:
@@ -232,12 +236,10 @@ class SparseVectorRun:
                 raise
 
     def close(self) -> None:
-        """Keep the number of "below" answers that were waiting; the run can be opened again by its label."""
+        """Wait until the answers given so far are on the disk; the run can be opened again by its label."""
         with self._lock:
-            if self._waiting and not self._lost:
-                with self._curator.ledger.transaction() as transaction:
-                    self._catch_up(transaction)
-                    self._write(transaction, self._state, [], [])
+            if not self._lost:
+                self._curator.ledger.sync()
 
     def __enter__(self) -> SparseVectorRun:
         return self
@@ -256,7 +258,7 @@ class SparseVectorRun:
     def _differences(self, queries: Any, estimates: Any, side: Side) -> NDArray[np.int64]:
         """Exact integers on the run's lattice; what is refused depends on public things only."""
         stat = statistic_of(queries, self._curator.domain)
-        if self.plan.denominator % stat.denominator:
+        if type(stat.denominator) is not int or self.plan.denominator % stat.denominator:
             raise UnsupportedQuery(
                 "this run counts whole rows; open it with denominator=ONE for fractional weights"
             )
@@ -267,7 +269,9 @@ class SparseVectorRun:
         exact = np.clip(exact, -reach, reach) * (self.plan.denominator // stat.denominator)
         guesses = np.zeros(1) if estimates is None else np.asarray(estimates, dtype=np.float64).ravel()
         if guesses.size not in (1, exact.size):
-            raise UnsupportedQuery(f"there are {exact.size} questions and {guesses.size} estimates")
+            questions = exact.size
+            del exact  # no frame of a refusal holds it
+            raise UnsupportedQuery(f"there are {questions} questions and {guesses.size} estimates")
         moved = np.clip(exact - _steps(guesses, self.plan.denominator), -_REACH, _REACH)
         if side == "absolute":
             return np.asarray(np.abs(moved))
@@ -278,9 +282,8 @@ class SparseVectorRun:
     def _answer(self, transaction: Transaction, values: NDArray[np.int64]) -> Outcomes:
         """Draw, keep what must be kept in the open transaction, and say what happened."""
         state, places, released, asked = advance(self.plan, self._state, values, self._curator._entropy)
-        self._waiting += asked
-        if places.size or self.plan.length is not None or self._waiting >= _GROUP:
-            self._write(transaction, state, places.tolist(), released.tolist())
+        most = min(values.size, self.plan.count - self._state.above)
+        self._write(transaction, state, asked, places.tolist(), released.tolist(), most)
         self._state = state
         above = np.zeros(asked, dtype=np.bool_)
         above[places] = True
@@ -289,20 +292,28 @@ class SparseVectorRun:
             out[places] = released / self.plan.denominator
         return Outcomes(above, out)
 
-    def _write(self, transaction: Transaction, state: State, places: list[int], released: list[int]) -> None:
-        answer = {"answered": self._waiting, "above": places, "values": released}
+    def _write(
+        self,
+        transaction: Transaction,
+        state: State,
+        asked: int,
+        places: list[int],
+        released: list[int],
+        most: int,
+    ) -> None:
+        """One line for every call, as long whatever the outcome: a disk that is full refuses both alike."""
+        answer = {"answered": asked, "above": places, "values": released}
         transaction.record(
-            json.dumps(answer).encode(),
+            json.dumps(answer).encode().ljust(96 + 48 * most),
             state.to_bytes(),
             account=self._curator.account,
             analyst=self._curator.account,
             request=self._request(self._number + 1),
             question=self._request(0),
-            run=self.label,
+            run=self._name,
             content_type="application/json",
         )
         self._number += 1
-        self._waiting = 0
 
     def _catch_up(self, transaction: Transaction) -> None:
         """Before drawing: the account can still be written to, and nobody else has moved the run on."""
@@ -313,12 +324,20 @@ class SparseVectorRun:
 
     def _replay(self) -> None:
         """Read the run's lines: each is numbered, the last holds the state."""
-        lines: list[Entry] = list(self._curator.ledger.replay(self.label))
+        account = self._curator.account
+        lines: list[Entry] = [e for e in self._curator.ledger.replay(self._name) if e.account == account]
+        if [e.request for e in lines] != [self._request(i) for i in range(len(lines))]:
+            raise LedgerError(f"the lines of the run {self.label!r} are not those that it wrote")
         self._number = len(lines) - 1
         self._state = State.from_bytes(lines[-1].state)
 
+    @property
+    def _name(self) -> str:
+        """The run's own name in the ledger: no other act may use one like it."""
+        return f"{RESERVED}{self.label}"
+
     def _request(self, number: int) -> str:
-        return f"{self.label}#{number}"
+        return f"{self._name}#{number}"
 
     def _refuse_closed(self) -> None:
         if self._lost:

@@ -13,6 +13,9 @@ from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy.budget import Cost, exact, gaussian_sigma, laplace_scale, rho_of, selection_epsilon
 from hedgerow.privacy.event import GaussianSparseVector, Number, SparseVector
 
+RESERVED = "sparse-vector:"
+"""How the names of sparse-vector runs begin in a ledger; no other act may use such a name."""
+
 Method = Literal["above_threshold", "sparse", "sparse_once", "numeric_sparse", "gaussian"]
 
 _DIGITS = Context(prec=50)

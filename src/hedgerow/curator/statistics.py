@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class TableOf:
     """The whole contingency table of some attributes."""
 
     attributes: tuple[str, ...]
-    denominator: int = 1
+    denominator: ClassVar[int] = 1
 
     @property
     def norms(self) -> Norms:
@@ -160,7 +160,7 @@ class PeopleCounts:
     """How many distinct units have a row of each group: COUNT(DISTINCT unit), always measured."""
 
     form: LinearForm
-    denominator: int = 1
+    denominator: ClassVar[int] = 1
 
     @property
     def norms(self) -> Norms:

@@ -272,6 +272,10 @@ class Ledger:
         settings = replace(self._made, budget=self._filter.budget(head.seq))
         return Receipt(settings, head.seq, head.hash.hex(), self._filter.account(OWNER, head.seq).spent)
 
+    def sync(self) -> None:
+        """Wait until everything committed so far is on the disk."""
+        self._store.sync()
+
     def verify(self, receipt: Receipt | None = None) -> Verification:
         """Walk the chain again, recompute every cost and total, and compare with an earlier receipt."""
         return verify_lines(self._store.lines(), receipt)
