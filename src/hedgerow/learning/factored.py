@@ -300,4 +300,3 @@ class FactoredHypothesis:
         made.fixed, made.potentials = dict(fixed), dict(potentials)
         made._start(resolutions)
         return made
-
