@@ -168,7 +168,9 @@ class Column:
         else:
             below = int(np.searchsorted(edges, c))
             if edges[below] != c or op in ("<=", ">"):
-                raise UnsupportedQuery(f"{self.name} {op} {spelled} cuts a bin; {self._nearest(c)}")
+                raise UnsupportedQuery(
+                    f"the comparison {self.name} {op} {spelled} cuts a bin; {self._nearest(c)}"
+                )
         less = np.arange(self.size) < below
         true = less if op in ("<", "<=") else ~less
         return true & self.present, ~true & self.present

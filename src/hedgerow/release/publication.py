@@ -133,7 +133,8 @@ class Publication:
                 return ledger.settings
         if self.epsilon is None:
             raise HedgerowError(
-                f"{self.data.name} has no budget yet: say --epsilon, or make one with `hedgerow budget init`"
+                f"the data {self.data.name!r} has no budget yet: say --epsilon, or make one with "
+                "`hedgerow budget init`"
             )
         budget = make_budget(self.epsilon, self.delta)
         try:

@@ -165,7 +165,8 @@ def _open(data: Path) -> Any:
     path = ledger_path(data)
     if not path.exists():
         raise LedgerError(
-            f"{data.name} has no budget yet: there is no {path}; make one with `hedgerow budget init`"
+            f"the data {data.name!r} has no budget yet: there is no {path}; "
+            "make one with `hedgerow budget init`"
         )
     return Ledger.open(path, create=False)
 

@@ -76,7 +76,8 @@ def guarded(run: Callable[[], Any]) -> int:
     except _ClickException as error:
         return say(error.format_message(), BAD_INPUT)  # type: ignore[attr-defined]
     except BudgetExceeded as error:
-        return say(str(error), REFUSED)
+        advice = "spend less, or let the owner raise it with `hedgerow budget raise`"
+        return say(f"{str(error).rstrip('.')}; {advice}", REFUSED)
     except HedgerowError as error:
         return say(str(error), BAD_INPUT)
     except OSError as error:
@@ -106,7 +107,7 @@ def _usage(error: Any) -> int:
 def say(text: str, code: int = BAD_INPUT) -> int:
     """One sentence on stderr; returns the exit code."""
     text = " ".join(text.split())
-    typer.echo(f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}", err=True)
+    typer.echo(f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) else '.'}", err=True)
     return code
 
 
