@@ -69,11 +69,8 @@ def test_every_chart_is_drawn(drawn):
     text = re.sub(r"<script.*?</script>", "", dom, flags=re.S)
     for label in ("Mill Valley", "postgraduate", "10,000–20,000", "self-employed", "earlier"):
         assert f">{label}</text>" in text
-    levels = sum(
-        Population(100).domain().shape
-    )  # a bar for each, and at least as many again in the four pairs
-    assert len(re.findall(r'aria-roledescription="bar"', text)) > 2 * levels
-    assert len(re.findall(r'aria-roledescription="rule mark"', text)) > 2 * levels  # the error bars
+    assert len(re.findall(r'aria-roledescription="bar"', text)) >= 195
+    assert len(re.findall(r'aria-roledescription="rule mark"', text)) >= 195  # the error bars
 
 
 def test_the_strongest_pair_is_shown_first_and_all_can_be_chosen(drawn):
