@@ -39,7 +39,7 @@ def test_the_bound_on_epsilon_takes_the_delta_off_the_larger_side():
 def test_honest_noise_is_not_refuted_and_the_bound_comes_close():
     """False alarm 1e-6 for each of the two."""
     for pair, claim in ((([0], [1]), 1.0), (([0, 0], [1, -1]), 2.0)):
-        finding = audit.audit(noisy(1), pair, claim, samples=40_000, batch=True)
+        finding = audit.audit(noisy(1), pair, claim, samples=300_000, batch=True)
         assert not finding.refuted
         assert finding.found > 0.85 * claim
 
