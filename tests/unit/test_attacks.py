@@ -369,3 +369,13 @@ def test_a_refused_comparison_leaves_no_exact_value_in_the_traceback():
     with pytest.raises(hr.UnsupportedQuery) as caught:
         run.ask_all(("a",), [1.0, 2.0, 3.0])
     assert all("exact" not in t.frame.f_locals for t in caught.traceback if t.name == "_differences")
+
+
+def test_a_score_cannot_be_measured_as_if_it_were_a_statistic():
+    # a score's norms bound each score on its own; as a vector it may move by more
+    curator = hr.Curator(
+        hr.Table.open({"a": [0, 1]}, hr.Domain({"a": 2})), hr.Budget(1.0), ":memory:", "replace"
+    )
+    with pytest.raises(hr.UnsupportedQuery):
+        curator.measure(hr.primitives.LevelCounts("a"), 0.5)
+    assert curator.spent.epsilon == 0

@@ -12,6 +12,7 @@ import numpy as np
 from hedgerow.curator import noise as sampling
 from hedgerow.curator import selection
 from hedgerow.curator.noise import Entropy
+from hedgerow.curator.opening import open_ledger
 from hedgerow.curator.sparse_vector_plan import RESERVED
 from hedgerow.curator.statistics import Answers, Score, Statistic, TableOf, statistic_of
 from hedgerow.curator.table import Rows, Table
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 NoiseChoice = Literal["auto", "laplace", "gaussian"]
 Spend = Cost | Budget | float | int | str | Fraction | None
 
-_SUFFIX = ".hedgerow.db"
-
 
 class Curator:
     """The guardian of one table: everything that is learned about its rows passes here and is charged here.
@@ -70,7 +69,7 @@ class Curator:
         account: str = "owner",
     ) -> None:
         self.table = table
-        self.ledger = _open_ledger(table, budget, ledger, neighbours)
+        self.ledger = open_ledger(table, budget, ledger, neighbours)
         self.account = account
         self._entropy = entropy or sampling.current_entropy()
         self._rows = Rows(table, self.ledger.row_key)
@@ -438,33 +437,3 @@ class Curator:
 def event_text(event: Event) -> str:
     """An event as text, so that a request id is bound to the price too."""
     return repr(event.to_json())
-
-
-def _open_ledger(
-    table: Table, budget: Budget | None, ledger: Ledger | str | Path | None, neighbours: str | None
-) -> Ledger:
-    if ledger is None:
-        ledger = f"{table.location}{_SUFFIX}" if table.location else ":memory:"
-    unit = table.unit
-    if not isinstance(ledger, Ledger):
-        ledger = Ledger.open(
-            ledger,
-            budget=budget,
-            neighbours=neighbours,
-            unit=unit.column if unit else None,
-            max_rows=unit.max_rows if unit else 1,
-            null_units=unit.null_units if unit else None,
-        )
-    elif budget is not None and budget != ledger.budget:
-        raise LedgerError(f"the ledger holds {ledger.budget!r}, not {budget!r}")
-    settings = ledger.settings
-    if unit and settings.null_units != unit.null_units:
-        raise LedgerError(f"the dataset's ledger was made for null_units={settings.null_units!r}")
-    if settings.unit != (unit.column if unit else None) or settings.max_rows != (
-        unit.max_rows if unit else 1
-    ):
-        whom = f"unit={settings.unit!r}, max_rows={settings.max_rows}" if settings.unit else "single rows"
-        raise LedgerError(f"the dataset's ledger protects {whom}; open the table in the same way")
-    if neighbours is not None and settings.neighbours != neighbours:
-        raise LedgerError(f"the dataset's ledger was made for neighbours={settings.neighbours!r}")
-    return ledger

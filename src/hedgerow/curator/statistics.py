@@ -343,8 +343,8 @@ def _digest(kind: str, *parts: object) -> str:
 
 def statistic_of(target: Any, domain: Any) -> Statistic:
     """What `measure` may be asked for: attribute names, a query, queries, a workload, or a statistic."""
-    if type(target) in (TableOf, Answers, SparseAnswers, PeopleCounts):
-        return cast(Statistic, target)
+    if type(target).__module__.startswith("hedgerow.curator.") and hasattr(target, "denominator"):
+        return cast(Statistic, target)  # this room's own, with a proven sensitivity; a score is not one
     if isinstance(target, SparseQuery):
         return SparseAnswers((target,))
     if isinstance(target, (Query, Workload)):
