@@ -21,12 +21,17 @@ _HOME = {
     # say what to ask
     "Query": "queries.query",
     "SparseQuery": "queries.query",
+    "LargestCount": "queries.low_sensitivity",
+    "LargestGap": "queries.low_sensitivity",
+    "LevelsAbove": "queries.low_sensitivity",
     "Workload": "queries.workload",
     "marginals": "queries.workload",
     "conjunctions": "queries.workload",
     "ranges": "queries.workload",
     "prefixes": "queries.workload",
     "parities": "queries.workload",
+    "literal_conjunction": "queries.literals",
+    "literal_conjunctions": "queries.literals",
     "sql": "queries.sql",
     "Question": "queries.question",
     # guard rows
@@ -36,10 +41,23 @@ _HOME = {
     "Ledger": "privacy.ledger",
     "Receipt": "privacy.receipt",
     # release once
+    "AdaptiveRelease": "mechanisms.adaptive",
+    "SparseProject": "mechanisms.sparse_project",
+    "BoostQueries": "mechanisms.boost_queries",
     "LaplaceBaseline": "mechanisms.baselines",
     "GaussianBaseline": "mechanisms.baselines",
+    "SmallDB": "mechanisms.small_db",
+    "OfflineMW": "mechanisms.offline_mw",
     "HistogramRelease": "mechanisms.baselines",
     "RandomizedResponse": "mechanisms.baselines",
+    # answer question by question
+    "Session": "mechanisms.session",
+    "OnlineMW": "mechanisms.online_mw",
+    "SparseMW": "mechanisms.sparse_mw",
+    "Factorization": "mechanisms.factorization",
+    "Projection": "mechanisms.projection",
+    # learn to predict
+    "BoostedClassifier": "mechanisms.boost_people",
     # take home
     "Synopsis": "synopsis",
     "Answer": "synopsis.answer",

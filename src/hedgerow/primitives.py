@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from hedgerow.curator.curator import Curator, Spend
 from hedgerow.curator.local import LocalReports
+from hedgerow.curator.one_sided import OneSidedRun
 from hedgerow.curator.sparse_vector import SparseVectorRun
 from hedgerow.curator.statistics import LevelCounts, QueryErrors, Score, TableErrors
 from hedgerow.privacy.event import Number
@@ -21,6 +22,7 @@ __all__ = [
     "gaussian_sparse",
     "laplace",
     "numeric_sparse",
+    "one_sided",
     "permute_and_flip",
     "randomized_response",
     "sparse",
@@ -113,3 +115,15 @@ def gaussian_sparse(
     return curator.sparse_vector(
         threshold, spend, method="gaussian", count=count, length=length, delta=delta, run=run
     )
+
+
+def one_sided(
+    curator: Curator,
+    threshold: Number,
+    epsilon: Spend = None,
+    *,
+    side: Literal["over", "under"] = "over",
+    run: str | None = None,
+) -> OneSidedRun:
+    """Open a one-sided sparse vector: any number of "below", one trip; see `Curator.one_sided`."""
+    return curator.one_sided(threshold, epsilon, side=side, run=run)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import zipfile
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,9 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.mechanisms.adaptive import AdaptiveRelease
+from hedgerow.privacy.accountant import cost as cost_of
+from hedgerow.privacy.event import from_json
+from hedgerow.privacy.ledger_entry import grains_from
 
 FULL = os.environ.get("HEDGEROW_FULL") == "1"
 DOMAIN = hr.Domain(
@@ -55,6 +59,18 @@ def make(case: str, unit: str = "rows", ledger=":memory:", **options):
 def released(request):
     curator, workload = make(*request.param)
     return AdaptiveRelease().release(curator, workload), curator, workload
+
+
+def test_what_was_charged_and_what_went_back_are_the_budget_to_the_last_rational(released):
+    """Every charge of every round, added up again from the ledger's lines."""
+    _, curator, _ = released
+    lines = [e["line"] for e in curator.ledger.export()["entries"]]
+    charged = sum((grains_from(li["cost"]).amount for li in lines if li["kind"] == "charge"), Fraction(0))
+    assert charged == curator.ledger.spent().amount
+    assert charged + curator.ledger.remaining().amount == curator.budget.cost.amount
+    assert curator.ledger.remaining().amount < curator.budget.cost.amount / 10**5
+    assert all(cost_of(from_json(li["event"]), curator.ledger.currency).amount
+               == grains_from(li["cost"]).amount for li in lines if li["kind"] == "charge")  # fmt: skip
 
 
 def test_the_whole_budget_is_spent_and_no_more(released):
@@ -141,31 +157,40 @@ def test_a_named_run_asked_for_again_is_the_same_and_free(tmp_path):
 
 WORKER = """
 import os, signal, sys
+from contextlib import contextmanager
 sys.path.insert(0, {here!r})
 from test_adaptive_contract import AdaptiveRelease, make
 from hedgerow.privacy.ledger import Ledger
-path, stop, after = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "after"
-real, count = Ledger.charge, 0
-def charge(self, *a, **k):
+path, stop, when = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+real, count = Ledger.transaction, 0
+def die(now):
+    if count == stop and when == now:
+        os.kill(os.getpid(), signal.SIGKILL)
+@contextmanager
+def transaction(self, **k):
     global count
     count += 1
-    if count == stop and not after:
-        os.kill(os.getpid(), signal.SIGKILL)
-    out = real(self, *a, **k)
-    if count == stop and after:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return out
-Ledger.charge = charge
+    die("before")
+    with real(self, **k) as inner:
+        yield inner
+        die("during")  # written, not yet committed
+    die("after")
+Ledger.transaction = transaction
 curator, workload = make("rho", ledger=path)
-synopsis = AdaptiveRelease(epsilon=1.0, measurements=4).release(curator, workload)
-lines = len(curator.ledger.export()["entries"])
-print(curator.ledger.spent().amount, lines, len(synopsis.measurements))
+synopsis = AdaptiveRelease(epsilon=1.0, measurements=4, run="killed").release(curator, workload)
+lines = [e["line"] for e in curator.ledger.export()["entries"]]
+charges = [line["request"] for line in lines if line["kind"] == "charge"]
+assert len(charges) == len(set(charges))
+print(curator.ledger.spent().amount, len(lines), len(charges), len(synopsis.measurements), count)
 """
 
 
 @pytest.mark.slow
 def test_killed_in_every_phase_and_resumed_it_pays_once(tmp_path):
-    """kill -9 before and after every charge, then run again: the same spend, no measurement twice."""
+    """kill -9 before, during and after every transaction of a run, then again: same spend, nothing twice.
+
+    The transactions are: set the price aside, note it, every choice and measurement, close the account.
+    """
     code = WORKER.format(here=os.path.dirname(__file__))
 
     def go(path, stop, when):
@@ -174,16 +199,17 @@ def test_killed_in_every_phase_and_resumed_it_pays_once(tmp_path):
 
     whole = go(tmp_path / "whole.db", 0, "after")
     assert whole.returncode == 0, whole.stderr
-    price, lines, measured = whole.stdout.split()
-    for stop in range(1, 10) if FULL else (1, 2, 3, 9):
-        for when in ("before", "after") if FULL else ("after",):
-            path = tmp_path / f"{stop}{when}.db"
-            assert go(path, stop, when).returncode == -signal.SIGKILL
-            resumed = go(path, 0, when)
-            assert resumed.returncode == 0, resumed.stderr
-            amount, again, tables = resumed.stdout.split()
-            assert (again, tables) == (lines, measured)
-            assert amount == price
+    *wanted, phases = whole.stdout.split()
+    last = int(phases)
+    assert last == 3 + int(wanted[2])
+    small = [(1, "after"), (4, "during"), (last, "after")]
+    every = [(n, when) for n in range(1, last + 1) for when in ("before", "during", "after")]
+    for stop, when in every if FULL else small:
+        path = tmp_path / f"{stop}{when}.db"
+        assert go(path, stop, when).returncode == -signal.SIGKILL
+        resumed = go(path, 0, when)
+        assert resumed.returncode == 0, resumed.stderr
+        assert resumed.stdout.split()[:4] == wanted, (stop, when)
 
 
 def test_a_crash_between_charges_is_taken_up_where_it_was(tmp_path, monkeypatch):

@@ -35,6 +35,7 @@ from hedgerow.privacy.event import (
     GaussianSparseVector,
     Laplace,
     Nothing,
+    OneSidedSparseVector,
     PermuteAndFlip,
     Pure,
     RandomizedResponse,
@@ -60,6 +61,7 @@ tiny = st.sampled_from([Fraction(0), Fraction(1, 10**10), Fraction(1, 3 * 10**9)
 pure = st.one_of(
     st.builds(Laplace, st.integers(1, 5), st.integers(1, 50)),
     *(st.builds(kind, epsilons) for kind in PURE_KINDS),
+    st.builds(OneSidedSparseVector, st.integers(1, 5), st.integers(5, 50), st.integers(5, 50)),
 )
 every = st.one_of(
     pure,

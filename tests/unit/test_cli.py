@@ -152,7 +152,7 @@ def test_units_are_remembered_by_the_ledger(data):
     assert "max_rows" in refused(other)
 
 
-@pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "histogram", "randomized-response"])
+@pytest.mark.parametrize("mechanism", ["adaptive", "gaussian", "laplace", "histogram", "randomized-response"])
 def test_every_mechanism_in_the_catalogue_releases(data, mechanism):
     options = ["--neighbours", "replace", "--mechanism", mechanism, "--epsilon", 2, "--out", "out", "--json"]
     result = run("release", data, "--schema", "schema.yaml", *options)

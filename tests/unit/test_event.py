@@ -22,6 +22,7 @@ from hedgerow.privacy.event import (
     GaussianSparseVector,
     Laplace,
     Nothing,
+    OneSidedSparseVector,
     PermuteAndFlip,
     Pure,
     RandomizedResponse,
@@ -57,6 +58,7 @@ simple = st.one_of(
         count=st.integers(1, 9),
         delta=deltas.filter(bool),
     ),
+    st.builds(OneSidedSparseVector, *[positive] * 3),
     st.just(Nothing()),
 )
 events = st.recursive(

@@ -298,3 +298,11 @@ def test_the_accuracy_theorem_is_the_books_and_the_computed_one_is_no_worse_for_
     )
     made = plan("numeric_sparse", Cost("epsilon", 1), Fraction(1), 0, 1, count=2)
     assert made.accuracy(10**6, 0.05) < numeric_sparse_alpha(10**6, 2, 0.05, 1.0)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 9, 11, 13, 100, 555])
+def test_numeric_sparse_never_costs_more_than_its_price(count):
+    for price in (Cost("epsilon", 1), Cost("epsilon", "19/20"), Cost("rho", "1/10")):
+        charged = cost(plan("numeric_sparse", price, Fraction(3), 0, 1, count=count).event, price.currency)
+        assert charged <= price
+        assert charged.amount >= price.amount * Fraction(999_999, 1_000_000)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
-from hedgerow.audit import exact
+from hedgerow.audit import exact, one_sided
 from hedgerow.audit.controls import Control, controls
 from hedgerow.audit.finding import Finding, plot, table
 from hedgerow.audit.ledger_replay import replay
@@ -78,7 +78,7 @@ def exact_findings(epsilons: Sequence[float] = EPSILONS) -> list[Finding]:
             Finding(f"{n} at {epsilon:g}", epsilon, f, f > epsilon + exact.SLACK, 0.0, "exact")
             for n, f in found.items()
         ]
-    return rows
+    return [*rows, *(one_sided.honest(k, side) for k in (1, 3) for side in ("over", "under"))]
 
 
 def _worst_stream(method: Method, count: int, eps: Fraction) -> float:

@@ -19,14 +19,17 @@ from hedgerow.audit.broken_svt import PublishedSVT
 from hedgerow.audit.finding import Finding
 from hedgerow.audit.ledger_replay import replay
 from hedgerow.audit.neighbours import DOMAIN, neighbouring_answers, neighbouring_tables
-from hedgerow.audit.rehearsal import Rehearsal, World, repeated
+from hedgerow.audit.one_sided import MISTAKES
+from hedgerow.audit.rehearsal import Rehearsal, World, repeated, whole_runs
 from hedgerow.audit.statistical import Progress, audit
+from hedgerow.curator.boosting import BoostWeights, sample_questions
 from hedgerow.curator.curator import Curator
 from hedgerow.curator.noise import os_entropy
 from hedgerow.curator.sparse_vector import _noise
 from hedgerow.curator.sparse_vector_plan import plan
-from hedgerow.curator.statistics import QueryErrors
+from hedgerow.curator.statistics import Answers, QueryErrors
 from hedgerow.privacy.budget import Budget, Cost, Privacy
+from hedgerow.privacy.event import Nothing
 from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload
 
@@ -83,6 +86,14 @@ class ExactErrors(Rehearsal):
         return int(np.argmax(score.exact(self._rows)))
 
 
+class FreeSampling(Rehearsal):
+    """Questions are sampled by their exact errors, as boosting does, and that is not charged."""
+
+    def _act(self, event: Any, evaluate: Any, draw: Any, question: str, **rest: Any) -> list[NDArray[Any]]:
+        free = question.startswith("boost:")
+        return super()._act(Nothing() if free else event, evaluate, draw, question, **rest)
+
+
 def _table(world: World, size: int, kind: type[Rehearsal]) -> NDArray[Any]:
     return repeated(world, Budget(epsilon=EPSILON), lambda c: c.measure(_TABLE, EPSILON), size, kind)[0]
 
@@ -133,6 +144,18 @@ def exact_errors(world: World, size: int) -> NDArray[Any]:
     rows = curator.transcript()
     chosen = [curator.next_query(row, workload) for row in rows]
     return np.column_stack([rows, chosen])
+
+
+def free_boosting(world: World, size: int) -> list[NDArray[Any]]:
+    """Measure two counts with all of epsilon, then sample questions by their exact errors."""
+    workload = Workload.of([Query.where(DOMAIN, {"a": level}) for level in (0, 2)])
+
+    def act(curator: Curator) -> None:
+        measured = curator.measure(workload, EPSILON)
+        weights = BoostWeights(Answers(workload), (measured.values,), 0, 1)
+        sample_questions(curator, weights, Fraction(3), 6)
+
+    return whole_runs(world, Budget(epsilon=EPSILON), act, size, FreeSampling)[0]
 
 
 def charge_skipped(samples: int, seconds: float, progress: Progress | None) -> Finding:
@@ -200,4 +223,10 @@ def controls() -> list[Control]:
         Control("charge skipped", True, charge_skipped),
         _simple("float Laplace", float_laplace, (0, 1), share=0.2),
         _simple("exact error used for reweighting", exact_errors, swaps, share=0.05),
+        _simple("boosting reweighted for free", free_boosting, swaps[:1], share=0.03),
+        *(Control(mistake.name, True, _exactly(mistake.run)) for mistake in MISTAKES),
     ]
+
+
+def _exactly(run: Callable[[], Finding]) -> Callable[[int, float, Progress | None], Finding]:
+    return lambda *_: run()

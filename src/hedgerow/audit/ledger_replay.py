@@ -118,9 +118,9 @@ class _Walk:
         if answer is not None:
             self.answers.append(answer)
         event, run = line["event"], line["run"]
-        if run is not None and event["kind"] in ("sparse_vector", "gaussian_sparse_vector"):
+        if run is not None and event["kind"].endswith("sparse_vector"):
             length = int(Fraction(event.get("length", "0"))) or 10**18
-            self.runs[run] = {"above": int(Fraction(event["count"])), "length": length}
+            self.runs[run] = {"above": int(Fraction(event.get("count", "1"))), "length": length}
 
     def _continue_run(self, line: Mapping[str, Any], answer: bytes | None) -> None:
         """A free line of a sparse vector: the run must have been paid for, and must still be open."""
@@ -180,6 +180,10 @@ def price(event: Mapping[str, Any], currency: str) -> tuple[Fraction, Fraction, 
         return Fraction(0), Fraction(0), False
     if kind == "sparse_vector":
         return _sparse(x, currency), Fraction(0), False
+    if kind == "one_sided_sparse_vector":
+        threshold, question = (x["sensitivity"] / x[f"{what}_scale"] for what in ("threshold", "query"))
+        width = threshold + 2 * question
+        return (threshold + question if currency == "epsilon" else width * width / 8), Fraction(0), False
     if kind in _PURE:
         eps = x["sensitivity"] / x["scale"] if kind == "laplace" else x["epsilon"]
         square = eps * eps / (8 if kind in ("exponential", "bounded_range") else 2)

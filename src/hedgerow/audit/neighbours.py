@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from hedgerow.audit.rehearsal import World
-from hedgerow.queries.domain import Domain
+from hedgerow.audit.rehearsal import NamesWorld, World
+from hedgerow.queries.domain import Domain, OpenDomain
 
 Pair = tuple[list[int], list[int]]
+Change = tuple[list[tuple[int]], list[tuple[int]]]
+Names = tuple[NamesWorld, NamesWorld]
 
 DOMAIN = Domain({"a": 3, "b": 2})
+TRIO = Domain({"a": 3, "b": 2, "c": 2})
 
 
 def neighbouring_answers(queries: int, *, step: int = 1, levels: Sequence[int] = (0,)) -> list[Pair]:
@@ -65,3 +68,46 @@ def neighbouring_tables(
     if k > 1:
         pairs += [(world([here] * 10 * k), world([there] * 10 * k)), (world([here]), world([there] * k))]
     return pairs
+
+
+def neighbouring_trios(
+    relation: Literal["add_remove", "replace"], max_rows: int = 1
+) -> list[tuple[World, World]]:
+    """Tables of three attributes that differ in one unit, with enough rows for an adaptive mechanism to act.
+
+    Two of the attributes hang together, so that there is something to choose; the changed person is in a cell
+    that is empty otherwise, or moves rows between the likeliest choices.
+    """
+    crowd = [(i % 3, int(i % 3 == 0), (i // 3) % 2) for i in range(45)]
+    k, odd, even = max_rows, (2, 1, 1), (0, 0, 0)
+
+    def world(changed: Sequence[tuple[int, int, int]]) -> World:
+        return World.of(TRIO, crowd, changed, relation, max_rows)
+
+    if relation == "add_remove":
+        return [(world([]), world([odd] * k)), (world([]), world([even] * k))]
+    return [(world([odd] * k), world([even] * k)), (world([(0, 1, 0)] * k), world([odd] * k))]
+
+
+def neighbouring_levels(relation: Literal["add_remove", "replace"]) -> list[tuple[World, World]]:
+    """Tables of one attribute with three levels, that differ in one row."""
+    domain, crowd = Domain({"a": 3}), [(0,), (0,), (1,)]
+    added: list[Change] = [([], [(0,)]), ([], [(2,)])]
+    changes: list[Change] = added if relation == "add_remove" else [([(0,)], [(1,)])]
+    return [
+        (World.of(domain, crowd, before, relation, 1), World.of(domain, crowd, after, relation, 1))
+        for before, after in changes
+    ]
+
+
+def neighbouring_names(relation: Literal["add_remove", "replace"], max_rows: int = 1) -> list[Names]:
+    """Small tables of names that differ in one unit: a name more, a name swapped, a whole person's names."""
+    crowd, k = [("oak",), ("ash",), ("oak",)], max_rows
+
+    def world(*changed: str) -> NamesWorld:
+        return NamesWorld.of(OpenDomain(), crowd, [(name,) for name in changed], relation, max_rows)
+
+    if relation == "add_remove":
+        many = 5 * k if k > 1 else 1
+        return [(world(), world(*["oak"] * k)), (world(), world(*["yew"] * many))]
+    return [(world(*["oak"] * k), world(*["yew"] * k)), (world(*["elm"] * k), world(*["ash"] * k))]

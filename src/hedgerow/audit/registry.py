@@ -9,17 +9,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.audit.conversation import conversations, insistent
 from hedgerow.audit.finding import Finding
 from hedgerow.audit.ledger_replay import price
-from hedgerow.audit.neighbours import DOMAIN, neighbouring_tables
+from hedgerow.audit.neighbours import (
+    DOMAIN,
+    TRIO,
+    neighbouring_levels,
+    neighbouring_names,
+    neighbouring_tables,
+    neighbouring_trios,
+)
+from hedgerow.audit.one_sided import values_of
 from hedgerow.audit.rehearsal import World, repeated, whole_runs
 from hedgerow.audit.statistical import Progress, audit
 from hedgerow.curator.curator import Curator
@@ -84,7 +94,13 @@ def tables(relations: Sequence[Relation] = BOTH) -> tuple[tuple[World, World], .
 
 
 def one_act(
-    mechanism: str, act: Act, *, relations: Sequence[Relation] = BOTH, delta: float = 0.0, share: float = 1.0
+    mechanism: str,
+    act: Act,
+    *,
+    relations: Sequence[Relation] = BOTH,
+    pairs: tuple[tuple[World, World], ...] | None = None,
+    delta: float = 0.0,
+    share: float = 1.0,
 ) -> None:
     """Register a mechanism that makes exactly one private act."""
 
@@ -94,7 +110,7 @@ def one_act(
         _refuse_dearer(mechanism, events, budget)
         return outputs
 
-    register(mechanism, Case(mechanism, draw, tables(relations), delta, share))
+    register(mechanism, Case(mechanism, draw, tables(relations) if pairs is None else pairs, delta, share))
 
 
 def several_acts(
@@ -192,11 +208,45 @@ def _register_all() -> None:
     one_act("LaplaceBaseline", lambda c, e: hr.LaplaceBaseline(epsilon=e).release(c, ones))
     one_act("GaussianBaseline", lambda c, e: hr.GaussianBaseline(epsilon=e).release(c, ones), delta=DELTA)
     one_act("HistogramRelease", lambda c, e: hr.HistogramRelease(epsilon=e).release(c))
+    mixed = [Query.where(DOMAIN, {"a": 0}), Query.where(DOMAIN, {"a": 1, "b": 1}), Query.total()]
+    pairs = marginals(DOMAIN, 2)
+    one_act("Factorization", lambda c, e: hr.Factorization(epsilon=e).release(c, pairs), delta=DELTA)
+    one_act("Factorization", lambda c, e: hr.Factorization(epsilon=e).release(c, mixed), delta=DELTA)
+    one_act("Projection", lambda c, e: hr.Projection(epsilon=e).release(c, ones), delta=DELTA)
     one_act(
         "RandomizedResponse",
         lambda c, e: hr.RandomizedResponse(epsilon=e, by="attribute").release(c),
         relations=("replace",),
         share=0.6,
+    )
+    names = tuple(p for r in BOTH for k in (1, 3) for p in neighbouring_names(r, k))
+    sketch = hr.SparseProject(size=8, blocks=2, length=4, rows=4, seed=bytes(32))
+    one_act("SparseProject", lambda c, e: replace(sketch, epsilon=e).release(c), pairs=names, delta=DELTA)
+    one_act("SparseProject", _paper_sketch, pairs=names, delta=DELTA)
+    trios = tuple(p for r in BOTH for k in (1, 3) for p in neighbouring_trios(r, k))
+    for delta in (
+        0.0,
+        DELTA,
+    ):  # Laplace noise and permute-and-flip; Gaussian noise and the exponential mechanism
+        several_acts("AdaptiveRelease", _adaptive, pairs=trios, delta=delta)
+    _register_conversations(names)
+    _register_offline(trios)
+    _register_boosting()
+    boost = hr.BoostQueries(samples=3, rounds=2)
+    several_acts(
+        "BoostQueries",
+        lambda c, e: replace(boost, epsilon=e).release(c, ones),
+        pairs=(neighbouring_tables("add_remove", 3)[0], neighbouring_tables("replace")[0]),
+        delta=DELTA,
+        share=0.1,
+    )
+    low = [hr.LargestGap("a", 9), hr.LargestCount("a"), hr.LevelsAbove("a", 2)]
+    several_acts(
+        "BoostQueries",
+        lambda c, e: replace(boost, epsilon=e).release(c, low),
+        pairs=(neighbouring_levels("add_remove")[1], neighbouring_levels("replace")[0]),
+        delta=DELTA,
+        share=0.1,
     )
     stream("above_threshold", "above_threshold", lambda c, e: p.above_threshold(c, 3, e))
     stream("sparse", "sparse", lambda c, e: p.sparse(c, 3, 2, e))
@@ -204,6 +254,142 @@ def _register_all() -> None:
     stream("numeric_sparse", "numeric_sparse", lambda c, e: p.numeric_sparse(c, 3, 2, e))
     stream("numeric_sparse", "numeric_sparse, delta", lambda c, e: p.numeric_sparse(c, 3, 2, e, DELTA), DELTA)
     stream("gaussian_sparse", "gaussian_sparse", _gaussian_sparse, DELTA)
+    for side in ("over", "under"):
+        register("one_sided", Case(f"one_sided, {side}", partial(_one_sided, side), tables(("add_remove",))))
+
+
+def _register_offline(trios: tuple[tuple[World, World], ...]) -> None:
+    """SmallDB, measured total and choice; offline multiplicative weights, tuned and as the theorem has it."""
+    import hedgerow as hr
+    from hedgerow.queries.workload import marginals
+
+    ones, runs = marginals(DOMAIN, 1), count()
+    mixed = [Query.where(DOMAIN, {"a": 0}), Query.where(DOMAIN, {"a": 1, "b": 1})]
+    small, theorem = hr.SmallDB(alpha=0.9), hr.OfflineMW(alpha=0.9)
+
+    def named(mechanism: Any, workload: Any) -> Act:
+        return lambda c, e: replace(mechanism, epsilon=e, run=str(next(runs))).release(c, workload)
+
+    for delta in (0.0, DELTA):
+        several_acts("SmallDB", named(small, ones), delta=delta)
+        several_acts("OfflineMW", named(theorem, mixed), delta=delta)
+        several_acts("OfflineMW", named(hr.OfflineMW(rounds=1), marginals(DOMAIN, 2)), delta=delta)
+        several_acts("OfflineMW", named(hr.OfflineMW(rounds=2), _pairs_of(trios)), pairs=trios, delta=delta)
+
+
+def _pairs_of(pairs: tuple[tuple[World, World], ...]) -> Any:
+    """All tables of two attributes of the worlds' domain."""
+    from hedgerow.queries.workload import marginals
+
+    return marginals(pairs[0][0].domain, 2)
+
+
+def _register_conversations(names: tuple[tuple[World, World], ...]) -> None:
+    """Interactive mechanisms: the total, then trips, values and updates that follow from them."""
+    import hedgerow as hr
+
+    options: dict[str, Any] = {"updates": 2, "queries": 4, "threshold": 1.0}
+    asks = insistent([Query.where(DOMAIN, {"a": 0}), Query.where(DOMAIN, {"a": 2, "b": 1})])
+    named = insistent([hr.SparseQuery.of({"oak": 1, "elm": 1}), hr.SparseQuery.of({"yew": 1})])
+
+    made: dict[str, tuple[Any, Any, Any]] = {
+        "OnlineMW": (hr.OnlineMW(**options), asks, tables()),
+        "SparseMW": (hr.SparseMW(sparsity=2, **options), named, names),
+    }
+    for name, (mechanism, ask, pairs) in made.items():
+
+        def draw(
+            epsilon: float,
+            world: World,
+            size: int,
+            name: str = name,
+            mechanism: Any = mechanism,
+            ask: Any = ask,
+        ) -> NDArray[Any]:
+            budget = claim(epsilon, 0)
+            outputs, events = conversations(mechanism, ask, budget, world, size)
+            _refuse_dearer(name, events, budget)
+            return outputs
+
+        register(name, Case(name, draw, pairs, share=0.4))
+
+
+def _register_boosting() -> None:
+    """One round of each mode against a row of full weight, drawn often; and whole runs."""
+    import hedgerow as hr
+    from hedgerow.learning.histogram_learner import HistogramLearner
+
+    name, learner = "BoostedClassifier", HistogramLearner(rounds=2)
+    paper: dict[str, Any] = {"mode": "theorem", "gamma": 0.5, "eta": 0.4}
+    swaps = tuple(neighbouring_tables("replace", 1))
+    one_act(name, lambda c, e: c.measure(full_weight(c), e), delta=DELTA)
+    one_act(name, lambda c, e: _smooth_round(c, e), pairs=swaps)
+    several_acts(
+        name,
+        lambda c, e: hr.BoostedClassifier(e, DELTA, base_learner=learner).fit_curator(c),
+        pairs=(*neighbouring_tables("add_remove", 1), *swaps),
+        delta=DELTA,
+        share=0.1,
+    )
+    several_acts(
+        name, lambda c, e: hr.BoostedClassifier(e, 0, **paper).fit_curator(c), pairs=swaps, share=0.1
+    )
+
+
+def full_weight(curator: Curator) -> Any:
+    """Weighted counts after a history that gets rows with a = 0 or a = 2 as wrong as can be."""
+    from hedgerow.curator.weighted import REACH, STEPS, WeightedSums
+    from hedgerow.mechanisms.boost_rounds import logistic_weights
+    from hedgerow.queries.column import Column
+
+    margins = {"a": np.array([REACH, STEPS, -REACH])}
+    columns = (Column("a", [0, 1, 2], [1, 1, 1]), Column("b", [0, 1], [2, 2]))
+    return WeightedSums("b", [0, 1], 0, margins, logistic_weights(), columns)
+
+
+def _smooth_round(curator: Curator, epsilon: float) -> Any:
+    """A round of the theorem's mode after two hypotheses, at the whole of an epsilon claim."""
+    from fractions import Fraction
+
+    from hedgerow.curator.smooth import SmoothRound, weak_hypothesis
+    from hedgerow.mechanisms.boost_rounds import penalties_of, stumps
+
+    cap, samples = 3, max(1, int(3 * epsilon / 2))
+    base = min(Fraction(1, 2), Fraction(epsilon) * cap / (4 * samples))
+    votes = {"a": np.array([2, 0, -2])}
+    offered = {"a": stumps(DOMAIN["a"])}
+    return weak_hypothesis(
+        curator, SmoothRound("b", np.array([0, 1]), votes, penalties_of(0.7, 2), offered, cap, samples, base)
+    )
+
+
+def _paper_sketch(curator: Curator, epsilon: float) -> Any:
+    """The paper's Laplace noise on a small sketch, for the whole of an (epsilon, DELTA) claim."""
+    from hedgerow.curator.sketch import measure_sketch
+    from hedgerow.queries.sketch_matrix import SketchMatrix
+
+    matrix = SketchMatrix(6, bytes(32), columns="signs", independence=4)
+    return measure_sketch(curator, matrix, epsilon, noise="laplace")
+
+
+def _one_sided(side: Literal["over", "under"], epsilon: float, world: World, size: int) -> NDArray[Any]:
+    """Independent one-sided runs: where each tripped. Exactly enumerated in `audit.one_sided`."""
+    from hedgerow import primitives
+
+    run = primitives.one_sided(world.curator(claim(epsilon, 0)), 3, epsilon, side=side)
+    queries = [Query.where(DOMAIN, {"a": 0})] * 8 + [Query.where(DOMAIN, {"a": 2})]
+    values = np.array(values_of(world, [(q, 0.0 if side == "over" else 6.0) for q in queries], run.plan))
+    starts = (begin(run.plan, os_entropy) for _ in range(size))
+    said = (advance(run.plan, start, values, os_entropy) for start in starts)
+    return np.array([[asked, places.size] for _, places, _, asked in said])
+
+
+def _adaptive(curator: Curator, epsilon: float) -> Any:
+    """One-way tables, a choice, the chosen table, another choice, and so on: seven acts."""
+    from hedgerow.mechanisms.adaptive import AdaptiveRelease
+    from hedgerow.queries.workload import marginals
+
+    return AdaptiveRelease(epsilon=epsilon, measurements=3).release(curator, marginals(TRIO, 2))
 
 
 def _gaussian_sparse(curator: Curator, epsilon: float) -> SparseVectorRun:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +21,15 @@ from hedgerow.errors import HedgerowError
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.event import Event
-from hedgerow.queries.domain import Domain
+from hedgerow.privacy.ledger import Ledger
 
 
 @dataclass(frozen=True)
 class World:
     """One small private table, and whom its curator protects."""
 
-    domain: Domain
-    rows: tuple[tuple[int, ...], ...]
+    domain: Any
+    rows: tuple[tuple[Any, ...], ...]
     people: tuple[int, ...]
     relation: Literal["add_remove", "replace"]
     max_rows: int
@@ -37,12 +37,12 @@ class World:
     @classmethod
     def of(
         cls,
-        domain: Domain,
-        crowd: Sequence[tuple[int, ...]],
-        changed: Sequence[tuple[int, ...]],
+        domain: Any,
+        crowd: Sequence[tuple[Any, ...]],
+        changed: Sequence[tuple[Any, ...]],
         relation: Literal["add_remove", "replace"],
         max_rows: int,
-    ) -> World:
+    ) -> Self:
         """A crowd of people with one row each, and one person with the rows `changed`."""
         people = [*range(1, len(crowd) + 1), *[0] * len(changed)]
         return cls(domain, (*crowd, *changed), tuple(people), relation, max_rows)
@@ -64,10 +64,25 @@ class World:
         return kind(self.table(), budget, ":memory:", self.relation)
 
 
+class NamesWorld(World):
+    """One small private table of names, an open domain."""
+
+    def table(self) -> Table:
+        """The table that a curator guards."""
+        import pyarrow as pa
+
+        columns = {"name": pa.array([row[0] for row in self.rows], pa.string())}
+        if self.max_rows == 1:
+            return Table.open(pa.table(columns), self.domain)
+        columns["person"] = pa.array(self.people, pa.int64())
+        return Table.open(pa.table(columns), self.domain, unit="person", max_rows=self.max_rows)
+
+
 class Rehearsal(Curator):
     """A curator for audits: `repeat` independent draws of every act, none of them charged."""
 
     repeat: int = 1
+    allotted: bool = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -103,11 +118,29 @@ class Rehearsal(Curator):
             )
         return np.array([np.concatenate([part.ravel() for part in draw]) for draw in self.draws[0]])
 
+    def child(self, name: str) -> Curator:
+        """The curator of an allotted account rehearses too, into the same transcript."""
+        self.allotted = True
+        child = object.__new__(type(self))
+        child.__dict__ = super().child(name).__dict__
+        return child
+
+    def again(self) -> Rehearsal:
+        """The same rows with nothing drawn yet, and a new ledger if something was allotted in the old one."""
+        if not self.allotted:
+            self.events, self.draws = [], []
+            return self
+        s = self.ledger.settings
+        fresh = Ledger.open(
+            ":memory:", budget=s.budget, neighbours=s.neighbours, unit=s.unit, max_rows=s.max_rows
+        )
+        made = object.__new__(type(self))
+        made.__dict__ = self.__dict__ | {"ledger": fresh, "events": [], "draws": [], "allotted": False}
+        return made
+
     def run(self) -> NDArray[Any]:
-        """All that one run released, as one row; then the rehearsal is fresh again."""
-        row = np.concatenate([part.ravel() for draws in self.draws for part in draws[0]])
-        self.events, self.draws = [], []
-        return row
+        """All that one run released, as one row."""
+        return np.concatenate([part.ravel() for draws in self.draws for part in draws[0]])
 
 
 def repeated(
@@ -130,6 +163,7 @@ def whole_runs(
     rows: list[NDArray[Any]] = []
     events: list[Event] = []
     for _ in range(size):
+        curator = curator.again()
         act(curator)
         events = curator.events
         rows.append(curator.run())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,6 +42,12 @@ class Views:
     maps: NDArray[np.int32]
     starts: NDArray[np.int64]
     sizes: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        """Copies that nobody can change after they were looked at."""
+        for name in ("table_of", "source_of", "starts", "sizes"):
+            object.__setattr__(self, name, _whole(getattr(self, name), np.int64))
+        object.__setattr__(self, "maps", _whole(self.maps, np.int32))
 
     @cached_property
     def digest(self) -> str:
@@ -91,6 +97,15 @@ class CoarseErrors:
     estimates: NDArray[np.float64]
     weights: NDArray[np.int64]
     penalties: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        """Whole weights, and copies that nobody can change after they were looked at."""
+        for name in ("chosen", "weights"):
+            object.__setattr__(self, name, _whole(getattr(self, name), np.int64))
+        for name in ("estimates", "penalties"):
+            copy = np.array(getattr(self, name), dtype=np.float64)
+            copy.setflags(write=False)
+            object.__setattr__(self, name, copy)
 
     def check(self, domain: Domain) -> None:
         """Groupings that are groupings of this domain, and one number for each thing that needs one."""
@@ -147,3 +162,15 @@ class CoarseErrors:
         sums, out = np.zeros(int(places[-1]), dtype=np.int64), np.zeros(len(v.sizes), dtype=np.int64)
         kernels.coarse_sums(gaps, first, v.table_of, v.source_of, v.maps, v.starts, places, sums, out)
         return np.asarray(self.weights * (out[self.chosen] - self._taken_off))
+
+
+def _whole(numbers: NDArray[Any], kind: type) -> NDArray[Any]:
+    """A frozen copy; what is not whole, or would not fit, is refused."""
+    given = np.asarray(numbers)
+    if given.size and not np.issubdtype(given.dtype, np.integer):
+        raise UnsupportedQuery("candidates and their weights are given by whole numbers")
+    copy: NDArray[Any] = given.astype(kind)
+    if not np.array_equal(copy, given):
+        raise UnsupportedQuery("candidates and their weights must fit into machine integers")
+    copy.setflags(write=False)
+    return copy

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.curator.local import LocalReports
+    from hedgerow.curator.one_sided import OneSidedRun
     from hedgerow.curator.sparse_vector import SparseVectorRun
     from hedgerow.curator.sparse_vector_plan import Method
     from hedgerow.privacy.receipt import Receipt
@@ -252,6 +253,43 @@ class Curator:
         )
         return int(chosen[0])
 
+    def select_database(
+        self,
+        candidates: SmallRange,
+        spend: Spend = None,
+        *,
+        request: str | None = None,
+        note: str = "",
+        run: str | None = None,
+    ) -> NDArray[np.int64]:
+        """Choose a small database of nearly the highest score: its cells among the workload's, and beside.
+
+        Privacy: the exponential mechanism ([MT07] Thm 6; bounded range [DDR20]) at the score's own
+        sensitivity; charged in the transaction that draws the choice.
+
+        Args:
+            candidates: all small databases, see `curator.small_range`.
+            spend, request, note, run: as in `select`.
+        """
+        from hedgerow.curator.small_range import SmallRange
+
+        if type(candidates) is not SmallRange:
+            raise UnsupportedQuery("a small database is chosen from a SmallRange")
+        candidates.check(self._domain)
+        epsilon = selection_epsilon(self.price(spend), bounded_range=True)
+        sensitivity = self.privacy.sensitivity(candidates.norms).l1
+        event = events.Exponential(epsilon)
+        question = f"database:{candidates.digest}" + event_text(event)
+        return self._act(
+            event,
+            lambda: candidates.exact(self._rows),
+            lambda levels: [levels.draw(sensitivity, epsilon, self._entropy)],
+            question,
+            request=request,
+            note=note,
+            run=run,
+        )[0]
+
     def randomize(
         self, spend: Spend = None, *, by: Literal["row", "attribute"] = "row", note: str = ""
     ) -> LocalReports:
@@ -337,6 +375,36 @@ class Curator:
         )
         return SparseVectorRun(self, made, run, note)
 
+    def one_sided(
+        self,
+        threshold: Number,
+        spend: Spend = None,
+        *,
+        side: Literal["over", "under"],
+        denominator: int = ONE,
+        share: Number | None = None,
+        run: str | None = None,
+        note: str = "",
+    ) -> OneSidedRun:
+        """Open a one-sided sparse vector: any number of "below", one trip, charged whole, now.
+
+        Privacy: the theorem of `curator.one_sided`; only under `add_remove`. The noisy threshold is drawn in
+        the transaction that makes the charge.
+
+        Args:
+            threshold: T, in rows.
+            spend: an epsilon, Budget or Cost for the whole run.
+            side: `over` tests answer - estimate, `under` tests estimate - answer.
+            denominator: lattice steps per row; 1 is enough for counting queries.
+            share: the part of the loss that the threshold's noise takes; see `one_sided.best_share`.
+            run: the run's label: a run that the ledger knows is continued, with its own threshold, free.
+            note: words kept in the ledger.
+        """
+        from hedgerow.curator.one_sided import OneSidedRun, planned
+
+        made = planned(self, threshold, spend, side=side, denominator=denominator, share=share)
+        return OneSidedRun(self, made, run, note)
+
     def allot(self, spend: Spend, name: str, note: str = "") -> Curator:
         """Set part of the budget aside for someone: a curator that can spend that much and no more."""
         self.ledger.allot(name, self.price(spend), parent=self.account, note=note)
@@ -346,7 +414,7 @@ class Curator:
         """The curator of an account that was allotted before from this one, or from one below it."""
         if not self.ledger.descends(name, self.account):
             raise LedgerError(f"the account {name!r} was not allotted from {self.account!r}")
-        child = object.__new__(Curator)
+        child = object.__new__(type(self))
         child.__dict__ = self.__dict__ | {"account": name}
         return child
 
@@ -431,7 +499,7 @@ class Curator:
     def _measurement(self, stat: Statistic, law: Noise, values: NDArray[np.int64]) -> Measurement:
         attributes = stat.attributes if isinstance(stat, TableOf) else ()
         workload = stat.workload if isinstance(stat, Answers) else None
-        return Measurement(attributes, values, law, workload, self.private)
+        return Measurement(attributes, values, law, workload, self.private, getattr(stat, "strategy", None))
 
 
 def event_text(event: Event) -> str:

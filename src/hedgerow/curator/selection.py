@@ -5,7 +5,8 @@ Nothing here charges a budget: the Curator charges the ledger before it calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from math import ceil, factorial
 from numbers import Rational
@@ -42,14 +43,28 @@ def exponential(
     >>> exponential(np.array([0, 10**6, 5]), 1, Fraction(1), os_entropy)
     1
     """
+    return int(exponentials(scores, sensitivity, epsilon, 1, entropy)[0])
+
+
+def exponentials(
+    scores: NDArray[np.int64],
+    sensitivity: int | Fraction,
+    epsilon: Fraction,
+    times: int,
+    entropy: Entropy,
+) -> NDArray[np.int64]:
+    """So many independent choices of the exponential mechanism; each costs what `exponential` does."""
     exponents, q = _exponents(scores, sensitivity, epsilon)
     batch = min(_BATCH, 4 * exponents.size)
-    while True:
+    chosen: list[NDArray[np.int64]] = []
+    missing = times
+    while missing:
         candidates = uniform_below(exponents.size, batch, entropy)
-        kept = np.flatnonzero(bernoulli_exps(exponents[candidates], q, entropy))
-        if kept.size:
-            return int(candidates[kept[0]])
+        kept = candidates[bernoulli_exps(exponents[candidates], q, entropy).astype(np.bool_)][:missing]
+        chosen.append(kept)
+        missing -= kept.size
         batch = min(2 * batch, 1 << 17)
+    return np.concatenate(chosen).astype(np.int64)
 
 
 def permute_and_flip(
@@ -111,6 +126,72 @@ def randomized_response(
     other = uniform_below(levels - 1, codes.size, entropy).reshape(codes.shape)
     other += other >= codes  # the levels without the true one, renumbered
     return np.where(keep.reshape(codes.shape), codes, other)
+
+
+def exponential_levels(
+    gaps: Sequence[int],
+    weights: Sequence[int],
+    sensitivity: int | Fraction,
+    epsilon: Fraction,
+    entropy: Entropy,
+) -> int:
+    """The exponential mechanism over a range that is only counted: level i with odds w_i exp(-rate gap_i).
+
+    A level holds w_i candidates of the same score, gap_i below the best; the rate is epsilon / (2 Delta),
+    exactly. One of its candidates, chosen uniformly, is then the exponential mechanism's choice: epsilon-DP
+    [MT07], epsilon-bounded range [DDR20]. The Curator makes the charge. A uniform number, known to some bits,
+    is compared with rational enclosures of the cumulative odds; both are refined until one level is certain.
+
+    Args:
+        gaps: whole numbers of any length, 0 or more.
+        weights: how many candidates each level has; whole numbers of any length, not all 0.
+        sensitivity: Delta > 0, the most that one unit changes any score.
+        epsilon: > 0, what the choice costs.
+        entropy: where the bytes come from.
+
+    >>> from hedgerow.curator.noise import os_entropy
+    >>> exponential_levels([10**9, 0, 3], [10**30, 1, 0], 1, Fraction(1), os_entropy)
+    1
+    """
+    if not (isinstance(sensitivity, Rational) and isinstance(epsilon, Rational)):
+        raise TypeError("sensitivity and epsilon are exact fractions, never floats")
+    if sensitivity <= 0 or epsilon <= 0:
+        raise ValueError("a choice needs a sensitivity and an epsilon above zero")
+    some = [i for i, w in enumerate(weights) if w > 0]
+    if not some:
+        raise ValueError("a choice needs at least one candidate")
+    rate = Fraction(epsilon) / (2 * Fraction(sensitivity))
+    exponents = [rate * gaps[i] for i in some]
+    drawn, digits = b"", 40
+    while True:
+        drawn += entropy.bytes(digits // 2 - len(drawn))
+        place = _place(exponents, [weights[i] for i in some], drawn, digits)
+        if place is not None:
+            return some[place]
+        digits *= 2
+
+
+def _place(exponents: list[Fraction], weights: list[int], drawn: bytes, digits: int) -> int | None:
+    """Where a uniform number falls among the cumulative odds, if enclosures of so many digits can tell."""
+    down, up = (
+        Context(prec=digits, rounding=r, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
+        for r in (ROUND_FLOOR, ROUND_CEILING)
+    )
+    below, above = [Decimal(0)], [Decimal(0)]
+    for x, w in zip(exponents, weights, strict=True):
+        over, under = Decimal(-x.numerator), Decimal(x.denominator)
+        # `exp` rounds to nearest whatever the context says: one unit in the last place on each side holds it.
+        low = max(Decimal(0), down.next_minus(down.exp(down.divide(over, under))))
+        high = up.next_plus(up.exp(up.divide(over, under)))
+        below.append(down.add(below[-1], down.multiply(Decimal(w), low)))
+        above.append(up.add(above[-1], up.multiply(Decimal(w), high)))
+    number, unit = int.from_bytes(drawn, "big"), Decimal(1 << 8 * len(drawn))
+    least = down.multiply(down.divide(Decimal(number), unit), below[-1])
+    most = up.multiply(up.divide(Decimal(number + 1), unit), above[-1])
+    for i in range(len(weights)):
+        if least >= above[i] and (most <= below[i + 1] or i + 1 == len(weights)):
+            return i
+    return None
 
 
 def _exponents(

@@ -43,7 +43,7 @@ from __future__ import annotations
 import json
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
@@ -52,7 +52,7 @@ import numpy as np
 
 from hedgerow.curator import noise
 from hedgerow.curator.noise import Entropy
-from hedgerow.curator.sparse_vector_plan import RESERVED, Plan
+from hedgerow.curator.sparse_vector_plan import RESERVED, Family, Plan
 from hedgerow.curator.statistics import _steps, statistic_of
 from hedgerow.errors import LedgerError, RunClosed, UnsupportedQuery
 from hedgerow.privacy.budget import Cost
@@ -65,8 +65,17 @@ if TYPE_CHECKING:
 
 Side = Literal["over", "under", "both", "absolute"]
 
+_STATE = 72  # bytes of a state: three integers, as long whatever they are
 _CHUNK = 1 << 16  # questions compared at once: changes speed, not the distribution
+_FIRST_CHUNK = 1 << 11  # and at first, when it may stop soon
 _REACH = 1 << 61  # differences are clipped here, a 1-Lipschitz map, so that adding noise cannot overflow
+
+
+_SAMPLERS: dict[Family, Callable[[Fraction, int, Entropy], NDArray[np.int64]]] = {
+    "laplace": noise.discrete_laplace,
+    "gaussian": noise.discrete_gaussian,
+    "geometric": noise.geometric,
+}
 
 
 @dataclass(frozen=True)
@@ -79,7 +88,7 @@ class State:
 
     def to_bytes(self) -> bytes:
         """The state as a ledger line keeps it."""
-        return json.dumps([self.threshold, self.above, self.asked]).encode()
+        return json.dumps([self.threshold, self.above, self.asked]).encode().ljust(_STATE)
 
     @classmethod
     def from_bytes(cls, data: bytes | None) -> State:
@@ -113,18 +122,23 @@ def begin(plan: Plan, entropy: Entropy) -> State:
 
 
 def advance(
-    plan: Plan, state: State, values: NDArray[np.int64], entropy: Entropy
+    plan: Plan, state: State, values: NDArray[np.int64], entropy: Entropy, most: int | None = None
 ) -> tuple[State, NDArray[np.int64], NDArray[np.int64], int]:
-    """Compare exact integers in order: new state, places of "above", released values, how many answered."""
+    """Compare exact integers in order: new state, places of "above", released values, how many answered.
+
+    With `most` it stops after that many "above": the rest may then be asked in another way.
+    """
     threshold, above, asked = state.threshold, state.above, 0
     places: list[int] = []
     released: list[int] = []
     limit = values.size if plan.length is None else min(values.size, plan.length - state.asked)
-    for start in range(0, limit, _CHUNK):
-        exact = values[start : min(start + _CHUNK, limit)]
+    last = plan.count if most is None else min(plan.count, above + most)
+    start, chunk = 0, _CHUNK if most is None else _FIRST_CHUNK
+    while start < limit:
+        exact = values[start : min(start + chunk, limit)]
         noisy = exact + _noise(plan, plan.query_scale, exact.size, entropy)
         at = 0
-        while at < exact.size and above < plan.count:
+        while at < exact.size and above < last:
             hits = noisy[at:] >= threshold
             step = int(hits.argmax())
             if not hits[step]:
@@ -138,8 +152,9 @@ def advance(
             if plan.refreshed and above < plan.count:
                 threshold = _noisy_threshold(plan, entropy)
         asked = start + at
-        if above == plan.count:
+        if above == last:
             break
+        start, chunk = start + exact.size, min(2 * chunk, _CHUNK)
     new = State(threshold, above, state.asked + asked)
     return new, np.array(places, dtype=np.int64), np.array(released, dtype=np.int64), asked
 
@@ -149,8 +164,7 @@ def _noisy_threshold(plan: Plan, entropy: Entropy) -> int:
 
 
 def _noise(plan: Plan, scale: Fraction, size: int, entropy: Entropy) -> NDArray[np.int64]:
-    sample = noise.discrete_gaussian if plan.gaussian else noise.discrete_laplace
-    return sample(scale, size, entropy)
+    return _SAMPLERS[plan.family](scale, size, entropy)
 
 
 class SparseVectorRun:
@@ -197,6 +211,11 @@ class SparseVectorRun:
         return self._state.asked
 
     @property
+    def calls(self) -> int:
+        """How many calls have been answered, by whichever process."""
+        return self._number
+
+    @property
     def remaining(self) -> int:
         """How many "above" may still be reported; 0 when the run is closed."""
         used_up = self.plan.length is not None and self._state.asked >= self.plan.length
@@ -207,7 +226,16 @@ class SparseVectorRun:
         return self.ask_all([query], np.array([estimate]), side=side)
 
     def ask_all(
-        self, queries: Any, estimates: Sequence[float] | NDArray[Any] | None = None, *, side: Side = "over"
+        self,
+        queries: Any,
+        estimates: Sequence[float] | NDArray[Any] | None = None,
+        *,
+        side: Side = "over",
+        start: int = 0,
+        stop: int | None = None,
+        most: int | None = None,
+        calls: int | None = None,
+        about: str = "",
     ) -> Outcomes:
         """Compare many answers with the threshold, in order; stops when the run has no "above" left.
 
@@ -217,15 +245,25 @@ class SparseVectorRun:
                 to the lattice first.
             side: `over` compares answer - estimate, `under` the negative, `absolute` its size, `both` asks
                 over and under in turn, two outcomes per query.
+            start, stop: ask only these of the queries, by their positions.
+            most: stop after this many "above"; what follows it is not answered.
+            calls: answer nothing if the run has had other than this many calls: estimates may be out of date.
+            about: public words kept with the outcomes, see `history`.
         """
+        if start < 0 or (stop or 0) < 0 or (most is not None and most < 1):
+            raise UnsupportedQuery("positions are not negative, and a call stops after 1 above or more")
         with self._lock:
             self._refuse_closed()
-            held = [self._differences(queries, estimates, side)]
+            each = 2 if side == "both" else 1
+            part = slice(start * each, None if stop is None else stop * each)
+            held = [self._differences(queries, estimates, side)[part]]
             try:
                 with self._curator.ledger.transaction(durable=False) as transaction:
                     self._catch_up(transaction)
                     self._refuse_closed()
-                    outcomes = self._answer(transaction, held.pop())
+                    if calls not in (None, self._number):
+                        return Outcomes(np.zeros(0, dtype=np.bool_), np.zeros(0))
+                    outcomes = self._answer(transaction, held.pop(), most, about)
                 if outcomes.above.any() or self.plan.length is not None:
                     self._curator.ledger.sync()
                 return outcomes
@@ -234,6 +272,15 @@ class SparseVectorRun:
             except BaseException:
                 self._lost = True  # something was drawn and perhaps not kept: only the ledger knows
                 raise
+
+    def history(self) -> Iterator[tuple[str, Outcomes]]:
+        """What was said so far, call by call, with the words `about` it: read from the ledger."""
+        with self._lock:
+            for line in self._lines()[1:]:
+                said = json.loads(line.answer or b"{}")
+                released = np.array(said["values"], dtype=np.int64)
+                places = np.array(said["above"], dtype=np.int64)
+                yield said.get("about", ""), self._outcomes(said["answered"], places, released)
 
     def close(self) -> None:
         """Wait until the answers given so far are on the disk; the run can be opened again by its label."""
@@ -279,12 +326,18 @@ class SparseVectorRun:
             return np.stack([moved, -moved], axis=1).ravel()
         return np.asarray(moved if side == "over" else -moved)
 
-    def _answer(self, transaction: Transaction, values: NDArray[np.int64]) -> Outcomes:
+    def _answer(
+        self, transaction: Transaction, values: NDArray[np.int64], most: int | None, about: str
+    ) -> Outcomes:
         """Draw, keep what must be kept in the open transaction, and say what happened."""
-        state, places, released, asked = advance(self.plan, self._state, values, self._curator._entropy)
-        most = min(values.size, self.plan.count - self._state.above)
-        self._write(transaction, state, asked, places.tolist(), released.tolist(), most)
+        entropy = self._curator._entropy
+        state, places, released, asked = advance(self.plan, self._state, values, entropy, most)
+        room = min(values.size, self.plan.count - self._state.above, values.size if most is None else most)
+        self._write(transaction, state, asked, places.tolist(), released.tolist(), room, about)
         self._state = state
+        return self._outcomes(asked, places, released)
+
+    def _outcomes(self, asked: int, places: NDArray[np.int64], released: NDArray[np.int64]) -> Outcomes:
         above = np.zeros(asked, dtype=np.bool_)
         above[places] = True
         out = np.full(asked, np.nan)
@@ -299,12 +352,13 @@ class SparseVectorRun:
         asked: int,
         places: list[int],
         released: list[int],
-        most: int,
+        room: int,
+        about: str,
     ) -> None:
         """One line for every call, as long whatever the outcome: a disk that is full refuses both alike."""
-        answer = {"answered": asked, "above": places, "values": released}
+        answer = {"answered": asked, "above": places, "values": released, "about": about}
         transaction.record(
-            json.dumps(answer).encode().ljust(96 + 48 * most),
+            json.dumps(answer).encode().ljust(112 + 48 * room + len(json.dumps(about))),
             state.to_bytes(),
             account=self._curator.account,
             analyst=self._curator.account,
@@ -323,13 +377,18 @@ class SparseVectorRun:
             self._replay()
 
     def _replay(self) -> None:
-        """Read the run's lines: each is numbered, the last holds the state."""
-        account = self._curator.account
-        lines: list[Entry] = [e for e in self._curator.ledger.replay(self._name) if e.account == account]
-        if [e.request for e in lines] != [self._request(i) for i in range(len(lines))]:
-            raise LedgerError(f"the lines of the run {self.label!r} are not those that it wrote")
+        """Take up the state of the last line."""
+        lines = self._lines()
         self._number = len(lines) - 1
         self._state = State.from_bytes(lines[-1].state)
+
+    def _lines(self) -> list[Entry]:
+        """The run's lines, each numbered."""
+        account = self._curator.account
+        lines = [e for e in self._curator.ledger.replay(self._name) if e.account == account]
+        if [e.request for e in lines] != [self._request(i) for i in range(len(lines))]:
+            raise LedgerError(f"the lines of the run {self.label!r} are not those that it wrote")
+        return lines
 
     @property
     def _name(self) -> str:

@@ -10,13 +10,15 @@ from math import inf, log, sqrt
 from typing import Literal
 
 from hedgerow.errors import UnsupportedQuery
+from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Cost, exact, gaussian_sigma, laplace_scale, rho_of, selection_epsilon
-from hedgerow.privacy.event import GaussianSparseVector, Number, SparseVector
+from hedgerow.privacy.event import GaussianSparseVector, Number, OneSidedSparseVector, SparseVector
 
 RESERVED = "sparse-vector:"
 """How the names of sparse-vector runs begin in a ledger; no other act may use such a name."""
 
 Method = Literal["above_threshold", "sparse", "sparse_once", "numeric_sparse", "gaussian"]
+Family = Literal["laplace", "gaussian", "geometric"]
 
 _DIGITS = Context(prec=50)
 _UP = Fraction(10**40 + 1, 10**40)  # the handful of operations at 50 digits err by far less
@@ -35,8 +37,8 @@ class Plan:
         denominator: lattice steps per row.
     """
 
-    method: Method
-    event: SparseVector | GaussianSparseVector
+    method: Method | Literal["one_sided"]
+    event: SparseVector | GaussianSparseVector | OneSidedSparseVector
     threshold: int
     denominator: int
 
@@ -44,6 +46,11 @@ class Plan:
     def gaussian(self) -> bool:
         """Whether the noise is Gaussian."""
         return isinstance(self.event, GaussianSparseVector)
+
+    @property
+    def family(self) -> Family:
+        """What kind of noise is drawn."""
+        return "gaussian" if self.gaussian else "laplace"
 
     @property
     def threshold_scale(self) -> Fraction:
@@ -61,17 +68,17 @@ class Plan:
     @property
     def value_scale(self) -> Fraction:
         """The scale of a released value's noise; 0 when none is released."""
-        return Fraction(0) if isinstance(self.event, GaussianSparseVector) else self.event.value_scale
+        return self.event.value_scale if isinstance(self.event, SparseVector) else Fraction(0)
 
     @property
     def count(self) -> int:
         """The most "above" that may be reported."""
-        return int(self.event.count)
+        return 1 if isinstance(self.event, OneSidedSparseVector) else int(self.event.count)
 
     @property
     def refreshed(self) -> bool:
         """Whether every "above" draws a new noisy threshold."""
-        return isinstance(self.event, GaussianSparseVector) or bool(self.event.refreshed)
+        return not isinstance(self.event, SparseVector) or bool(self.event.refreshed)
 
     @property
     def length(self) -> int | None:
@@ -188,7 +195,10 @@ def _numeric(price: Cost, delta: Fraction, c: int) -> SparseVector:
     e = selection_epsilon(part, bounded_range=False)
     compare, value = e * Fraction(8, 9), e * Fraction(1, 9)
     scales = _scale(2 * delta / compare), _scale(4 * delta / compare), _scale(delta / value)
-    return SparseVector(delta, *scales, c, 1)  # type: ignore[arg-type]
+    event = SparseVector(delta, *scales, c, 1)  # type: ignore[arg-type]
+    if cost_of(event, price.currency) <= price:
+        return event
+    return _numeric(Cost(price.currency, price.amount * _DOWN), delta, c)  # its parts are rounded up to grains
 
 
 def _numeric_by_composition(eps: Fraction, d: Fraction, delta: Fraction, c: int) -> SparseVector:

@@ -144,7 +144,9 @@ class Rows:
         self._key = key
         self._codes: list[NDArray[Any]] | None = None
         self._tables: OrderedDict[tuple[str, ...], NDArray[np.int64]] = OrderedDict()
+        self._held = 0  # bytes of those tables
         self._names: dict[str, int] | None = None
+        self._people = 0
         self._lock = threading.RLock()  # one reader at a time: engines and caches are shared
 
     @property
@@ -174,11 +176,11 @@ class Rows:
     def _remember(self, clique: tuple[str, ...], table: NDArray[np.int64]) -> None:
         """A cache of tables bounded in bytes, the least recently used out first."""
         table.setflags(write=False)
-        new = clique not in self._tables
+        self._held += table.nbytes - (self._tables[clique].nbytes if clique in self._tables else 0)
         self._tables[clique] = table
         self._tables.move_to_end(clique)
-        while new and sum(t.nbytes for t in self._tables.values()) > _KEEP_TABLES_BYTES and self._tables:
-            self._tables.popitem(last=False)
+        while self._held > _KEEP_TABLES_BYTES and self._tables:
+            self._held -= self._tables.popitem(last=False)[1].nbytes
 
     def count_where(self, attributes: Sequence[str], factors: Sequence[NDArray[np.int64]]) -> int:
         """The exact sum over rows of a product of per-attribute weights, without a table."""
@@ -199,6 +201,14 @@ class Rows:
                 self._names = self._count_names()
         return {e: self._names.get(e, 0) for e in elements}
 
+    def all_names(self) -> tuple[list[str], NDArray[np.int64]]:
+        """Every name of an open domain that some row carries, and how many do."""
+        if isinstance(self._table.domain, Domain):
+            raise DomainMismatch("this table has a declared domain; names are for open ones")
+        self.names(())
+        assert self._names is not None
+        return list(self._names), np.fromiter(self._names.values(), np.int64, len(self._names))
+
     def records(self) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
         """Each row's unit (0, 1, ...) and the coded columns, for local randomisers."""
         nothing = np.zeros((len(self.domain), 0), dtype=np.uint8)
@@ -210,6 +220,9 @@ class Rows:
 
     def units(self) -> int:
         """The number of protected units, which is public under `replace` and private otherwise."""
+        if not isinstance(self._table.domain, Domain):
+            self.names(())
+            return self._people
         owners, _ = self.records()
         return int(owners.max(initial=-1)) + 1
 
@@ -274,13 +287,15 @@ class Rows:
         encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
         names = ["" if v is None else v for v in encoded.dictionary.to_pylist()]
         codes = np.asarray(encoded.indices, dtype=np.int64)
+        self._people = len(codes)
         if unit is not None:
             owners, people = _owners([unit_text(b.column(1)) for b in batches], unit)
             content = np.array([bounding._tag(self._key, n) for n in names] or [0], dtype=np.uint64)[codes][
                 None, :
             ]
             keep = bounding.kept_rows(*_present(owners, people, content), unit.max_rows, self._key)
-            codes = codes[np.flatnonzero(owners >= 0)[keep]]
+            kept = np.flatnonzero(owners >= 0)[keep]
+            codes, self._people = codes[kept], len(np.unique(owners[kept]))
         counts: dict[str, int] = {}
         for name, count in zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True):
             counts[name] = counts.get(name, 0) + count

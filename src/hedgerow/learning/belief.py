@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING
@@ -165,6 +165,36 @@ class Beliefs:
         flat, order = route.run()
         axes = [order.index(n) for n in nodes]
         return flat.reshape(self.tree.resolutions.shape(order)).transpose(axes)
+
+    def expectation(self, factors: Mapping[int, Floats]) -> float:
+        """The mean of a product of weights of single attributes: one pass over the tree, and no table.
+
+        With cliques C and separators S between them, P = prod P(C) / prod P(S); what is known below a
+        separator is summed out on the way to the root.
+        """
+        tree = self.tree
+        homes: dict[int, list[int]] = {}
+        for a in factors:
+            home = tree.home(((a, 0),))
+            assert home is not None
+            homes.setdefault(home, []).append(a)
+        arrived: dict[int, list[tuple[int, Floats]]] = {}
+        for k in reversed(range(len(tree.cliques))):  # children before parents
+            if k not in homes and k not in arrived:
+                continue
+            held = self.clique(k).copy()
+            for a in homes.get(k, ()):
+                held *= factors[a][self.index(k, ((a, 0),))]
+            for child, message in arrived.get(k, ()):
+                held *= message[self.index(k, tree.separators[child])]
+            if tree.parent[k] < 0:
+                return float(held.sum())
+            gate = tree.separators[k]
+            given = self.table_in(k, gate).reshape(-1)
+            sums = np.bincount(self.index(k, gate), weights=held, minlength=len(given))
+            message = np.divide(sums, given, out=np.zeros_like(sums), where=given > 0.0)
+            arrived.setdefault(tree.parent[k], []).append((k, message))
+        return 1.0
 
     def table_in(self, clique: int, nodes: tuple[Node, ...]) -> Floats:
         """The table over nodes that one clique knows."""

@@ -73,6 +73,13 @@ class DenseHypothesis:
         self._spent: dict[tuple[str, ...], int] = {}
         self._last: tuple[Query, float] | None = None
 
+    @classmethod
+    def of_cells(cls, domain: Domain, cells: NDArray[np.float64], *, total: float = 1.0) -> DenseHypothesis:
+        """The hypothesis with these probabilities, in the domain's shape."""
+        made = cls(domain, total=total, dtype=np.float64)
+        made._weights = Weights(np.maximum(np.asarray(cells, dtype=np.float64).reshape(-1), 1e-300))
+        return made
+
     def __repr__(self) -> str:
         return f"DenseHypothesis({self.domain!r}, total={self.total:.6g})"
 

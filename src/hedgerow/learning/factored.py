@@ -20,7 +20,7 @@ from hedgerow.learning.consistency import Target, combined, consistent, measured
 from hedgerow.learning.dual import Dual, minimise
 from hedgerow.learning.experts import update_bound
 from hedgerow.learning.hypothesis import Fit, multiplicative_weights
-from hedgerow.learning.junction_tree import Graph
+from hedgerow.learning.junction_tree import Graph, WholeGraph
 from hedgerow.learning.pairs import PairWalk
 from hedgerow.learning.resolution import Node, Resolutions
 from hedgerow.learning.rows import draw_rows
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 CELLS = 4_000_000
 """Cells of all cliques together that a hypothesis may have unless it is told otherwise."""
+_WRITTEN = 1 << 16  # product queries over more cells are answered without their table
 _EXACT = 1e-2  # a table without noise is taken to have this standard deviation
 _WRONG = 4.0  # one-way tables this many noise variances off mean that the fit failed
 _MATTERS = 0.01  # if that is also more than this part of all rows
@@ -61,6 +62,7 @@ class FactoredHypothesis:
         resolutions: nested groupings of levels, when tables over groups are to be fitted.
         zeros: combinations that the hypothesis never fills.
         cells: refuse trees with more cells than this.
+        whole: hold all cells of the domain as one table: the dense hypothesis, in the same code.
 
     >>> from hedgerow.queries.domain import Domain
     >>> domain = Domain({"sex": ["F", "M"], "age": 5})
@@ -80,8 +82,9 @@ class FactoredHypothesis:
         resolutions: Resolutions | None = None,
         zeros: Sequence[Zeros] = (),
         cells: float = CELLS,
+        whole: bool = False,
     ) -> None:
-        self.domain = domain
+        self.domain, self.whole = domain, whole
         self.total = total
         self.cells = cells
         self.zeros = tuple(zeros)
@@ -92,7 +95,7 @@ class FactoredHypothesis:
 
     def _start(self, resolutions: Resolutions) -> None:
         self.resolutions = resolutions
-        self.graph = Graph(resolutions)
+        self.graph = WholeGraph(resolutions) if self.whole else Graph(resolutions)
         for z in self.zeros:
             if z.possible.shape != self.domain.shape_of(z.attributes):
                 raise DomainMismatch(f"the zeros of {' x '.join(z.attributes)} have the wrong shape")
@@ -151,7 +154,19 @@ class FactoredHypothesis:
 
     def answer(self, query: Query) -> float:
         """The fraction of rows, each weighted by the query."""
+        if query.factors is not None and prod(query.shape) > _WRITTEN:
+            return self.expectation(query)
         return float(query.apply(self.marginal(query.attributes)))
+
+    def expectation(self, query: Query, power: int = 1) -> float:
+        """The mean weight of a product query, or of a power of it; its table is never written out."""
+        assert query.factors is not None
+        if self.domain.shape_of(query.attributes) != query.shape:
+            raise DomainMismatch("the query was made for another domain")
+        factors = {self.domain.index(a): f for a, f in zip(query.attributes, query.factors, strict=True)}
+        scaled = {a: (f / max(int(f.max()), 1)) ** power for a, f in factors.items()}
+        largest = prod(int(f.max()) for f in factors.values()) / ONE if factors else 1.0
+        return self.beliefs.expectation(scaled) * largest**power
 
     # -- learning -----------------------------------------------------------------------------------------
 
@@ -169,7 +184,7 @@ class FactoredHypothesis:
         if not nodes:
             return
         if nodes not in self.potentials:
-            if self.graph.cost(nodes, self.cells) > self.cells:
+            if not self.whole and self.graph.cost(nodes, self.cells) > self.cells:
                 raise RangeTooLarge(f"the hypothesis would need more than {int(self.cells):,} cells")
             self.graph.add(nodes)
         before = self.potentials.get(nodes, np.zeros(prod(query.shape)))

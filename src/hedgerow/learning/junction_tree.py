@@ -74,6 +74,22 @@ class Graph:
         return _tree(self.resolutions, self.nodes, [int(v) for v in order], bits)
 
 
+class WholeGraph(Graph):
+    """The graph of a small domain: one clique holds every attribute at full detail, so all tables fit."""
+
+    def costs(self, places: NDArray[np.int64], cap: float) -> NDArray[np.float64]:
+        """No table costs more than all cells, which are there anyway."""
+        return np.full(len(places), float(self.resolutions.cells(self._all)))
+
+    @property
+    def _all(self) -> tuple[Node, ...]:
+        return tuple((a, 0) for a in range(len(self.resolutions.sizes)))
+
+    def tree(self, cap: float = np.inf) -> JunctionTree:
+        """The tree of one clique."""
+        return JunctionTree(self.resolutions, (self._all,), (frozenset(self.nodes),), (-1,), ((),))
+
+
 @dataclass(frozen=True, eq=False)
 class JunctionTree:
     """Cliques, parents before children; `parent[0]` is -1 and a separator may be empty."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from hedgerow.curator.curator import Curator, Spend
-from hedgerow.errors import LedgerError, UnsupportedQuery
+from hedgerow.errors import DomainMismatch, HedgerowError, LedgerError, RangeTooLarge, UnsupportedQuery
 from hedgerow.learning.factored import FactoredHypothesis, Zeros
+from hedgerow.mechanisms.adaptive_plan import CELL_BYTES
+from hedgerow.mechanisms.adaptive_prior import PublicTables
 from hedgerow.mechanisms.adaptive_run import Progress, Run
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.queries.domain import Domain
@@ -20,6 +23,14 @@ from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.model import ModelSynopsis
 from hedgerow.synopsis.synopsis import Provenance, Synopsis
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+DENSE_CELLS = 1 << 14
+"""Domains of so few cells are held densely unless said otherwise."""
+DENSE_LIMIT = 1 << 22
+"""Larger domains are not held densely."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +58,10 @@ class AdaptiveRelease:
         seconds: about how long fitting may take, for models too large otherwise; turned into a limit on
             `cells` by a fixed rate, so that a run is repeatable.
         cells: how many cells the model may have; from the signal if None.
+        memory: about how many megabytes the model and the tables it is compared with may take; a limit on
+            `cells` and on the tables that are looked at.
+        hypothesis: `dense` holds every cell of the domain, `factored` a tree of small tables; `auto` is dense
+            where all cells are few.
         run: a name for this release; asking for it again gives the same synopsis, free.
 
     >>> AdaptiveRelease(epsilon=1.0).objective
@@ -60,6 +75,8 @@ class AdaptiveRelease:
     measurements: int | None = None
     seconds: float | None = None
     cells: float | None = None
+    memory: float | None = None
+    hypothesis: Literal["auto", "dense", "factored"] = "auto"
     run: str | None = None
 
     citations: ClassVar[tuple[str, ...]] = ("MT07", "CKS20", "BS16", "DDR20")
@@ -70,7 +87,7 @@ class AdaptiveRelease:
         workload: Workload | Query | Sequence[Query],
         *,
         weights: Sequence[float] | None = None,
-        prior: Synopsis | None = None,
+        prior: Synopsis | Mapping[str, Any] | None = None,
         zeros: Sequence[tuple[Sequence[str], Any]] = (),
         watch: Callable[[Progress], None] | None = None,
     ) -> Synopsis:
@@ -80,20 +97,22 @@ class AdaptiveRelease:
             curator: the guardian of the rows.
             workload: what must be answered well; queries count through the tables behind them.
             weights: how much each block of the workload matters; all the same if None.
-            prior: a public synopsis to start from.
+            prior: what is public already and a good start: a synopsis, or columns of public rows.
             zeros: pairs (attributes, array over their table, False where a combination cannot occur).
             watch: told how far the release is, and its current estimated error.
         """
         domain, queries = _finite(curator), Workload.of(workload)
         self._check(queries, weights)
-        impossible = [Zeros(tuple(names), np.asarray(possible, dtype=np.bool_)) for names, possible in zeros]
-        digest = self._digest(curator, queries, weights, prior, impossible)
+        believed = None if prior is None else PublicTables.of(domain, prior)
+        model = self._model(domain, zeros, believed)
+        digest = self._digest(domain, curator.account, queries, weights, believed, model.zeros)
         account, price = self._open(curator, digest)
         run = Run(account, domain, queries, self, price)
-        hypothesis = FactoredHypothesis(domain, zeros=impossible, cells=4e7)
-        if prior is not None:
-            run.believe(hypothesis, prior)
-        outcome, facts = run.learn(hypothesis, weights, watch or _silent)
+        try:
+            outcome, facts = run.learn(model, weights, watch or _silent)
+        except BaseException:
+            self._give_up(account)
+            raise
         self._close(account, digest)
         cost = curator.ledger.budget.part(price - run.left)
         signed = Provenance(
@@ -106,6 +125,16 @@ class AdaptiveRelease:
         )
         return ModelSynopsis(domain, signed, outcome)
 
+    @property
+    def most_cells(self) -> float | None:
+        """The most cells that the caller lets the model have; None: no limit."""
+        limits = [self.cells, None if self.memory is None else self.memory * 1e6 / CELL_BYTES]
+        return min((x for x in limits if x is not None), default=None)
+
+    def begun(self, curator: Curator) -> bool:
+        """Whether the ledger knows this run by its name: going on with it needs no more budget."""
+        return self.run is not None and _known(curator, self._name("", curator))
+
     # -- inside -------------------------------------------------------------------------------------------
 
     def _check(self, queries: Workload, weights: Sequence[float] | None) -> None:
@@ -113,10 +142,34 @@ class AdaptiveRelease:
             raise UnsupportedQuery("give a mechanism an epsilon or a budget, not both")
         if not 0.0 < self.one_way < 1.0:
             raise UnsupportedQuery("`one_way` is a part between 0 and 1")
-        if weights is not None and (len(weights) != len(queries.blocks) or min(weights) < 0):
+        for name, known in (("objective", ("mean", "max")), ("hypothesis", ("auto", "dense", "factored"))):
+            if getattr(self, name) not in known:
+                raise UnsupportedQuery(f"the {name} is {' or '.join(known)}, not {getattr(self, name)!r}")
+        for name in ("measurements", "seconds", "cells", "memory"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < float("inf"):
+                raise UnsupportedQuery(f"`{name}` is a positive number")
+        if weights is not None and (len(weights) != len(queries.blocks) or not _fair(weights)):
             raise UnsupportedQuery(f"there are {len(queries.blocks)} blocks to weigh, each by 0 or more")
         if not any(b.attributes for b in queries.blocks):
             raise UnsupportedQuery("an adaptive release needs questions about at least one attribute")
+
+    def _model(
+        self, domain: Domain, zeros: Sequence[tuple[Sequence[str], Any]], prior: PublicTables | None
+    ) -> FactoredHypothesis:
+        """What learns: it knows the declared zeros and the prior; refuses what leaves nothing possible."""
+        few = domain.size <= min(DENSE_CELLS, self.most_cells or DENSE_CELLS)
+        if self.hypothesis == "dense" and domain.size > DENSE_LIMIT:
+            raise RangeTooLarge(
+                f"all {domain.size:,} cells are more than the {DENSE_LIMIT:,} of a dense model"
+            )
+        impossible = [Zeros(domain.order(names), _possible(domain, names, array)) for names, array in zeros]
+        whole = self.hypothesis == "dense" or (self.hypothesis == "auto" and few)
+        model = FactoredHypothesis(domain, zeros=impossible, cells=4e7, whole=whole)
+        if prior is not None:
+            prior.hold(model)
+        _ = model.beliefs  # refuses here, before anything is charged
+        return model
 
     def _spend(self) -> Spend:
         return self.budget if self.budget is not None else self.epsilon
@@ -127,46 +180,76 @@ class AdaptiveRelease:
 
     def _digest(
         self,
-        curator: Curator,
+        domain: Domain,
+        account: str,
         queries: Workload,
         weights: Sequence[float] | None,
-        prior: Synopsis | None,
+        prior: PublicTables | None,
         zeros: Sequence[Zeros],
     ) -> str:
         """A fingerprint of everything public that the run depends on."""
-        h = hashlib.sha256(repr((self, queries.digest, weights, curator.account)).encode())
-        h.update(_finite(curator).fingerprint.encode())
+        weighed = None if weights is None else [float(w) for w in weights]
+        h = hashlib.sha256(repr((self, queries.digest, weighed, account)).encode())
+        h.update(domain.fingerprint.encode())
         for z in zeros:
-            h.update(repr(z.attributes).encode() + z.possible.tobytes())
+            h.update(repr(z.attributes).encode() + np.ascontiguousarray(z.possible).tobytes())
         if prior is not None:
-            h.update(json.dumps(prior.provenance.to_json(), sort_keys=True, default=str).encode())
+            h.update(prior.digest.encode())
         return h.hexdigest()
 
     def _open(self, curator: Curator, digest: str) -> tuple[Curator, Cost]:
         """The account of this run and its price: an unfinished run of the same plan is taken up again."""
-        ledger, number = curator.ledger, 0
-        while True:
-            name = f"adaptive {self.run}" if self.run else f"adaptive {digest[:12]} {number}"
-            try:
-                ledger.spent(name)
-            except LedgerError:
-                price = curator.price(self._spend())
-                account = curator.allot(price, name, note=f"{type(self).__name__}, plan {digest[:12]}")
-                break
+        ledger, name = curator.ledger, self._name(digest, curator)
+        if _known(curator, name):
             account = curator.child(name)
-            if self.run or ledger.recall(f"{name}: done", digest, analyst=name) is None:
-                break
-            number += 1
+        else:
+            price = curator.price(self._spend())
+            account = curator.allot(price, name, note=f"{type(self).__name__}, plan {digest[:12]}")
         # The price is kept with the run: what remains of the budget is another amount after a crash.
         kept = ledger.recall(f"{name}: price", digest, analyst=name)
         if kept is None:
             price = ledger.spent(name) + ledger.remaining(name)
             text = json.dumps(price.to_json()).encode()
             kept = ledger.record(
-                text, account=name, analyst=name, request=f"{name}: price", question=digest, run=name
+                text,
+                account=name,
+                analyst=name,
+                request=f"{name}: price",
+                question=digest,
+                note="adaptive release: what it may spend was fixed",
+                run=name,
             )
         assert kept.answer is not None
         return account, Cost.from_json(json.loads(kept.answer))
+
+    def _name(self, digest: str, curator: Curator) -> str:
+        """The account of this run: the first that was neither given up nor, when it has no name, finished."""
+        first, number = f"adaptive {self.run}" if self.run else f"adaptive {digest[:12]}", 0
+        while True:
+            name = f"{first} {number}" if number or not self.run else first
+            over = curator.ledger.recall(f"{name}: given up", name, analyst=name)
+            if over is None and not self.run:
+                over = curator.ledger.recall(f"{name}: done", digest, analyst=name)
+            if over is None:
+                return name
+            number += 1
+
+    def _give_up(self, account: Curator) -> None:
+        """A run that stopped before its first act gives its price back; any other waits to be taken up."""
+        ledger, name = account.ledger, account.account
+        with suppress(HedgerowError, OSError):
+            if ledger.spent(name).is_zero:
+                with ledger.transaction() as both:
+                    both.record(
+                        b"",
+                        account=name,
+                        analyst=name,
+                        request=f"{name}: given up",
+                        question=name,
+                        note="adaptive release: given up before anything was read",
+                        run=name,
+                    )
+                    both.settle(name)
 
     def _close(self, account: Curator, digest: str) -> None:
         """Mark the run as done and give back what rounding left; once."""
@@ -174,9 +257,35 @@ class AdaptiveRelease:
         if ledger.recall(f"{name}: done", digest, analyst=name) is None:
             with ledger.transaction() as both:
                 both.record(
-                    b"", account=name, analyst=name, request=f"{name}: done", question=digest, run=name
+                    b"",
+                    account=name,
+                    analyst=name,
+                    request=f"{name}: done",
+                    question=digest,
+                    note="adaptive release: done",
+                    run=name,
                 )
                 both.settle(name)
+
+
+def _known(curator: Curator, account: str) -> bool:
+    try:
+        curator.ledger.spent(account)
+    except LedgerError:
+        return False
+    return True
+
+
+def _fair(weights: Sequence[float]) -> bool:
+    return all(0.0 <= w < float("inf") for w in weights) and any(w > 0.0 for w in weights)
+
+
+def _possible(domain: Domain, names: Sequence[str], array: Any) -> NDArray[np.bool_]:
+    """An array of what is possible, its axes put into the domain's order."""
+    given, order = np.array(array, dtype=np.bool_), domain.order(names)
+    if len(order) != len(names) or given.shape != domain.shape_of(names):
+        raise DomainMismatch(f"the zeros of {' x '.join(names)} do not have the shape of that table")
+    return np.ascontiguousarray(given.transpose([list(names).index(a) for a in order]))
 
 
 def _silent(progress: Progress) -> None:

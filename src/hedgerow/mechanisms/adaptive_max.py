@@ -26,7 +26,7 @@ def fit_measured(run: Run, hypothesis: FactoredHypothesis, wanted: Sequence[tupl
     """
     ones = len(run.measurements) - len(wanted)
     whole = [hypothesis.target(m) for m in run.measurements[ones:]]
-    cap = run.settings.cells or _CELLS
+    cap = run.settings.most_cells or _CELLS
     views = [_coarse(run, hypothesis, t) for t in whole]
     taken: set[Nodes] = set()
     for _ in range(-(-min(_TABLES, len(whole)) // _TOGETHER)):

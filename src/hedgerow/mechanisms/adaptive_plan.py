@@ -36,6 +36,9 @@ HIGHER_AT_ONCE = 400  # and at most so many are looked at in one round
 HIGHER_WEIGHT = 0.5  # a larger table is always further off than those inside it, and crowds the model
 HIGHER_SETS, HIGHER_CELLS = 2000, 1 << 17  # of so many in all, with so many cells together
 TABLE_CELLS = 1 << 22  # the full table behind a candidate has at most so many cells
+LOOKED_AT = 4e7  # cells of all full tables that are counted, unless told otherwise
+LOOKED_AT_BYTES = 100.0  # of memory for one of them: counted, estimated, grouped
+CELL_BYTES = 200.0  # of memory for one cell of the model: belief, index maps, the steps of the fit
 NANOSECONDS = 40.0  # per model cell and evaluation, with everything around it: a rough figure for time caps
 
 
@@ -171,8 +174,9 @@ class Candidates:
         sets: Mapping[tuple[str, ...], float],
         noise: float,
         total: float,
+        room: float = LOOKED_AT,
     ) -> Candidates:
-        """All tables worth their noise inside the workload's attribute sets."""
+        """All tables worth their noise inside the workload's attribute sets; `room` for cells of them all."""
         each = np.zeros(len(domain))  # how much each attribute matters; a table matters as its attributes do
         inside: dict[tuple[int, ...], float] = {}
         for names, weight in sets.items():
@@ -183,7 +187,7 @@ class Candidates:
         inside = {part: float(each[list(part)].mean()) * HIGHER_WEIGHT ** (len(part) - 2) for part in inside}
         most = max(inside.values(), default=1.0)
         tables, weights = [], []
-        for part in _worth_looking(resolutions, inside):
+        for part in _worth_looking(resolutions, inside, room):
             weight = inside[part]
             for nodes in admitted(resolutions, part, noise, total):
                 tables.append(nodes)
@@ -263,14 +267,22 @@ class Candidates:
 
 
 def _worth_looking(
-    resolutions: Resolutions, inside: Mapping[tuple[int, ...], float]
+    resolutions: Resolutions, inside: Mapping[tuple[int, ...], float], room: float
 ) -> list[tuple[int, ...]]:
     """All pairs, and of the larger sets the smallest tables, as many as can be looked at."""
-    pairs = sorted(part for part in inside if len(part) == 2)
-    cells = {part: prod(resolutions.sizes[a][0] for a in part) for part in inside if len(part) > 2}
-    higher = sorted(cells, key=lambda part: (cells[part], -inside[part], part))[:HIGHER_SETS]
-    room = np.cumsum([cells[part] for part in higher]) <= HIGHER_CELLS if higher else []
-    return [*pairs, *(part for part, fits in zip(higher, room, strict=True) if fits)]
+    cells = {part: prod(resolutions.sizes[a][0] for a in part) for part in inside}
+    pairs = [part for part in inside if len(part) == 2]
+    higher = sorted((p for p in inside if len(p) > 2), key=lambda part: (cells[part], -inside[part], part))
+    kept = _fitting(sorted(pairs, key=lambda part: (cells[part], part)), cells, room)
+    return [*sorted(kept), *_fitting(higher[:HIGHER_SETS], cells, HIGHER_CELLS)]
+
+
+def _fitting(
+    parts: list[tuple[int, ...]], cells: Mapping[tuple[int, ...], int], room: float
+) -> list[tuple[int, ...]]:
+    """As many from the front as there is room for."""
+    sums = np.cumsum([cells[part] for part in parts], dtype=np.float64)
+    return parts[: int((sums <= room).sum())]
 
 
 def _one_finer(nodes: Nodes, axis: int) -> Nodes:

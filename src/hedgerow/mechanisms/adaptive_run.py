@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from hedgerow.mechanisms.adaptive import AdaptiveRelease
     from hedgerow.queries.domain import Domain
-    from hedgerow.synopsis.synopsis import Synopsis
 
 SELECTION = {"rho": Fraction(1, 10), "epsilon": Fraction(3, 10)}  # of each step's price
 TRUST = 100.0  # departures from a public prior cost at most so much more than from the uniform distribution
@@ -154,12 +153,6 @@ class Run:
     def _total(self) -> float:
         return max(measured_total(self.targets) if self._rows is None else self._rows, 1.0)
 
-    def believe(self, hypothesis: FactoredHypothesis, prior: Synopsis) -> None:
-        """Start from a public synopsis: the tree of its strongest pairs becomes the base of the model."""
-        from hedgerow.mechanisms.adaptive_prior import hold_prior
-
-        hold_prior(hypothesis, prior)
-
     def learn(
         self,
         hypothesis: FactoredHypothesis,
@@ -230,11 +223,12 @@ class Run:
         typical = planning.typical_measurements(len({a for s in sets for a in s}))
         signal = self._total / self._noise(self.step_price(typical)[1])[1]
         asked = self.settings
-        effort = Effort.of(len({a for s in sets for a in s}), signal, asked.seconds, asked.cells)
+        effort = Effort.of(len({a for s in sets for a in s}), signal, asked.seconds, asked.most_cells)
         if asked.measurements is not None:
             effort = effort.with_measurements(asked.measurements)
         noise = self._noise(self.step_price(effort.measurements)[1])[0]
-        found = Candidates.of(self.domain, hypothesis.resolutions, sets, noise, self._total)
+        room = planning.LOOKED_AT if asked.memory is None else asked.memory * 1e6 / planning.LOOKED_AT_BYTES
+        found = Candidates.of(self.domain, hypothesis.resolutions, sets, noise, self._total, room)
         return effort, found
 
     def learn_table(self, target: Target, expected: NDArray[np.float64]) -> None:

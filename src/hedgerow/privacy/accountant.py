@@ -33,6 +33,7 @@ from hedgerow.privacy.event import (
     GaussianSparseVector,
     Laplace,
     Number,
+    OneSidedSparseVector,
     PermuteAndFlip,
     Pure,
     RandomizedResponse,
@@ -41,8 +42,8 @@ from hedgerow.privacy.event import (
 
 Floats = npt.NDArray[np.float64]
 
-_PURE = (Laplace, Exponential, PermuteAndFlip, RandomizedResponse, Pure, BoundedRange)
-_BOUNDED_RANGE = (Exponential, BoundedRange)
+_BOUNDED_RANGE = (Exponential, BoundedRange, OneSidedSparseVector)
+_PURE = (Laplace, PermuteAndFlip, RandomizedResponse, Pure, *_BOUNDED_RANGE)
 _CONCENTRATED = (Gaussian, ZCDP, GaussianSparseVector)
 
 
@@ -67,7 +68,9 @@ def _cost_of_one(act: Event, currency: Currency) -> Cost:
     if isinstance(act, _PURE):
         if currency == "epsilon":
             return Cost(currency, act.epsilon)
-        return Cost(currency, act.epsilon**2 / (8 if isinstance(act, _BOUNDED_RANGE) else 2))
+        if isinstance(act, _BOUNDED_RANGE):
+            return Cost(currency, _range(act) ** 2 / 8)
+        return Cost(currency, act.epsilon**2 / 2)
     if currency == "epsilon":
         raise UnknownEvent(f"A pure epsilon budget cannot pay for a {type(act).__name__} event.")
     if isinstance(act, Gaussian):
@@ -79,6 +82,11 @@ def _cost_of_one(act: Event, currency: Currency) -> Cost:
     if isinstance(act, GaussianSparseVector):
         return Cost(currency, exact(_sparse_epsilon(act)) ** 2 / 2, act.delta)
     raise UnknownEvent(f"There is no cost for a {type(act).__name__} event.")
+
+
+def _range(act: Exponential | BoundedRange | OneSidedSparseVector) -> Fraction:
+    """The length of the interval that holds the loss of an act of bounded range."""
+    return act.range if isinstance(act, OneSidedSparseVector) else act.epsilon
 
 
 def _sparse_epsilon(act: GaussianSparseVector) -> float:
@@ -273,7 +281,7 @@ def _renyi(act: Event, a: float) -> float:
     if epsilon == 0:
         return 0.0
     if isinstance(act, _BOUNDED_RANGE):
-        return renyi_of_bounded_range(epsilon, a)
+        return renyi_of_bounded_range(float_up(_range(act)), a)
     if isinstance(act, Laplace) and act.sensitivity.denominator == 1:
         return renyi_of_laplace(epsilon, 1 / float(act.scale), a)
     return renyi_of_laplace(epsilon, epsilon, a)
@@ -356,7 +364,7 @@ def _loss(act: Event) -> _Loss:
         )  # [KOV15]: randomised response, and everything with probability delta
         return _Loss(pair.losses, pair.masses * (1 - float(act.delta)), float_up(act.delta))
     if isinstance(act, _BOUNDED_RANGE):
-        return _bounded_range_loss(epsilon)
+        return _bounded_range_loss(float_up(_range(act)))
     if isinstance(act, Laplace) and act.sensitivity.denominator == 1:
         return _laplace_loss(1 / float(act.scale), int(act.sensitivity))
     return _laplace_loss(epsilon, 1)

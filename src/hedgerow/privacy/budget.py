@@ -76,7 +76,7 @@ class Cost:
     @classmethod
     def zero(cls, currency: Currency) -> Cost:
         """Nothing, in that currency."""
-        return cls(currency, Fraction(0))
+        return _ZERO.get(currency) or cls(currency, Fraction(0))
 
     @classmethod
     def of_grains(cls, currency: Currency, amount: int, delta: int = 0) -> Cost:
@@ -86,7 +86,11 @@ class Cost:
     @property
     def grains(self) -> tuple[int, int]:
         """The amount and the delta as whole numbers of grains."""
-        return int(self.amount * GRAIN), int(self.delta * GRAIN)
+        amount, delta = self.amount, self.delta  # both denominators divide GRAIN
+        return (
+            amount.numerator * (GRAIN // amount.denominator),
+            delta.numerator * (GRAIN // delta.denominator),
+        )
 
     @property
     def is_zero(self) -> bool:
@@ -150,6 +154,9 @@ class Cost:
         return cls(
             data["currency"], Fraction(int(data["amount"]), grain), Fraction(int(data["delta"]), grain)
         )
+
+
+_ZERO: dict[Currency, Cost] = {"epsilon": Cost("epsilon", Fraction(0)), "rho": Cost("rho", Fraction(0))}
 
 
 @dataclass(frozen=True, init=False, repr=False)

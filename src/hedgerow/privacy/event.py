@@ -306,6 +306,40 @@ class GaussianSparseVector(Event):
         )
 
 
+@dataclass(frozen=True)
+class OneSidedSparseVector(Event):
+    """A one-sided sparse vector: any number of "below", one trip, geometric noise; scales in lattice steps.
+
+    The theorem is in `curator.one_sided`: its privacy loss lies in an interval of length `range`, of which at
+    most `epsilon` is on one side of zero.
+
+    >>> act = OneSidedSparseVector(1, 10, 20)
+    >>> act.epsilon, act.range
+    (Fraction(3, 20), Fraction(1, 5))
+    """
+
+    kind: ClassVar[str] = "one_sided_sparse_vector"
+    sensitivity: Fraction
+    threshold_scale: Fraction
+    query_scale: Fraction
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The pure privacy loss."""
+        return self.sensitivity * (1 / self.threshold_scale + 1 / self.query_scale)
+
+    @property
+    def range(self) -> Fraction:
+        """The length of the interval that holds the privacy loss."""
+        return self.sensitivity * (1 / self.threshold_scale + 2 / self.query_scale)
+
+    def describe(self) -> str:
+        return (
+            f"A one-sided sparse vector of one above (epsilon {_short(self.epsilon)}, "
+            f"bounded range {_short(self.range)})."
+        )
+
+
 def _whole_number(name: str, value: Fraction) -> None:
     if value.denominator != 1 or value < 1:
         raise ValueError(f"A sparse vector needs a whole {name} of at least 1, not {value}.")
@@ -397,6 +431,7 @@ _SIMPLE: tuple[type[Event], ...] = (
     ZCDP,
     SparseVector,
     GaussianSparseVector,
+    OneSidedSparseVector,
     Nothing,
 )
 _KINDS = {cls.kind: cls for cls in _SIMPLE}

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, cast
 
 from hedgerow.errors import LedgerError, UnknownEvent
@@ -200,4 +201,10 @@ def grains_of(cost: Cost) -> dict[str, str]:
 def grains_from(data: Mapping[str, str]) -> Cost:
     """The cost that `grains_of` wrote."""
     currency = "rho" if "rho" in data else "epsilon"
-    return Cost.of_grains(cast(Currency, currency), int(data[currency]), int(data.get("delta", 0)))
+    return _cost(cast(Currency, currency), int(data[currency]), int(data.get("delta", 0)))
+
+
+@lru_cache(maxsize=1 << 10)
+def _cost(currency: Currency, amount: int, delta: int) -> Cost:
+    """Lines beside each other repeat the same few costs."""
+    return Cost.of_grains(currency, amount, delta)

@@ -36,7 +36,13 @@ class Transaction:
         self._head = self._store.head()
         self._acting = False
         self._failed = False
+        self._noted: dict[str, Account] = {}  # accounts as notes of this transaction left them
         self.over = False
+
+    @property
+    def newest(self) -> int:
+        """The number of the ledger's newest line, with those of this transaction."""
+        return self._head.seq
 
     def check(self, cost: Cost, account: str = OWNER) -> None:
         """Raise BudgetExceeded if an account cannot afford a cost."""
@@ -98,7 +104,7 @@ class Transaction:
             return known
         return self._write(
             "note",
-            self._filter.usable(account),
+            self._noted.get(account) or self._filter.usable(account),
             asker=asker,
             note=note,
             released=None if answer is None else (answer, content_type),
@@ -212,6 +218,7 @@ class Transaction:
         line = Line.after(self._head.hash, fields, released and released[0], state)
         self._store.append(line)
         self._head = line
+        self._noted = self._noted | {after.name: after} if kind == "note" else {}
         return Entry.read(line)
 
 

@@ -38,7 +38,9 @@ class GroupBlock:
     def __post_init__(self) -> None:
         if len(self.attributes) != len(self.groups):
             raise DomainMismatch("a grouped table needs the groups of each of its attributes")
-        for g in self.groups:
+        kept = tuple(_frozen(g) for g in self.groups)
+        object.__setattr__(self, "groups", kept)
+        for g in kept:
             if g.ndim != 1 or not len(g) or int(g.min()) < 0 or len(np.unique(g)) != int(g.max()) + 1:
                 raise DomainMismatch("groups are numbered 0, 1, .. and none of them is empty")
 
@@ -88,3 +90,13 @@ class GroupBlock:
         masks = [(g == c).astype(np.int64) for g, c in zip(self.groups, cell, strict=True)]
         factors = tuple(m * ONE if i == 0 else m for i, m in enumerate(masks))
         return Query(self.attributes, tuple(len(g) for g in self.groups), factors=factors)
+
+
+def _frozen(groups: NDArray[Any]) -> NDArray[np.int64]:
+    """A copy of whole numbers that nobody can change any more."""
+    given = np.asarray(groups)
+    if not np.issubdtype(given.dtype, np.integer):
+        raise DomainMismatch("groups are whole numbers")
+    copy = given.astype(np.int64)
+    copy.setflags(write=False)
+    return copy

@@ -182,6 +182,10 @@ class OpenDomain:
         """Unbounded."""
         return float("inf")
 
+    def to_schema(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"open": self.column}
+
 
 def _attribute(name: str, spec: Any) -> Attribute:
     """One attribute from its schema entry; errors name the attribute."""

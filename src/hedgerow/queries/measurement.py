@@ -15,6 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from hedgerow.queries.strategy import Strategy
     from hedgerow.queries.workload import Workload
 
 Family = Literal["laplace", "gaussian", "none"]
@@ -96,7 +97,7 @@ class Noise:
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """Noisy values of one table (`attributes`) or of a list of queries (`workload`), in lattice steps.
+    """Noisy values of one table (`attributes`), a list of queries (`workload`) or a `strategy`, in steps.
 
     `private` is False when the randomness or the ledger behind it was only for tests or simulation.
     """
@@ -106,6 +107,7 @@ class Measurement:
     noise: Noise
     workload: Workload | None = None
     private: bool = True
+    strategy: Strategy | None = None
 
     @cached_property
     def counts(self) -> NDArray[np.float64]:
@@ -115,10 +117,12 @@ class Measurement:
     @property
     def is_table(self) -> bool:
         """Whether this is the whole table of its attributes."""
-        return self.workload is None
+        return self.workload is None and self.strategy is None
 
     def __repr__(self) -> str:
         what = " x ".join(self.attributes) or "total" if self.is_table else repr(self.workload)
+        if self.strategy is not None:
+            what = f"{self.values.size:,} numbers of a strategy"
         return f"Measurement({what}, {self.noise.family} noise of scale {float(self.noise.scale):.4g})"
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import zlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hedgerow.queries.measurement import Measurement, Noise
-from hedgerow.queries.query import Query
+from hedgerow.queries.query import Query, SparseQuery
 from hedgerow.queries.workload import Axis, Block, ListBlock, ProductBlock, Workload
 
 if TYPE_CHECKING:
@@ -51,6 +55,34 @@ def unpack_workload(data: dict[str, Any], arrays: Arrays) -> Workload:
     """The inverse of `pack_workload`."""
     order = None if data["order"] is None else arrays[data["order"]]
     return Workload([_unpack_block(b, arrays) for b in data["blocks"]], order=order, name=data["name"])
+
+
+def pack_questions(questions: Workload | Sequence[SparseQuery]) -> str:
+    """What was asked, as one line of text."""
+    arrays: Arrays = {}
+    if isinstance(questions, Workload):
+        data: dict[str, Any] = {"workload": pack_workload(questions, arrays)}
+    else:
+        data = {"sparse": [[list(q.texts.items()), q.scale, q.offset, q.name] for q in questions]}
+    data["shapes"] = [a.shape for a in arrays.values()]
+    numbers = b"".join(a.astype("<i4").tobytes() for a in arrays.values())  # weights and places are below 2^31
+    text = json.dumps(data, separators=(",", ":"), default=float).encode()
+    return base64.b85encode(zlib.compress(len(text).to_bytes(8, "big") + text + numbers, 1)).decode()
+
+
+def unpack_questions(text: str) -> Workload | list[SparseQuery]:
+    """The inverse of `pack_questions`; elements of sparse queries come back as their canonical text."""
+    held = zlib.decompress(base64.b85decode(text))
+    end = 8 + int.from_bytes(held[:8], "big")
+    data, flat = json.loads(held[8:end]), np.frombuffer(held[end:], dtype="<i4").astype(np.int64)
+    if "sparse" in data:
+        return [SparseQuery(dict(w), scale, offset, name) for w, scale, offset, name in data["sparse"]]
+    arrays: Arrays = {}
+    at = 0
+    for i, shape in enumerate(data["shapes"]):
+        size = int(np.prod(shape, dtype=np.int64))
+        arrays[f"a{i}"], at = flat[at : at + size].reshape(shape), at + size
+    return unpack_workload(data["workload"], arrays)
 
 
 def _pack_block(block: Block, arrays: Arrays) -> dict[str, Any]:

@@ -173,7 +173,7 @@ class Query:
     def counts(self) -> bool:
         """Whether every weight is 0 or 1, so that exact answers are whole numbers."""
         if self.factors is not None:
-            return all(np.isin(f, (0, 1, ONE)).all() for f in self.factors)
+            return all(((f <= 1) | (f == ONE)).all() for f in self.factors)  # none is negative
         return bool(np.isin(self.weights, (0, ONE)).all())
 
     @property
@@ -245,6 +245,13 @@ class SparseQuery:
         """The weights by each element's canonical text, which is what rows are matched by."""
         texts: Mapping[str, int] = self.__dict__["_texts"]
         return texts
+
+    @cached_property
+    def by_text(self) -> SparseQuery:
+        """The same query with every element written as its canonical text: 5 and "5" are one name."""
+        if all(type(element) is str for element in self.weights):
+            return self
+        return SparseQuery(self.texts, self.scale, self.offset, self.name)
 
     @classmethod
     def of(cls, weights: Mapping[Hashable, float], *, scale: float = 1.0, name: str = "") -> SparseQuery:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from math import comb, prod
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -14,6 +14,7 @@ import numpy as np
 
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.queries.query import ONE, Norms, Query
+from hedgerow.queries.query import _check_overflow as check_overflow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _BLOCK_LIMIT = 1_000_000
 _ANSWER_LIMIT = 1 << 28
+_FEW, _STACKED = 4, 1 << 22  # queries over one table are answered together from so many, up to so many weights
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,7 @@ class Axis:
 
     @property
     def _runs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        start, stop = np.triu_indices(self.levels)
-        return start, stop
+        return _triangle(self.levels)
 
     def mask(self, row: int) -> NDArray[np.int64]:
         """The levels that one question counts."""
@@ -83,6 +84,13 @@ class Axis:
             out[:] = 1
             out[row - self.levels] = 0
         return out
+
+
+@lru_cache(maxsize=16)
+def _triangle(levels: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """First and last level of every run of levels."""
+    start, stop = np.triu_indices(levels)
+    return start, stop
 
 
 class Block(Protocol):
@@ -191,8 +199,22 @@ class ListBlock:
         l2 = sum((q.weights // steps).astype(object) ** 2 for q in self.queries)
         return Norms.nonnegative(int(np.max(l1)), int(np.max(l2)))
 
+    @cached_property
+    def _stack(self) -> NDArray[np.int64] | None:
+        """All weights as one matrix, in lattice steps; None where that would be large, or not worth it."""
+        cells = prod(self.queries[0].shape)
+        if len(self.queries) < _FEW or cells * len(self.queries) > _STACKED:
+            return None
+        return np.stack([q.weights.reshape(-1) for q in self.queries]) // (ONE // self.denominator)
+
     def apply(self, marginal: NDArray[Any]) -> NDArray[Any]:
         """All answers: lattice steps of the block's lattice from integers, counts from floats."""
+        if self._stack is not None:
+            flat = np.asarray(marginal).reshape(-1)
+            if not np.issubdtype(flat.dtype, np.integer):
+                return np.asarray(self._stack @ flat.astype(np.float64)) / self.denominator
+            check_overflow(int(np.abs(flat).sum(dtype=np.float64)), self.denominator)
+            return np.asarray(self._stack @ flat.astype(np.int64))
         if np.issubdtype(np.asarray(marginal).dtype, np.integer):
             values = [q.apply(marginal) * (self.denominator // q.denominator) for q in self.queries]
             return np.array(values, dtype=np.int64)
@@ -297,16 +319,21 @@ class Workload(Sequence[Query]):
 
     def parts(self, marginal_of: Callable[[tuple[str, ...]], NDArray[Any]]) -> Iterator[NDArray[Any]]:
         """Answers block by block: lattice steps from integer tables, counts from float tables."""
+        whole = self.denominator
         for block in self.blocks:
             answers = block.apply(marginal_of(block.attributes))
             exact = np.issubdtype(answers.dtype, np.integer)
-            yield answers * (self.denominator // block.denominator) if exact else answers
+            yield answers * (whole // block.denominator) if exact else answers
 
     def evaluate(self, marginal_of: Callable[[tuple[str, ...]], NDArray[Any]]) -> NDArray[Any]:
         """All answers in order, given the table of any attribute set."""
         if len(self) > _ANSWER_LIMIT:
             raise RangeTooLarge(f"{len(self):,} answers at once are more than {_ANSWER_LIMIT:,}; use `parts`")
-        flat = np.concatenate(list(self.parts(marginal_of)))
+        return self.joined(list(self.parts(marginal_of)))
+
+    def joined(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """Answers block by block, put into the order of the queries."""
+        flat = np.concatenate(parts)
         return flat if self._order is None else flat[self._order]
 
     def to_units(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import UnsupportedQuery
+from hedgerow.queries.workload import ProductBlock
 
 if TYPE_CHECKING:
     from hedgerow.privacy.budget import Budget
@@ -27,12 +28,16 @@ class Offer:
         name: its class.
         words: what it does, in a few words.
         refuses: why it cannot work for a dataset, or None; asked before a ledger is made.
+        takes: what else it can be told: `run`, `objective`, `seconds`, `memory`, `prior`, `watch`.
+        counts_all: whether it counts every table of a workload whole.
     """
 
     home: str
     name: str
     words: str
     refuses: Callable[[Settings, Domain], str | None] = lambda settings, domain: None
+    takes: frozenset[str] = frozenset()
+    counts_all: bool = True
 
     def make(self, **parameters: Any) -> Any:
         """The mechanism."""
@@ -56,14 +61,56 @@ def _needs_few_cells(settings: Settings, domain: Domain) -> str | None:
     return f"the table of all attributes has {domain.size:,} cells, more than {_CELLS:,}"
 
 
+def _needs_delta_and_few_cells(settings: Settings, domain: Domain) -> str | None:
+    cells = 1 << 24
+    if domain.size > cells:
+        return f"the table of all attributes has {domain.size:,} cells, more than {cells:,}"
+    return _needs_delta(settings, domain)
+
+
 _CELLS = 1 << 27
+_SEVERAL = 3  # so many tables of two or more attributes are worth a model
 _BASELINES = "hedgerow.mechanisms.baselines"
 
 MECHANISMS: dict[str, Offer] = {
+    "adaptive": Offer(
+        "hedgerow.mechanisms.adaptive",
+        "AdaptiveRelease",
+        "a model of the rows, learned from the tables it gets most wrong",
+        takes=frozenset({"run", "objective", "seconds", "memory", "prior", "watch"}),
+        counts_all=False,
+    ),
     "gaussian": Offer(
         _BASELINES, "GaussianBaseline", "Gaussian noise on every table or answer", _needs_delta
     ),
     "laplace": Offer(_BASELINES, "LaplaceBaseline", "Laplace noise on every table or answer"),
+    "factorization": Offer(
+        "hedgerow.mechanisms.factorization",
+        "Factorization",
+        "Gaussian noise on what tables or ranges are best rebuilt from",
+        _needs_delta,
+    ),
+    "projection": Offer(
+        "hedgerow.mechanisms.projection",
+        "Projection",
+        "the distribution nearest to answers with Gaussian noise",
+        _needs_delta_and_few_cells,
+    ),
+    "offline-mw": Offer(
+        "hedgerow.mechanisms.offline_mw",
+        "OfflineMW",
+        "a distribution over all cells, taught by the tables or answers it gets most wrong",
+        _needs_few_cells,
+        takes=frozenset({"run", "watch"}),
+        counts_all=False,
+    ),
+    "small-db": Offer(
+        "hedgerow.mechanisms.small_db",
+        "SmallDB",
+        "a few rows chosen from all small databases",
+        takes=frozenset({"run"}),
+        counts_all=False,
+    ),
     "histogram": Offer(_BASELINES, "HistogramRelease", "one noisy table of all attributes", _needs_few_cells),
     "randomized-response": Offer(
         _BASELINES, "RandomizedResponse", "every record randomised on its own", _needs_replace
@@ -81,13 +128,25 @@ WORKLOADS: dict[str, str] = {
 """Workloads by name; each is a function of `hedgerow.queries.workload`."""
 
 
-def mechanism(name: str, budget: Budget) -> Offer:
-    """The mechanism of a name; `auto` is the best baseline for the budget's currency."""
-    chosen = ("laplace" if budget.currency == "epsilon" else "gaussian") if name == AUTO else name
+def mechanism(name: str, budget: Budget, asked: Workload | None = None) -> Offer:
+    """The mechanism of a name; `auto` is the one that suits the workload and the budget's currency."""
+    chosen = _suited(budget, asked) if name == AUTO else name
     if chosen not in MECHANISMS:
         known = ", ".join([AUTO, *MECHANISMS])
         raise UnsupportedQuery(f"there is no mechanism {name!r}; there is {known}")
     return MECHANISMS[chosen]
+
+
+def _suited(budget: Budget, asked: Workload | None) -> str:
+    """The adaptive release for several tables of two or more attributes, or questions as many as their cells;
+    else independent noise, which is as good for a few tables and says exactly how far off it may be.
+    """
+    baseline = "laplace" if budget.currency == "epsilon" else "gaussian"
+    if asked is None:
+        return baseline
+    joint = [b for b in asked.blocks if len(b.attributes) > 1]
+    whole = all(isinstance(b, ProductBlock) for b in joint)
+    return "adaptive" if whole and len({b.attributes for b in joint}) >= _SEVERAL else baseline
 
 
 def workload(domain: Domain, text: str) -> Workload:

@@ -8,10 +8,18 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hedgerow.errors import BudgetExceeded, HedgerowError, LedgerError, RangeTooLarge, UnsupportedQuery
+from hedgerow.errors import (
+    BudgetExceeded,
+    DomainMismatch,
+    HedgerowError,
+    LedgerError,
+    RangeTooLarge,
+    UnsupportedQuery,
+)
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Ledger, Settings
 from hedgerow.release import catalogue
@@ -19,6 +27,7 @@ from hedgerow.release.numerals import amount, used_up
 from hedgerow.release.schema import Schema
 
 if TYPE_CHECKING:
+    from hedgerow.curator.curator import Curator
     from hedgerow.curator.table import Table
     from hedgerow.queries.domain import Domain
     from hedgerow.queries.workload import Workload
@@ -71,6 +80,8 @@ class Publication:
         workload: what the release should answer well, see `catalogue.workload`.
         mechanism: a name in the catalogue, or `auto`.
         unit, max_rows, neighbours: whom to protect; what the dataset's ledger says if None.
+        objective, seconds, memory, prior: how a mechanism that learns should do so, see `AdaptiveRelease`;
+            `prior` is the file of a synopsis of public data.
         rows: how many synthetic rows to draw; as many as the released total if None.
         encoding, delimiter: of a CSV file.
         force: replace an earlier release in the same folder.
@@ -89,6 +100,10 @@ class Publication:
     unit: str | None = None
     max_rows: int | None = None
     neighbours: Literal["add_remove", "replace"] | None = None
+    objective: str | None = None
+    seconds: float | None = None
+    memory: float | None = None
+    prior: Path | None = None
     rows: int | None = None
     encoding: str | None = None
     delimiter: str | None = None
@@ -106,24 +121,75 @@ class Publication:
         known = self._known()
         plan = self._as_ledger_says(known)
         table = plan._open(domain)
-        offer = catalogue.mechanism(self.mechanism, known.budget)
+        offer = catalogue.mechanism(self.mechanism, known.budget, asked)
         if why := offer.refuses(known, domain):
             raise UnsupportedQuery(why)
-        _check_size(asked, domain)
+        told = self._told(offer, domain)
+        if offer.counts_all:
+            _check_size(asked, domain)
         made = self._make_room()
         try:
             curator = Curator(table, known.budget, ledger_path(self.data), known.neighbours)
             with curator.ledger:
-                if self.epsilon is None and used_up(curator.ledger.remaining(), known.budget):
-                    raise BudgetExceeded(f"nothing remains of the dataset's budget, {amount(known.budget)}")
-                self.step("Reading rows", 0.0)
-                synopsis = offer.make(epsilon=self.epsilon).release(curator, asked)
+                synopsis = self._release(curator, offer, asked, told)
+                published = self._write(synopsis, asked)
+                self._saved(curator.ledger, told.get("run"))
+                return published
         except BaseException:
             if made:
                 with suppress(OSError):
                     self.out.rmdir()
             raise
-        return self._write(synopsis, asked)
+
+    def _told(self, offer: catalogue.Offer, domain: Domain) -> dict[str, Any]:
+        """What the mechanism is told beyond its price; what it would not understand is refused."""
+        wishes = ("objective", "seconds", "memory", "prior")
+        given = {k: getattr(self, k) for k in wishes if getattr(self, k) is not None}
+        for name in given:
+            if name not in offer.takes:
+                raise UnsupportedQuery(f"{offer.name} does not learn: it takes no --{name}")
+        if "prior" in given:
+            given["prior"] = _public(given["prior"], domain)
+        return given
+
+    def _release(
+        self, curator: Curator, offer: catalogue.Offer, asked: Workload, told: dict[str, Any]
+    ) -> Synopsis:
+        """Charge and release; one that was charged but not saved before is taken up again, free."""
+        own = {k: v for k, v in told.items() if k != "prior"}
+        options = {k: v for k, v in told.items() if k == "prior"}
+        if "run" in offer.takes:
+            told["run"] = own["run"] = self._run(curator.ledger, curator.domain.fingerprint)
+        if "watch" in offer.takes:
+            options["watch"] = self._watch
+        mechanism = offer.make(epsilon=self.epsilon, **own)
+        begun = "run" in own and mechanism.begun(curator)
+        if self.epsilon is None and not begun and used_up(curator.ledger.remaining(), curator.ledger.budget):
+            raise BudgetExceeded(f"nothing remains of the dataset's budget, {amount(curator.ledger.budget)}")
+        self.step("Reading rows", 0.0)
+        released: Synopsis = mechanism.release(curator, asked, **options)
+        return released
+
+    def _run(self, ledger: Ledger, about: str) -> str:
+        """A name for this release: an earlier one's of the same plan, if its files were not all written."""
+        prior = self.prior.read_bytes() if self.prior else b""
+        plan = repr((about, str(self.epsilon), self.workload, self.mechanism, self.objective, self.seconds,
+                     self.memory, sha256(prior).hexdigest()))  # fmt: skip
+        name, number = sha256(plan.encode()).hexdigest()[:16], 0
+        while ledger.recall(f"release {name} {number}: saved", name) is not None:
+            number += 1
+        return f"release {name} {number}"
+
+    def _saved(self, ledger: Ledger, run: str | None) -> None:
+        """From now on the same plan is another release."""
+        if run is not None:
+            name = run.split()[1]
+            ledger.record(request=f"{run}: saved", question=name, note="all files of the release are written")
+
+    def _watch(self, progress: Any) -> None:
+        """Tell how far a model is, and how far off it still seems."""
+        about = "" if progress.error is None else f": tables about {progress.error:.1%} off"
+        self.step(f"Learning{about}", progress.step / max(progress.steps, 1))
 
     def _known(self) -> Settings:
         """The dataset's settings: its ledger's, or those that a new ledger will have."""
@@ -194,6 +260,16 @@ class Publication:
         report.write(self.out / "report.html")
         files.insert(-1, "report.html")
         return Published(synopsis, self.out, tuple(files), count, asked.name)
+
+
+def _public(path: Path, domain: Domain) -> Synopsis:
+    """A synopsis of public data to start from, over the same domain."""
+    from hedgerow.synopsis import Synopsis
+
+    prior = Synopsis.load(path)
+    if prior.domain != domain or "table" not in prior.can:
+        raise DomainMismatch("the prior must hold tables over the same attributes and levels as the schema")
+    return prior
 
 
 def _check_size(asked: Workload, domain: Domain) -> None:

@@ -99,8 +99,8 @@ class Report:
         noises = sorted(
             {(m.noise.family, float(m.noise.scale) / m.noise.denominator) for m in s.measurements}
         )
-        laws = [f"discrete {family.capitalize()} of scale {scale:,.4g} rows" for family, scale in noises]
         return {
+            "learned": s.source == "learned",
             "name": self.name,
             "about": self.about,
             "private": s.private,
@@ -114,7 +114,7 @@ class Report:
             "synthetic": f"{self.synthetic:,}" if self.synthetic is not None else "",
             "receipt": [
                 ("mechanism", s.provenance.mechanism),
-                ("noise on each number", "; ".join(laws[:3]) or "each record randomised on its own"),
+                ("noise on each number", _laws(noises) or "each record randomised on its own"),
                 ("cost of this release", amount(s.cost, receipt.settings.budget)),
                 ("ledger", f"{receipt.settings.ledger}, line {receipt.seq}"),
             ],
@@ -173,6 +173,18 @@ class Report:
         }
         text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.replace("<", "\\u003c")
+
+
+def _laws(noises: Sequence[tuple[str, float]]) -> str:
+    """The noise of what was measured; of many scales the smallest and the largest."""
+    words = []
+    for family in dict.fromkeys(f for f, _ in noises):
+        scales = [scale for f, scale in noises if f == family]
+        least, most = f"{min(scales):,.4g}", f"{max(scales):,.4g}"
+        words.append(
+            f"discrete {family.capitalize()} of scale {least}{'' if least == most else f' to {most}'} rows"
+        )
+    return "; ".join(words)
 
 
 def _title(view: View) -> str:

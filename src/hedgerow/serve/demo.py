@@ -66,8 +66,8 @@ def demo(
 ) -> None:
     """Make up a population, release it, ask it, report.
 
-    Writes a made-up census of people with several rows each, gives it a budget, releases all two-way tables,
-    asks a dozen questions in SQL, and writes synthetic rows and a report.
+    Writes a made-up census of people with several rows each, gives it a budget, learns a model of it for all
+    two-way tables, asks a dozen questions in SQL, and writes synthetic rows and a report.
     """
     from hedgerow.privacy.ledger import Ledger
     from hedgerow.release.population import MAX_ROWS, UNIT, Population
@@ -168,7 +168,8 @@ def _show(done: Any, asked: list[Asked], rows: int) -> None:
     to = screen()
     tables, budget = len(done.synopsis.measurements), done.synopsis.receipt.settings.budget
     to.print(
-        f"{rows:,} made-up rows; {tables} two-way tables released for {amount(done.synopsis.cost, budget)},"
+        f"{rows:,} made-up rows; a model learned from {tables} noisy tables for "
+        f"{amount(done.synopsis.cost, budget)},"
     )
     to.print(f"protecting each {UNIT} with at most {MAX_ROWS} rows. A dozen questions, answered for free:")
     to.print()

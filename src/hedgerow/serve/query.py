@@ -37,7 +37,13 @@ def query(
         return
     to = screen()
     to.print(table_of(answer))
-    to.print(f"Error bounds hold with {confidence:.4g} confidence for each number ({answer.source}).")
+    if answer.source == "learned":
+        to.print(
+            f"Error bounds are meant to hold with {confidence:.4g} confidence for each number; as they come"
+        )
+        to.print("from a learned model, they are indicative only.")
+    else:
+        to.print(f"Error bounds hold with {confidence:.4g} confidence for each number ({answer.source}).")
     for note in answer.notes:
         to.print(f"Note: {note}")
     if not released.private:

@@ -45,8 +45,21 @@ def release(
         ),
     ] = "marginals:2",
     mechanism: Annotated[
-        str, typer.Option(help="auto, gaussian, laplace, histogram or randomized-response.")
+        str, typer.Option(help="auto, adaptive, gaussian, laplace, histogram or randomized-response.")
     ] = "auto",
+    objective: Annotated[
+        str | None,
+        typer.Option(help="adaptive: mean (of tables' errors, if not given) or max (of any cell's)."),
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=0.01, help="adaptive: about how much processor time a model may take.")
+    ] = None,
+    memory: Annotated[
+        float | None, typer.Option(min=1, help="adaptive: about how many megabytes a model may take.")
+    ] = None,
+    prior: Annotated[
+        Path | None, typer.Option(help="adaptive: a synopsis of public data to start from.")
+    ] = None,
     unit: Unit = None,
     max_rows: MaxRows = None,
     neighbours: Whom = None,
@@ -65,7 +78,8 @@ def release(
 
     Writes synopsis.hedgerow, synthetic.csv, report.html and receipt.json. The budget lies beside the data, in
     DATA.hedgerow.db; if there is none yet, one of the size of --epsilon is made. A release that would pass it
-    is refused with exit code 3, and nothing is charged.
+    is refused with exit code 3, and nothing is charged. An adaptive release that was interrupted goes on, and
+    pays nothing twice, when the same command is given again.
     """
     from hedgerow.release.publication import Publication
 
@@ -82,6 +96,10 @@ def release(
             unit=unit,
             max_rows=max_rows,
             neighbours=neighbours.value if neighbours else None,
+            objective=objective,
+            seconds=seconds,
+            memory=memory,
+            prior=prior,
             rows=rows,
             encoding=encoding,
             delimiter=delimiter,

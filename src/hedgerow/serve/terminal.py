@@ -149,12 +149,14 @@ def progress(quiet: bool) -> Iterator[Callable[[str, float | None], None]]:
     tasks: dict[str, Any] = {}
 
     def step(words: str, part: float | None) -> None:
-        if words not in tasks:
+        key = words.partition(":")[0]  # what follows a colon is news about the same work
+        if key not in tasks:
             for task in tasks.values():
                 bar.update(task, total=1.0, completed=1.0)
-            tasks[words] = bar.add_task(words, total=None)
+            tasks[key] = bar.add_task(words, total=None)
+        bar.update(tasks[key], description=words)
         if part is not None:
-            bar.update(tasks[words], total=1.0, completed=part)
+            bar.update(tasks[key], total=1.0, completed=part)
 
     with bar:
         yield step

@@ -29,6 +29,8 @@ class Answer:
         simultaneous: whether the bound holds for all numbers at once.
         notes: sentences that belong to the answer.
         table: the rows and columns of a grouped answer, when there are any.
+        sources: the source of each number, when they were asked together and differ; `source` is then the
+            least of them.
     """
 
     value: Any
@@ -40,6 +42,7 @@ class Answer:
     simultaneous: bool = False
     notes: tuple[str, ...] = ()
     table: Any = None
+    sources: Any = None
 
     def __float__(self) -> float:
         return float(self.value)

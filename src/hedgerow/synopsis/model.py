@@ -9,22 +9,27 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hedgerow.errors import UnsupportedQuery
+from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.learning.factored import FactoredHypothesis, Zeros
 from hedgerow.learning.resolution import Node, Resolutions
 from hedgerow.queries.coarse import GroupBlock
 from hedgerow.queries.measurement import Measurement, Noise
+from hedgerow.queries.query import ONE, Query
 from hedgerow.queries.workload import Workload
+from hedgerow.synopsis.answer import Answer
 from hedgerow.synopsis.synopsis import Provenance, Synopsis
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.domain import Domain
+    from hedgerow.queries.question import Question
     from hedgerow.synopsis.answer import Source
 
     Floats = NDArray[np.float64]
 
+_WRITTEN = 1 << 22  # product queries over more cells are answered without their table
+_PRODUCTS = 20_000  # so many of them in one statement
 _SOFT = 1.5  # a corrected cell differs from its measurement by at most this many standard deviations
 
 
@@ -90,6 +95,45 @@ class ModelSynopsis(Synopsis):
         value = float((table * weights).sum())
         variance = self._variance(attributes, np.asarray(table), np.asarray(weights, dtype=np.float64))
         return value, _width(confidence, numbers) * float(np.sqrt(variance))
+
+    def _query(self, query: Query, confidence: float, numbers: int) -> tuple[float, float]:
+        """A query; a product over a table too large to write out is answered without it."""
+        if query.factors is None or self.domain.cells(query.attributes) <= _WRITTEN:
+            return super()._query(query, confidence, numbers)
+        share = self.hypothesis.expectation(query)
+        heavy = self.hypothesis.expectation(query, 2) * self.total
+        largest = (query.largest / ONE) ** 2
+        variance = max(heavy, largest) * self._learned.spread + self._total_variance * share**2
+        error = _width(confidence, numbers) * float(np.sqrt(variance))
+        return float(query.to_unit(share * self.total)), abs(query.scale) * error
+
+    def _ask(self, question: Question, confidence: float, simultaneous: bool) -> Answer:
+        """A statement; what cannot be written out as tables is answered as products."""
+        try:
+            return super()._ask(question, confidence, simultaneous)
+        except RangeTooLarge:
+            if question.size * len(question.forms) > _PRODUCTS:
+                raise
+        values = np.zeros((len(question.forms), question.size))
+        errors = np.zeros_like(values)
+        for i, form in enumerate(question.forms):
+            numbers = values.size if simultaneous else question.bounds(i)
+            for g in range(question.size):
+                for worth, query in form.pieces(g):
+                    value, error = self._query(query, confidence, numbers)
+                    values[i, g] += worth * value
+                    errors[i, g] += abs(worth) * error
+        result = question.combine(values, errors, confidence=confidence)
+        notes = question.notes
+        return Answer(
+            result.value,
+            result.error,
+            confidence,
+            self.source,
+            simultaneous=simultaneous,
+            notes=notes,
+            table=result,
+        )
 
     def _workload(self, workload: Workload, confidence: float, numbers: int) -> tuple[Any, Any]:
         """Whole tables at once, with an error for every cell."""
@@ -168,6 +212,7 @@ class ModelSynopsis(Synopsis):
         return {
             "total": h.total,
             "cells": h.cells,
+            "whole": h.whole,
             "spread": learned.spread,
             "corrected": learned.corrected,
             "resolutions": [[put(m) for m in chain] for chain in h.resolutions.maps],
@@ -191,6 +236,7 @@ class ModelSynopsis(Synopsis):
             tables(body["fixed"]),
             total=float(body["total"]),
             cells=float(body["cells"]),
+            whole=bool(body.get("whole", False)),
             zeros=[Zeros(tuple(names), arrays[name]) for names, name in body["zeros"]],
         )
         measured = tuple(_unpack_measurement(m, arrays) for m in body["measurements"])

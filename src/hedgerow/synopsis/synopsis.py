@@ -17,7 +17,7 @@ from hedgerow.bibliography import ENTRIES
 from hedgerow.errors import DomainMismatch, HedgerowError, UnsupportedQuery
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.receipt import Receipt
-from hedgerow.queries.domain import Domain
+from hedgerow.queries.domain import Domain, OpenDomain
 from hedgerow.queries.query import ONE, Query
 from hedgerow.queries.question import Question
 from hedgerow.queries.workload import Workload
@@ -246,7 +246,8 @@ class Synopsis(ABC):
         if head.get("hedgerow_synopsis") != FORMAT or head.get("kind") not in Synopsis.kinds:
             raise HedgerowError(f"{str(path)!r} was written by another version of Hedgerow")
         cls = Synopsis.kinds[head["kind"]]
-        domain = Domain.from_schema(head["domain"])
+        schema = head["domain"]
+        domain: Any = OpenDomain(schema["open"]) if "open" in schema else Domain.from_schema(schema)
         return cls._unpack(domain, Provenance.from_json(head["provenance"]), head["body"], arrays)
 
     @abstractmethod

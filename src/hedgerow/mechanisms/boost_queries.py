@@ -1,0 +1,273 @@
+"""BoostQueries: synopses that are right on most questions, boosted until their median is right on all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import comb, log
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from hedgerow.curator.boosting import BoostWeights, LowSensitivityAnswers, sample_questions
+from hedgerow.curator.curator import Curator
+from hedgerow.curator.noise import current_entropy, uniform_below
+from hedgerow.curator.statistics import Answers
+from hedgerow.errors import UnsupportedQuery
+from hedgerow.learning.fitting_database import (
+    databases,
+    evaluate,
+    fit_program,
+    need_linear_programs,
+    query_matrix,
+)
+from hedgerow.mechanisms.baselines import Baseline, _finite
+from hedgerow.mechanisms.boost_plan import BoostPlan, Setting, plan, unreached
+from hedgerow.privacy.budget import Cost
+from hedgerow.queries.low_sensitivity import is_low_sensitivity
+from hedgerow.queries.query import Norms, Query
+from hedgerow.queries.workload import Workload
+from hedgerow.synopsis.boosted import BoostedSynopsis
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hedgerow.queries.domain import Domain
+
+_TOTAL = Fraction(1, 50)  # of the price, for the number of rows
+_SURE = Fraction(1, 20)  # of beta, for the number of rows
+
+
+@dataclass(frozen=True)
+class BoostQueries(Baseline):
+    """Boosting for queries [DRV10]: T synopses, each from k sampled questions; the answer is their median.
+
+    Privacy ([DRV10] Thm 4.1, composed in rho): T noisy vectors of sampled answers (discrete Gaussian, [CKS20]
+    Thm 4), charged in `Curator.measure`; and k questions sampled from D_t in each round after the first, each
+    an exponential mechanism of epsilon 4 alpha t Delta / mu (Claim 4.4), charged in
+    `curator.boosting.sample_questions`. Reweighting is a release, and it is paid for.
+    Accuracy (Lemma 4.2 and Claim 4.3, with 1/2 + eta): every question of the workload within lambda + mu,
+    except with probability beta, if every generator found a database that fits. eta comes from [DRV10] Lemma
+    5.1 or from the mass of questions that were not sampled ([MO03]), whichever is better.
+
+    Args:
+        beta: how often the accuracy may fail.
+        generator: `linear_program` (counting queries, Thm 5.3), `enumeration` (any question of low
+            sensitivity, Thm 5.2, tiny universes), or `auto`.
+        samples: k; chosen to make lambda + mu small if None.
+        rounds: T; what Claim 4.3 needs if None.
+        gap: mu, in rows; chosen if None.
+    """
+
+    beta: float = 0.05
+    generator: Literal["auto", "linear_program", "enumeration"] = "auto"
+    samples: int | None = None
+    rounds: int | None = None
+    gap: float | None = None
+
+    citations: ClassVar[tuple[str, ...]] = ("DRV10", "MO03", "CKS20")
+
+    def release(self, curator: Curator, workload: Any) -> BoostedSynopsis:
+        """Release T databases whose median answers the workload."""
+        domain = _finite(curator)
+        self._check(curator)
+        queries, low = _questions(workload)
+        if self.samples is not None and self.samples > len(queries):
+            raise UnsupportedQuery(
+                f"{self.samples:,} sampled questions out of a workload of {len(queries):,} are too many"
+            )
+        price = curator.price(self._spend())
+        curator.ledger.check(price, curator.account)
+        task = _Task.of(domain, queries, low, self.generator)
+        if curator.rows is not None:
+            task.prepare(curator.rows)  # refused, if it must be, before anything is charged
+        total, slack, rest = self._total(curator, price)
+        task.prepare(max(round(total), 1))
+        made = self._plan(curator, task, rest, slack)
+        given, tables, failed = self._boost(curator, task, made, max(total, 1.0))
+        return self._sign(curator, task, made, price, total, tables, given, failed)
+
+    def _check(self, curator: Curator) -> None:
+        if curator.ledger.currency == "epsilon":
+            raise UnsupportedQuery("BoostQueries needs a budget with a delta above 0")
+        if not 0.0 < self.beta < 1.0:
+            raise UnsupportedQuery("beta must lie strictly between 0 and 1")
+        if self.generator not in ("auto", "linear_program", "enumeration"):
+            raise UnsupportedQuery("the generator is 'linear_program', 'enumeration' or 'auto'")
+        for name in ("samples", "rounds"):
+            value = getattr(self, name)
+            if value is not None and (type(value) is not int or value < 1):
+                raise UnsupportedQuery(f"{name} is a whole number above 0")
+        if self.gap is not None and not 0.0 < self.gap < float(1 << 30):
+            raise UnsupportedQuery("gap is a number of rows above 0")
+
+    def _total(self, curator: Curator, price: Cost) -> tuple[float, float, Cost]:
+        """The number of rows, how far off it may be, and what is left of the price."""
+        if curator.rows is not None:
+            return float(curator.rows), 0.0, price
+        part = price.share(_TOTAL)
+        found = curator.measure(Query.total(), part, noise="gaussian", note="BoostQueries: rows")
+        slack = found.noise.half_width(1.0 - self.beta * float(_SURE))
+        return float(found.counts[0]), slack, price - part
+
+    def _plan(self, curator: Curator, task: _Task, price: Cost, slack: float) -> BoostPlan:
+        sensitivity = curator.privacy.sensitivity
+        setting = Setting(
+            distinct=task.distinct,
+            move=sensitivity(task.one).l1,
+            l2_squared=sensitivity(task.asked.norms).l2_squared,
+            denominator=task.asked.denominator,
+            slack=slack,
+            synopses=task.synopses,
+        )
+        beta = self.beta * float(1 - _SURE)
+        return plan(setting, price, beta, samples=self.samples, rounds=self.rounds, gap=self.gap)
+
+    def _boost(
+        self, curator: Curator, task: _Task, made: BoostPlan, total: float
+    ) -> tuple[list[NDArray[np.int64]], list[NDArray[np.float64]], int]:
+        """Fig. 1: sample from D_t, run the base generator, reweight; count the rounds without a fit."""
+        given: list[NDArray[np.int64]] = []
+        tables: list[NDArray[np.float64]] = []
+        failed = 0
+        for t in range(made.rounds):
+            note = f"BoostQueries: round {t + 1} of {made.rounds}"
+            if given:
+                weights = BoostWeights(task.asked, tuple(given), made.accurate, made.gap)
+                places = sample_questions(curator, weights, made.alpha, made.samples, note=note)
+            else:  # D_1 is uniform: free
+                places = uniform_below(len(task.queries), made.samples, current_entropy())
+            seen = np.unique(places)
+            noisy = curator.measure(task.part(seen), made.base, noise="gaussian", note=note)
+            table = task.fit(seen, noisy.counts, made.tolerance / task.asked.denominator, total)
+            failed += table is None
+            tables.append(np.full(task.cells, total / task.cells) if table is None else table)
+            given.append(task.answers(tables[-1]))
+        return given, tables, failed
+
+    def _sign(
+        self,
+        curator: Curator,
+        task: _Task,
+        made: BoostPlan,
+        price: Cost,
+        total: float,
+        tables: list[NDArray[np.float64]],
+        given: list[NDArray[np.int64]],
+        failed: int,
+    ) -> BoostedSynopsis:
+        signed = self._signed(curator, price)
+        unit = task.asked.denominator
+        proven = not failed and made.proven and unreached(made, task.distinct) == 0.0
+        error = made.error / unit
+        signed.parameters.update(
+            generator=task.generator,
+            samples=made.samples,
+            rounds=made.rounds,
+            eta=made.eta,
+            accurate=made.accurate / unit,
+            gap=made.gap / unit,
+            error_share=error / max(total, 1.0),
+            vacuous=error >= total or not proven,
+            failed_rounds=failed,
+        )
+        values = np.median(np.stack(given), axis=0) / unit
+        histograms = np.stack(tables)
+        bound = error if proven else float("inf")
+        asked = task.queries
+        return BoostedSynopsis(
+            task.domain, signed, asked, values, histograms, bound, 1.0 - self.beta, total, failed
+        )
+
+
+class _Task:
+    """One workload and one generator: what is asked, what fits, what a database answers."""
+
+    def __init__(
+        self,
+        domain: Domain,
+        queries: tuple[Any, ...],
+        asked: Answers | LowSensitivityAnswers,
+        generator: str,
+    ) -> None:
+        self.domain, self.queries, self.asked, self.generator = domain, queries, asked, generator
+        self.cells = int(domain.size)
+        self.synopses = float("inf")
+        self._tables: NDArray[np.int64] | None = None
+
+    @classmethod
+    def of(cls, domain: Domain, queries: tuple[Any, ...], low: bool, generator: str) -> _Task:
+        if generator == "auto":
+            generator = "enumeration" if low else "linear_program"
+        if low and generator == "linear_program":
+            raise UnsupportedQuery("the linear-program generator is for counting queries; use 'enumeration'")
+        asked = LowSensitivityAnswers(queries) if low else Answers(Workload.of(list(queries)))
+        for clique in asked.cliques if low else asked.workload.cliques:  # type: ignore[union-attr]
+            domain.order(clique)
+        task = cls(domain, queries, asked, generator)
+        if generator == "linear_program":
+            need_linear_programs()
+        if not low:
+            task._matrix = query_matrix(domain, asked.workload)  # type: ignore[union-attr]
+        return task
+
+    @property
+    def distinct(self) -> int:
+        """How many different questions there are."""
+        if isinstance(self.asked, LowSensitivityAnswers):
+            return len(set(self.queries))
+        m = self._matrix
+        rows = zip(m.indptr[:-1], m.indptr[1:], strict=True)
+        return len({(m.indices[a:b].tobytes(), m.data[a:b].tobytes()) for a, b in rows})
+
+    @property
+    def one(self) -> Norms:
+        """How far one row moves one answer."""
+        low = isinstance(self.asked, LowSensitivityAnswers)
+        return self.asked.one if low else Norms.query(self.asked.denominator)  # type: ignore[union-attr]
+
+    def prepare(self, rows: int) -> None:
+        """List the databases of so many rows, when the generator goes through them all."""
+        if self.generator == "enumeration" and (self._tables is None or int(self._tables[0].sum()) != rows):
+            self._tables = databases(self.cells, rows)
+            self.synopses = log(comb(rows + self.cells - 1, self.cells - 1))
+            if isinstance(self.asked, LowSensitivityAnswers):
+                self._values: NDArray[Any] = evaluate(self.domain, self.queries, self._tables)
+            else:
+                self._values = (self._matrix @ self._tables.T).T
+
+    def part(self, places: NDArray[np.int64]) -> Any:
+        """The statistic of some of the questions."""
+        some = tuple(self.queries[i] for i in places)
+        if isinstance(self.asked, LowSensitivityAnswers):
+            return LowSensitivityAnswers(some)
+        return Answers(Workload.of(list(some)))
+
+    def fit(
+        self, places: NDArray[np.int64], noisy: NDArray[np.float64], tolerance: float, total: float
+    ) -> NDArray[np.float64] | None:
+        """A database that answers these questions within the tolerance: the first, or the best."""
+        if self.generator == "linear_program":
+            return fit_program(self._matrix[places], noisy, tolerance, total)
+        assert self._tables is not None
+        fits = (np.abs(self._values[:, places] - noisy) <= tolerance).all(axis=1)
+        return self._tables[int(np.argmax(fits))].astype(np.float64) if fits.any() else None
+
+    def answers(self, table: NDArray[np.float64]) -> NDArray[np.int64]:
+        """What a database answers to every question, in lattice steps."""
+        if isinstance(self.asked, LowSensitivityAnswers):
+            whole = np.rint(table).astype(np.int64)[None, :]
+            return evaluate(self.domain, self.queries, whole)[0]
+        return np.rint(self._matrix @ table * self.asked.denominator).astype(np.int64)
+
+
+def _questions(workload: Any) -> tuple[tuple[Any, ...], bool]:
+    """The questions, and whether they are of the kind that is no sum over rows."""
+    listed = isinstance(workload, Sequence) and not isinstance(workload, Workload) and len(workload)
+    if listed and all(is_low_sensitivity(q) for q in workload):
+        return tuple(workload), True
+    queries = tuple(Workload.of(workload))
+    if not queries:
+        raise UnsupportedQuery("there is nothing to boost: the workload is empty")
+    return queries, False

@@ -1,0 +1,98 @@
+"""Factorization: measure what a workload can be rebuilt from best, instead of the workload itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from hedgerow.curator.strategy import StrategyAnswers
+from hedgerow.errors import UnsupportedQuery
+from hedgerow.mechanisms import factorization_matrix, factorization_plan
+from hedgerow.mechanisms.baselines import Baseline, _finite
+from hedgerow.queries.query import Query
+from hedgerow.queries.workload import ProductBlock, Workload
+from hedgerow.synopsis.measured import TablesSynopsis
+from hedgerow.synopsis.strategy import MatrixSynopsis, ResidualSynopsis
+from hedgerow.synopsis.synopsis import Synopsis
+
+if TYPE_CHECKING:
+    from hedgerow.curator.curator import Curator
+
+
+@dataclass(frozen=True)
+class Factorization(Baseline):
+    """The matrix mechanism W = R A: exact Gaussian noise on the strategy A x, then R as post-processing.
+
+    Privacy: A has whole-number entries, so A x is a vector of whole numbers, and the noise is independent
+    discrete Gaussian on each: rho = L2^2 / 2 sigma^2 ([CKS20] Thm 4) with L2 a proven bound on the norm of a
+    column of A (add_remove) or of a difference of two columns (`replace`), times the rows of a unit. R sees
+    released numbers only. What is public: the domain, the workload and its weights; under `replace` with one
+    row per unit also the number of rows, which then is not measured.
+
+    Accuracy: answers are unbiased, their variance is known exactly. For tables, ranges, prefixes and their
+    products A is made of residuals: contrasts of a tree over each attribute's levels, which are orthogonal,
+    of equal length up to rounding, and whole. For tables under add_remove this is the strategy of least total
+    variance ([XHZK23]; sum over residuals S of sqrt(need_S prod(1 - 1/d))^2 / 2 rho), within the one part in
+    a thousand per attribute that whole numbers cost. Where noise on every table is as good, as it is for one
+    table, the tables themselves are measured. Other
+    workloads get the numerically optimal strategy ([LMHMR15], [DMRST22]) if they are small. Charged in
+    `Curator.measure`.
+
+    Args:
+        epsilon: what the release spends; all that remains of the curator's budget if None.
+        budget: the same as a `Budget`.
+
+    >>> Factorization(epsilon=1.0).epsilon
+    1.0
+    """
+
+    citations: ClassVar[tuple[str, ...]] = ("LMHMR15", "XHZK23", "CKS20", "BS16")
+
+    def release(
+        self,
+        curator: Curator,
+        workload: Workload | Query | Sequence[Query],
+        *,
+        weights: Sequence[float] | None = None,
+    ) -> Synopsis:
+        """Release a measured strategy that answers a workload with the least total variance.
+
+        Args:
+            curator: the guardian of the rows.
+            workload: what must be answered well.
+            weights: how much the variance of each block of the workload counts; all the same if None.
+        """
+        domain, queries = _finite(curator), Workload.of(workload)
+        each = _weights(queries, weights)
+        spend = curator.price(self._spend())
+        note = f"{type(self).__name__}: {queries.name}"
+        for clique in queries.cliques:
+            domain.order(clique)
+        blocks = [b for b in queries.blocks if isinstance(b, ProductBlock)]
+        rows = curator.rows
+        if len(blocks) < len(queries.blocks):
+            small = factorization_matrix.plan(domain, queries, each, curator.privacy)
+            numbers = curator.measure(StrategyAnswers(small.strategy), spend, noise="gaussian", note=note)
+            return MatrixSynopsis(domain, self._signed(curator, spend), numbers)
+        made = factorization_plan.plan(
+            domain, blocks, each, curator.privacy, total_is_public=rows is not None
+        )
+        if made.variance >= factorization_plan.plain_variance(blocks, each, curator.privacy):
+            tables = curator.measure_all(queries.cliques, spend, noise="gaussian", note=note)
+            return TablesSynopsis(domain, self._signed(curator, spend), tuple(tables))
+        numbers = curator.measure(StrategyAnswers(made.strategy), spend, noise="gaussian", note=note)
+        known = None if () in made.strategy.of else rows
+        return ResidualSynopsis(domain, self._signed(curator, spend), numbers, known)
+
+
+def _weights(queries: Workload, weights: Sequence[float] | None) -> list[float]:
+    if weights is None:
+        return [1.0] * len(queries.blocks)
+    each = np.asarray(weights, dtype=np.float64).reshape(-1).tolist()
+    if len(each) != len(queries.blocks) or not all(isfinite(w) and w > 0 for w in each):
+        raise UnsupportedQuery(f"there are {len(queries.blocks)} blocks to weigh, each by a number above 0")
+    return each

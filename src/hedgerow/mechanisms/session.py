@@ -1,0 +1,91 @@
+"""Session: questions asked one after another, answered from what the session has learned so far."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hedgerow.curator.curator import Curator, Spend
+from hedgerow.errors import UnsupportedQuery
+from hedgerow.mechanisms.session_core import Core
+from hedgerow.mechanisms.session_open import OpenSession
+from hedgerow.privacy.budget import Budget
+from hedgerow.queries.domain import Domain
+
+
+@dataclass(frozen=True)
+class Session:
+    """An online session: measure all small tables once, learn from them, answer anything, certify on request.
+
+    Privacy: priming measures every table of at most three attributes by the discrete Gaussian mechanism
+    ([CKS20] Thm 4; Laplace [GRS09] under a pure budget), or runs the adaptive release when the domain is too
+    large for that; answers from what was learned are post-processing. With an accuracy given, a learned answer
+    is compared with the rows by two one-sided sparse vectors (the theorem of `curator.one_sided`; AboveThreshold
+    [DR14] under `replace`), each paid when it is opened and again after it trips; a question that trips is
+    measured with its own noise. What is asked, measured and opened depends on released values only, so the
+    ledger's filter composes all of it, concurrently open runs too ([VZ23], [L22]). Accuracy: certified answers
+    hold all at once with the session's confidence, `measured` ones each with theirs; `learned` ones have an
+    indicative error. Charged in `Curator.measure_all` and when a sparse vector is opened.
+
+    Args:
+        epsilon: what priming spends; all that remains of the curator's budget if None and no accuracy is given.
+        budget: the same as a `Budget`.
+        within: how far off answers may be, as a part of all rows: then priming spends what that needs.
+        within_count: the same, as a number of rows.
+        confidence: how sure a session of given accuracy is.
+        questions: about how many different questions are expected; only moves costs.
+        cells: the largest domain that is held as a weight for every cell.
+        name: tells sessions on one dataset apart; the same name and parameters continue a session.
+
+    >>> Session(within=0.01).confidence
+    0.999
+    """
+
+    epsilon: float | None = None
+    budget: Budget | None = None
+    within: float | None = None
+    within_count: float | None = None
+    confidence: float = 0.999
+    questions: int = 10_000
+    cells: int = 1 << 22
+    name: str = ""
+
+    citations: ClassVar[tuple[str, ...]] = ("CKS20", "BS16", "DR14", "VZ23", "L22")
+
+    def open(self, curator: Curator) -> OpenSession:
+        """Open the session, or continue it when the ledger knows it: what was learned and said comes back, free.
+
+        Args:
+            curator: who pays for priming; others join with `OpenSession.share`.
+        """
+        if not isinstance(curator.domain, Domain):
+            raise UnsupportedQuery("a session needs a declared finite domain; names without end go to SparseMW")
+        self._check()
+        return OpenSession(Core(self, curator, self._name(curator)), curator)
+
+    def spend(self) -> Spend:
+        """What priming was given."""
+        return self.budget if self.budget is not None else self.epsilon
+
+    def _check(self) -> None:
+        if self.epsilon is not None and self.budget is not None:
+            raise UnsupportedQuery("give a session an epsilon or a budget, not both")
+        if self.within is not None and self.within_count is not None:
+            raise UnsupportedQuery("give an accuracy as `within` or as `within_count`, not both")
+        if self.within is not None and not 0.0 < self.within < 1.0:
+            raise UnsupportedQuery("`within` is a part of all rows, between 0 and 1")
+        if self.within_count is not None and not self.within_count >= 1.0:
+            raise UnsupportedQuery("`within_count` is a number of rows, 1 or more")
+        if not 0.0 < self.confidence < 1.0:
+            raise UnsupportedQuery("a confidence lies between 0 and 1")
+        if type(self.questions) is not int or self.questions < 1 or type(self.cells) is not int or self.cells < 1:
+            raise UnsupportedQuery("`questions` and `cells` are whole numbers, 1 or more")
+        if self.name and not self.name.isprintable():
+            raise UnsupportedQuery("a session's name is printable text")
+
+    def _name(self, curator: Curator) -> str:
+        """The session's name in the ledger: everything public that it depends on."""
+        about = (self, curator._domain.fingerprint, curator.account)
+        digest = hashlib.sha256(repr(about).encode()).hexdigest()
+        return f"session {self.name + ' ' if self.name else ''}{digest[:12]}"

@@ -1,0 +1,247 @@
+"""Asked: one question to a session, whatever form it came in, as queries with weights in [0, 1]."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+
+from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
+from hedgerow.queries.query import Query
+from hedgerow.queries.question import Question
+from hedgerow.queries.sql import sql
+from hedgerow.queries.workload import Workload, marginals
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hedgerow.mechanisms.session_belief import Belief
+    from hedgerow.queries.domain import Domain
+
+    Floats = NDArray[np.float64]
+
+PIECES = 1 << 14
+"""The most queries that one question may need when its accuracy is given."""
+_FIELLER = 64  # groups up to here have the errors of their ratios worked out one by one
+
+
+@dataclass(frozen=True, eq=False)
+class Reply:
+    """Values and errors in the question's unit, and the rows of a grouped answer."""
+
+    value: Any
+    error: Any
+    table: Any = None
+    notes: tuple[str, ...] = ()
+
+
+class Asked(Protocol):
+    """A question: its pieces, and how their counts become a reply."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def pieces(self) -> Sequence[Query]: ...
+
+    @property
+    def joint(self) -> bool: ...
+
+    @property
+    def shared(self) -> int: ...
+
+    def learned(self, belief: Belief, confidence: float, simultaneous: bool) -> Reply: ...
+
+    def assemble(self, counts: Floats, errors: Floats, confidence: float) -> Reply: ...
+
+
+@dataclass(frozen=True, eq=False)
+class OneQuery:
+    """A single query."""
+
+    query: Query
+    joint: ClassVar[bool] = True
+    shared: ClassVar[int] = 1
+
+    @property
+    def key(self) -> str:
+        """A fingerprint of what is asked."""
+        return f"query:{self.query.digest}"
+
+    @property
+    def pieces(self) -> Sequence[Query]:
+        """The query."""
+        return (self.query,)
+
+    def learned(self, belief: Belief, confidence: float, simultaneous: bool) -> Reply:
+        """From what is believed."""
+        count = belief.count(self.query)
+        error = belief.error(self.query, count, confidence)
+        return Reply(float(self.query.to_unit(count)), abs(self.query.scale) * error)
+
+    def assemble(self, counts: Floats, errors: Floats, confidence: float) -> Reply:
+        """From a known count."""
+        return Reply(float(self.query.to_unit(counts[0])), abs(self.query.scale) * float(errors[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class ManyQueries:
+    """A list of queries, a workload, or a whole table."""
+
+    workload: Workload
+    shape: tuple[int, ...] | None = None
+    axes: tuple[int, ...] = ()
+    shared: ClassVar[int] = 1
+
+    @property
+    def joint(self) -> bool:
+        """Whether it is measured in one act when it must be: one whole table."""
+        return self.workload.is_tables and len(self.workload.blocks) == 1
+
+    @property
+    def key(self) -> str:
+        """A fingerprint of what is asked."""
+        return f"queries:{self.workload.digest}:{self.shape}:{self.axes}"
+
+    @property
+    def pieces(self) -> Sequence[Query]:
+        """All queries, in order."""
+        return self.workload
+
+    def learned(self, belief: Belief, confidence: float, simultaneous: bool) -> Reply:
+        """From what is believed; whole tables are read at once."""
+        numbers = len(self.workload) if simultaneous else 1
+        if self.workload.is_tables:
+            counts = self.workload.evaluate(belief.table)
+        else:
+            counts = belief.counts(list(self.workload))
+        errors = np.array(
+            [belief.error(q, c, confidence, numbers) for q, c in zip(self.workload, counts, strict=True)]
+        )
+        return self.assemble(counts, errors, confidence)
+
+    def assemble(self, counts: Floats, errors: Floats, confidence: float) -> Reply:
+        """From known counts."""
+        scales = 1.0 if self.workload.is_tables else np.array([abs(q.scale) for q in self.workload])
+        return Reply(self._shaped(self.workload.to_units(counts)), self._shaped(errors * scales))
+
+    def _shaped(self, flat: Floats) -> Floats:
+        return flat if self.shape is None else flat.reshape(self.shape).transpose(self.axes)
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """A compiled SQL statement: linear forms per group, and ratios of them."""
+
+    question: Question
+    joint: ClassVar[bool] = True
+
+    @property
+    def shared(self) -> int:
+        """How many counts share the confidence of one number: those of its group, in all forms."""
+        _, sums = self._pieces
+        size = self.question.size
+        return max(1, max(sum(len(s) for s in sums[g::size]) for g in range(size)))
+
+    @cached_property
+    def key(self) -> str:
+        """A fingerprint of what is asked: the forms, and how they are shown."""
+        q = self.question
+        parts = [q.aggregates, q.columns, q.order, q.limit, [(g.name, g.attribute, g.hierarchy) for g in q.groups]]
+        h = hashlib.sha256(repr(parts).encode())
+        for form in q.forms:
+            h.update(repr((form.attributes, form.units)).encode())
+            for f in form.factors:
+                h.update(repr((f.attributes, f.weights.dtype.str)).encode() + f.weights.tobytes())
+            for axis in form.axes:
+                h.update(axis.attribute.encode() + axis.parent.tobytes())
+        return f"sql:{h.hexdigest()}"
+
+    @property
+    def pieces(self) -> Sequence[Query]:
+        """The queries that all forms and groups are made of, without repeats."""
+        return self._pieces[0]
+
+    @cached_property
+    def _pieces(self) -> tuple[list[Query], list[list[tuple[float, int]]]]:
+        """Queries, and for every form and group the (coefficient, query) pairs that it sums."""
+        if self.question.size * len(self.question.forms) > PIECES:
+            raise RangeTooLarge(
+                f"a question of {self.question.size:,} groups is too large to be asked within an accuracy; "
+                f"up to {PIECES:,} numbers are"
+            )
+        queries: list[Query] = []
+        place: dict[str, int] = {}
+        sums: list[list[tuple[float, int]]] = []
+        for form in self.question.forms:
+            for group in range(self.question.size):
+                sums.append([])
+                for coefficient, query in form.pieces(group):
+                    if query.digest not in place:
+                        place[query.digest] = len(queries)
+                        queries.append(query)
+                    sums[-1].append((coefficient, place[query.digest]))
+        return queries, sums
+
+    def learned(self, belief: Belief, confidence: float, simultaneous: bool) -> Reply:
+        """From what is believed: all groups of a form at once."""
+        q = self.question
+        if any(a.denominator is not None for a in q.aggregates) and q.size <= _FIELLER:
+            result = q.answer(belief.linear, confidence, simultaneous=simultaneous)
+        else:
+            parts = [
+                belief.form(f, confidence, q.size * len(q.forms) if simultaneous else q.bounds(i))
+                for i, f in enumerate(q.forms)
+            ]
+            values, errors = (np.stack([p[i] for p in parts]) for i in (0, 1))
+            result = q.combine(values, errors, confidence=confidence)
+        return Reply(result.value, result.error, result, q.notes)
+
+    def assemble(self, counts: Floats, errors: Floats, confidence: float) -> Reply:
+        """From known counts of the pieces."""
+        q = self.question
+        _, sums = self._pieces
+        values = np.array([sum(c * counts[i] for c, i in pairs) for pairs in sums], dtype=np.float64)
+        widths = np.array([sum(abs(c) * errors[i] for c, i in pairs) for pairs in sums], dtype=np.float64)
+        shape = (len(q.forms), q.size)
+        result = q.combine(values.reshape(shape), widths.reshape(shape), confidence=confidence)
+        return Reply(result.value, result.error, result, q.notes)
+
+
+def read(domain: Domain, asked: Any, unit: str | None) -> Asked:
+    """A question from SQL text, a compiled statement, a query, attribute names, a list or a workload."""
+    if isinstance(asked, str):
+        asked = sql(domain, asked, unit=unit)
+    if isinstance(asked, Question):
+        if asked.domain != domain:
+            raise DomainMismatch("the statement was compiled for another domain than this session has")
+        return Statement(asked)
+    if isinstance(asked, Query):
+        _check(domain, asked.attributes, asked.shape)
+        return OneQuery(asked)
+    if isinstance(asked, Workload):
+        for block in asked.blocks:
+            _check(domain, block.attributes, block.query(0).shape)
+        return ManyQueries(asked)
+    if isinstance(asked, Sequence) and asked and all(isinstance(a, str) and a in domain for a in asked):
+        names = domain.order(asked)
+        if len(names) < len(asked):
+            raise UnsupportedQuery("an attribute is named twice")
+        axes = tuple(names.index(a) for a in asked)
+        return ManyQueries(marginals(domain, [names]), domain.shape_of(names), axes)
+    if isinstance(asked, Sequence) and asked and all(isinstance(a, Query) for a in asked):
+        for q in asked:
+            _check(domain, q.attributes, q.shape)
+        return ManyQueries(Workload.of(asked))
+    raise UnsupportedQuery(
+        "a session is asked SQL text, a query, attribute names for a whole table, or a list of those"
+    )
+
+
+def _check(domain: Domain, attributes: Sequence[str], shape: Sequence[int]) -> None:
+    if domain.order(attributes) != tuple(attributes) or domain.shape_of(attributes) != tuple(shape):
+        raise DomainMismatch("the query was made for another domain")

@@ -1,0 +1,197 @@
+"""SparseProject: a noisy random projection of the data, for sparse questions over an unbounded universe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, isfinite, log, sqrt
+from typing import Any, ClassVar, Literal
+
+from hedgerow.curator.curator import Curator
+from hedgerow.curator.noise import current_entropy
+from hedgerow.curator.sketch import LengthOfCounts, RowsOfNames, measure_sketch, open_domain
+from hedgerow.errors import RangeTooLarge, UnsupportedQuery
+from hedgerow.mechanisms.baselines import Baseline
+from hedgerow.privacy.budget import Cost
+from hedgerow.queries.query import SparseQuery
+from hedgerow.queries.sketch_matrix import LARGEST, SEED_BYTES, SketchMatrix
+from hedgerow.synopsis.sketch import SketchSynopsis
+
+_ASIDE = (Fraction(1, 50), Fraction(1, 100))  # of the price, for |D|_2 and for the number of rows
+_SURE = 1e-4  # how often the measured bound on |D|_2 may fail
+_SMALLEST = 1 << 10
+
+
+@dataclass(frozen=True)
+class SparseProject(Baseline):
+    """A noisy random projection u = A D and the seed of A: any m-sparse query with error about sqrt(m).
+
+    Privacy, for every seed: see `curator.sketch.measure_sketch`, where the charge is made. `theorem` mode
+    adds Laplace noise ([BR11] Alg. 2, Thm 4.5), `tuned` mode Gaussian noise to a matrix with few entries per
+    column; in tuned mode |D|_2 and the number of rows are measured too (3% of the price) unless declared.
+    Accuracy: [BR11] Thm 4.9 in theorem mode; in tuned mode each answer's noise has the variance of one
+    Gaussian of 1/(2 rho) per name asked for, and T is chosen so that the projection's distortion has at most
+    `distortion` times that standard deviation. Both hold for queries that do not depend on the seed.
+
+    Args:
+        mode: `tuned`, or `theorem` for the paper's parameters (epsilon below 1, a handful of rows).
+        delta, beta: theorem mode's.
+        sparsity: m, the most names a query may weigh; from the workload if None (theorem mode).
+        queries: k, how many queries will be asked; from the workload if None (theorem mode).
+        rows: a declared bound on the number of rows.
+        length: a declared bound on |D|_2, the root of the sum of squared counts.
+        size: T, instead of the one that follows.
+        distortion: tuned mode's ratio of the projection's error to the noise.
+        blocks: entries of a column in tuned mode.
+        seed: 32 public bytes that several sites share so that their sketches can be added.
+    """
+
+    mode: Literal["tuned", "theorem"] = "tuned"
+    delta: float | None = None
+    beta: float = 0.05
+    sparsity: int | None = None
+    queries: int | None = None
+    rows: int | None = None
+    length: float | None = None
+    size: int | None = None
+    distortion: float = 0.5
+    blocks: int = 8
+    seed: bytes | None = None
+
+    citations: ClassVar[tuple[str, ...]] = ("BR11", "CKS20")
+
+    def release(
+        self, curator: Curator, workload: SparseQuery | Sequence[SparseQuery] | None = None
+    ) -> SketchSynopsis:
+        """Release the sketch; in theorem mode the workload says k and m where they are not given."""
+        open_domain(curator)
+        queries = _sparse_queries(workload)
+        self._check(curator)
+        return self._theorem(curator, queries) if self.mode == "theorem" else self._tuned(curator)
+
+    def _check(self, curator: Curator) -> None:
+        if self.mode not in ("tuned", "theorem"):
+            raise UnsupportedQuery("SparseProject's mode is 'tuned' or 'theorem'")
+        if curator.ledger.currency == "epsilon":
+            raise UnsupportedQuery("SparseProject needs a budget with a delta above 0")
+        if not 0.0 < self.beta < 1.0:
+            raise UnsupportedQuery("beta must lie strictly between 0 and 1")
+        for name in ("sparsity", "queries", "rows", "size"):
+            value = getattr(self, name)
+            if value is not None and (type(value) is not int or value < 1):
+                raise UnsupportedQuery(f"{name} is a whole number above 0")
+        if not (isfinite(self.distortion) and self.distortion > 0.0):
+            raise UnsupportedQuery("distortion is a number above 0")
+        if self.length is not None and not (isfinite(self.length) and self.length > 0.0):
+            raise UnsupportedQuery("length is a number above 0")
+
+    # -- tuned --------------------------------------------------------------------------------------------
+
+    def _tuned(self, curator: Curator) -> SketchSynopsis:
+        price = curator.price(self._spend())
+        seed = self._seed()
+        SketchMatrix(self.blocks * 2, seed, blocks=self.blocks)  # refused before anything is charged
+        if self.size is not None:
+            SketchMatrix(self.size, seed, blocks=self.blocks)
+        curator.ledger.check(price, curator.account)
+        known = (self.length is not None, (self.rows or curator.rows) is not None)
+        aside = [price.share(s) for s, k in zip(_ASIDE, known, strict=True) if not k]
+        rest = price
+        for part in aside:
+            rest = rest - part
+        length, miss = self._length(curator, aside[0] if not known[0] else None)
+        rows = self._rows(curator, aside[-1] if not known[1] else None)
+        size = self.size or self._balanced(curator, length, rest)
+        matrix = SketchMatrix(size, seed, blocks=self.blocks)
+        vector = measure_sketch(curator, matrix, rest, note=f"SparseProject: {size:,} coordinates")
+        signed = self._signed(curator, price)
+        signed.parameters.update(size=size, seed=seed.hex(), length=length)
+        return SketchSynopsis(curator.domain, signed, matrix, vector, length, miss, rows)  # type: ignore[arg-type]
+
+    def _length(self, curator: Curator, price: Cost | None) -> tuple[float, float]:
+        """A bound on |D|_2: declared, or measured and raised by its noise's own tail."""
+        if price is None:
+            assert self.length is not None
+            return float(self.length), 0.0
+        found = curator.measure(LengthOfCounts(), price, noise="gaussian", note="SparseProject: |D|_2")
+        slack = found.noise.half_width(1.0 - 2.0 * _SURE) + 1.0  # one-sided, and the floor
+        return max(float(found.counts) + slack, 1.0), _SURE
+
+    def _rows(self, curator: Curator, price: Cost | None) -> float:
+        if price is None:
+            return float(self.rows or curator.rows or 0)
+        return float(
+            curator.measure(RowsOfNames(), price, noise="gaussian", note="SparseProject: rows").counts
+        )
+
+    def _balanced(self, curator: Curator, length: float, price: Cost) -> int:
+        """T at which the distortion's variance, about |q|^2 |D|^2 / T, is distortion^2 of the noise's."""
+        step = float(
+            curator.privacy.sensitivity(SketchMatrix(1, bytes(SEED_BYTES), blocks=1).norms).l2_squared
+        )
+        noise = step / (2.0 * float(price.amount))  # variance per name asked for
+        wanted = length * length / (self.distortion**2 * noise)
+        return self.blocks * ceil(min(max(wanted, _SMALLEST), LARGEST - self.blocks) / self.blocks)
+
+    def _seed(self) -> bytes:
+        return self.seed if self.seed is not None else current_entropy().bytes(SEED_BYTES)
+
+    # -- theorem ------------------------------------------------------------------------------------------
+
+    def _theorem(self, curator: Curator, workload: tuple[SparseQuery, ...]) -> SketchSynopsis:
+        epsilon, delta, n, m, k = self._paper(curator, workload)
+        log_tau = log(4.0 * k / self.beta)
+        size = self.size or ceil(4 * 64**2 * log_tau * (m**1.5 / 2 + n**4 / (2 * sqrt(m)) + sqrt(m) * n**2))
+        if size > LARGEST:
+            raise RangeTooLarge(
+                f"the paper's T is {size:,} coordinates for {n:,} rows, not {LARGEST:,}; use mode='tuned'"
+            )
+        r = 2 * ceil(log(k * size / (2.0 * self.beta)))
+        sigma = epsilon / sqrt(8.0 * log(1.0 / delta))
+        price = Cost("rho", Fraction(repr(sigma * sigma / 2.0)) * (1 - Fraction(1, 10**12)))
+        seed = self._seed()
+        matrix = SketchMatrix(size, seed, columns="signs", independence=max(r, 4))
+        note = f"SparseProject: {size:,} coordinates, the paper's form"
+        vector = measure_sketch(curator, matrix, price, noise="laplace", note=note)
+        signed = self._signed(curator, price)
+        signed.parameters.update(size=size, seed=seed.hex(), independence=matrix.independence)
+        bound = self._bound(curator, epsilon, delta, m, k, size)
+        signed.parameters.update(theorem_error=bound, vacuous=bound >= n)
+        rows = float(curator.rows or n)
+        return SketchSynopsis(curator.domain, signed, matrix, vector, float(n), 0.0, rows)  # type: ignore[arg-type]
+
+    def _paper(
+        self, curator: Curator, workload: tuple[SparseQuery, ...]
+    ) -> tuple[float, float, int, int, int]:
+        """epsilon, delta, n, m and k, all of them public."""
+        epsilon, delta = self.epsilon, self.delta
+        if epsilon is None or not 0.0 < epsilon < 1.0:
+            raise UnsupportedQuery("theorem mode needs an epsilon strictly between 0 and 1")
+        if delta is None or not 0.0 < delta < 1.0:
+            raise UnsupportedQuery("theorem mode needs a delta strictly between 0 and 1")
+        n = self.rows or curator.rows
+        if n is None:
+            raise UnsupportedQuery("theorem mode needs rows=, a declared bound on the number of rows")
+        widest = max((len(q.texts) for q in workload), default=0)
+        m, k = self.sparsity or widest, self.queries or len(workload)
+        if not m or not k:
+            raise UnsupportedQuery("theorem mode needs a workload, or sparsity= and queries=")
+        if widest > m or len(workload) > k:
+            raise UnsupportedQuery(f"the workload goes beyond {k:,} queries of sparsity {m:,}")
+        return epsilon, delta, n, m, k
+
+    def _bound(self, curator: Curator, epsilon: float, delta: float, m: int, k: int, size: int) -> float:
+        """[BR11] Thm 4.9 before its O-tilde, in rows: all k queries at once, except with probability beta."""
+        step = float(curator.privacy.sensitivity(SketchMatrix(1, bytes(SEED_BYTES), blocks=1).norms).l1)
+        logs = log(4 * k / self.beta) * log(1 / delta) * (log(2 * k / self.beta) + log(size))
+        return sqrt(m) + step * 16.0 * sqrt(3.0) / epsilon * sqrt(m * logs)
+
+
+def _sparse_queries(workload: Any) -> tuple[SparseQuery, ...]:
+    if workload is None:
+        return ()
+    queries = (workload,) if isinstance(workload, SparseQuery) else tuple(workload)
+    if not all(isinstance(q, SparseQuery) for q in queries):
+        raise UnsupportedQuery("SparseProject answers sparse queries: {name: weight}")
+    return queries

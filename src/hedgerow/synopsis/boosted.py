@@ -1,0 +1,152 @@
+"""BoostedSynopsis: several databases that fit sampled questions; the answer is their median."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from hedgerow.errors import UnsupportedQuery
+from hedgerow.queries import low_sensitivity
+from hedgerow.queries.low_sensitivity import is_low_sensitivity
+from hedgerow.queries.packing import pack_workload, unpack_workload
+from hedgerow.queries.query import Query
+from hedgerow.queries.workload import Workload
+from hedgerow.synopsis.answer import Answer
+from hedgerow.synopsis.sampling import TreeModel
+from hedgerow.synopsis.synopsis import Provenance, Synopsis
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hedgerow.queries.domain import Domain
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BoostedSynopsis(Synopsis):
+    """The medians of several databases' answers, right on all questions of one workload at once.
+
+    Args:
+        questions: the workload's, in order.
+        values: the medians, in rows.
+        histograms: the databases, one flat table of all cells each.
+        bound: lambda + mu in rows, or infinite when a round failed or nothing is proven.
+        sure: how often the bound holds for all questions at once.
+        rows: the number of rows they were made for.
+        failed: in how many rounds no database fitted.
+    """
+
+    questions: tuple[Any, ...] = ()
+    values: NDArray[np.float64] | None = None
+    histograms: NDArray[np.float64] | None = None
+    bound: float = float("inf")
+    sure: float = 0.95
+    rows: float = 0.0
+    failed: int = 0
+    kind: ClassVar[str] = "boosted"
+
+    @property
+    def can(self) -> frozenset[str]:
+        """Answers to its own questions, and rows."""
+        return frozenset({"answer", "sample"})
+
+    @property
+    def total(self) -> float:
+        """The number of rows the databases were made for."""
+        return self.rows
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What must be known with every answer."""
+        said = []
+        if self.failed:
+            said.append(f"In {self.failed} rounds no database fitted the noisy answers: nothing is promised.")
+        elif self.bound >= self.rows:
+            said.append("The error bound is vacuous: it is not below the number of rows.")
+        return tuple(said)
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        return {_key(q): i for i, q in enumerate(self.questions)}
+
+    def answer(self, question: Any, *, confidence: float = 0.95, simultaneous: bool = False) -> Answer:
+        """Answer a question of the workload, or several; the bound holds for all of them at once.
+
+        Args:
+            question: a query (or a question of low sensitivity) of the workload, or a list of them.
+            confidence: at most the one the release was made for, 1 - beta.
+            simultaneous: the bound always is.
+        """
+        if not 0.0 < confidence <= self.sure:
+            raise UnsupportedQuery(f"this release's error bound holds with confidence {self.sure:g} at most")
+        one = isinstance(question, Query) or is_low_sensitivity(question)
+        pairs = [self._one(q) for q in ([question] if one else _several(question))]
+        values, errors = np.array(pairs, dtype=np.float64).T
+        if one:
+            return Answer(float(values[0]), float(errors[0]), self.sure, self.source, notes=self.notes)
+        return Answer(values, errors, self.sure, self.source, simultaneous=True, notes=self.notes)
+
+    def _one(self, question: Any) -> tuple[float, float]:
+        place = self._places.get(_key(question))
+        if place is None or self.values is None:
+            raise UnsupportedQuery("this synopsis answers the questions of its own workload only")
+        value, error = float(self.values[place]), min(self.bound, max(self.rows, 1.0))
+        if isinstance(question, Query):
+            return float(question.to_unit(value)), abs(question.scale) * error
+        return value, error
+
+    def linear(
+        self, attributes: tuple[str, ...], weights: NDArray[np.float64], confidence: float, numbers: int = 1
+    ) -> tuple[float, float]:
+        """Refused: only questions of the workload are answered."""
+        raise UnsupportedQuery("this synopsis answers the questions of its own workload only")
+
+    def sample(self, rows: int | None = None, *, seed: int | None = None) -> dict[str, NDArray[Any]]:
+        """Rows drawn from the average of the databases, which promises less than their median."""
+        number = max(0, round(self.total)) if rows is None else rows
+        if number < 0 or self.histograms is None:
+            raise UnsupportedQuery("a number of rows is not negative")
+        table = self.histograms.mean(axis=0).reshape(self.domain.shape)
+        model = TreeModel.of(self.domain, [self.domain.names], lambda _: table)
+        return self.domain.decode(model.sample(number, seed))
+
+    def _pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        assert self.values is not None
+        assert self.histograms is not None
+        arrays["medians"], arrays["histograms"] = self.values, self.histograms
+        low = is_low_sensitivity(self.questions[0])
+        return {
+            "low": [[type(q).__name__, q.__dict__] for q in self.questions] if low else None,
+            "workload": None if low else pack_workload(Workload.of(list(self.questions)), arrays),
+            "bound": None if self.bound == float("inf") else self.bound,
+            "sure": self.sure,
+            "rows": self.rows,
+            "failed": self.failed,
+        }
+
+    @classmethod
+    def _unpack(
+        cls, domain: Domain, provenance: Provenance, body: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> BoostedSynopsis:
+        if body["low"] is None:
+            questions: tuple[Any, ...] = tuple(unpack_workload(body["workload"], arrays))
+        else:
+            kinds = {k.__name__: k for k in low_sensitivity.LowSensitivity.__args__}
+            questions = tuple(kinds[name](**fields) for name, fields in body["low"])
+        bound = float("inf") if body["bound"] is None else body["bound"]
+        values, histograms = arrays["medians"], arrays["histograms"]
+        rest = (bound, body["sure"], body["rows"], body["failed"])
+        return cls(domain, provenance, questions, values, histograms, *rest)
+
+
+def _several(question: Any) -> list[Any]:
+    if isinstance(question, Sequence) and question and all(is_low_sensitivity(q) for q in question):
+        return list(question)
+    return list(Workload.of(question))
+
+
+def _key(question: Any) -> Any:
+    return question.digest if isinstance(question, Query) else question

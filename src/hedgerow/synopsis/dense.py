@@ -1,0 +1,157 @@
+"""DenseSynopsis: answers from a hypothesis that holds every cell, learned from noisy tables or with a theorem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from hedgerow.learning.dense import DenseHypothesis
+from hedgerow.privacy.bounds import selection_off, thm_12_6
+from hedgerow.queries.measurement import Noise
+from hedgerow.queries.packing import pack_measurement, pack_workload, unpack_measurement, unpack_workload
+from hedgerow.queries.query import ONE
+from hedgerow.queries.workload import Workload
+from hedgerow.synopsis.model import Learned, ModelSynopsis
+from hedgerow.synopsis.synopsis import Provenance
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hedgerow.queries.domain import Domain
+    from hedgerow.synopsis.answer import Source
+
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DenseSynopsis(ModelSynopsis):
+    """A learned distribution over all cells; its errors are indicative only."""
+
+    kind: ClassVar[str] = "dense"
+
+    def _pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        measured = [pack_measurement(m, arrays) for m in self.measurements]
+        arrays["cells"] = cells_of(self.hypothesis)
+        return {"total": self.total, "spread": self._learned.spread, "measurements": measured}
+
+    @classmethod
+    def _unpack(
+        cls, domain: Domain, provenance: Provenance, body: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> DenseSynopsis:
+        return cls(domain, provenance, _learned(domain, body, arrays))
+
+
+@dataclass(frozen=True, eq=False)
+class Guarantee:
+    """What [W12] Thm 12.6 says of a run, with its constants.
+
+    Args:
+        alpha: the accuracy asked for.
+        rounds: T, how many rounds there might have been.
+        stopped: whether the run ended because the worst query was measured to be right.
+        epsilon: of every choice.
+        sensitivity: of a count.
+        noise: the law of every measurement.
+        total: the law of the measured number of rows; None where it is public.
+        rows: that number.
+        workload: the queries.
+    """
+
+    alpha: float
+    rounds: int
+    stopped: bool
+    epsilon: float
+    sensitivity: float
+    noise: Noise
+    total: Noise | None
+    rows: float
+    workload: Workload
+
+    def total_off(self, beta: float) -> float:
+        """How far the number of rows may be off, except with probability beta."""
+        return 0.0 if self.total is None else self.total.half_width(1.0 - beta) + 1.0
+
+    def bound(self, confidence: float) -> float:
+        """How far off, in rows, any query of the workload may be: all of them at once."""
+        beta = (1.0 - confidence) / 3.0
+        chosen = selection_off(len(self.workload), self.epsilon, beta / self.rounds, self.sensitivity)
+        measured = self.noise.half_width(1.0 - beta, numbers=self.rounds)
+        found = thm_12_6(self.alpha, chosen, measured, self.total_off(beta), self.rows)
+        # A run that stopped has seen that its worst query is right, whether or not it had to stop.
+        return 2.0 * self.alpha * self.rows + chosen + measured if self.stopped else found
+
+    @cached_property
+    def known(self) -> frozenset[tuple[tuple[str, ...], bytes]]:
+        """The queries of the workload, by their weights."""
+        return frozenset((q.attributes, q.weights.tobytes()) for q in self.workload)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GuaranteedSynopsis(DenseSynopsis):
+    """A distribution over all cells whose answers to a workload are within a theorem's bound, all at once."""
+
+    guarantee: Guarantee | None = None
+    kind: ClassVar[str] = "guaranteed"
+    source: ClassVar[Source] = "measured"
+
+    @property
+    def _guarantee(self) -> Guarantee:
+        assert self.guarantee is not None
+        return self.guarantee
+
+    def linear(
+        self, attributes: tuple[str, ...], weights: Floats, confidence: float, numbers: int = 1
+    ) -> tuple[float, float]:
+        """A weighted count, and a bound that holds for all queries of the workload at once."""
+        given, whole = self._guarantee, np.asarray(weights, dtype=np.float64)
+        value = float((self._table(attributes) * whole).sum())
+        reach = self.total + given.total_off(1.0 - confidence)
+        most, least = (float(f(whole, initial=0.0)) * reach for f in (np.max, np.min))
+        trivial = max(most - value, value - least)
+        steps = np.rint(whole * ONE).astype(np.int64)
+        asked = (attributes, steps.tobytes()) in given.known
+        return value, min(given.bound(confidence) if asked else inf, trivial)
+
+    def _workload(self, workload: Workload, confidence: float, numbers: int) -> tuple[Any, Any]:
+        pairs = [self._query(q, confidence, numbers) for q in workload]
+        values, errors = (np.array(x, dtype=np.float64) for x in zip(*pairs, strict=True))
+        return values, errors
+
+    def _pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        given = self._guarantee
+        numbers = [given.alpha, given.rounds, given.stopped, given.epsilon, given.sensitivity]
+        laws = [given.noise.to_json(), None if given.total is None else given.total.to_json()]
+        held = {"numbers": numbers, "laws": laws, "workload": pack_workload(given.workload, arrays)}
+        return super()._pack(arrays) | held
+
+    @classmethod
+    def _unpack(
+        cls, domain: Domain, provenance: Provenance, body: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> GuaranteedSynopsis:
+        noise, total = (None if law is None else Noise.from_json(law) for law in body["laws"])
+        assert noise is not None
+        workload = unpack_workload(body["workload"], arrays)
+        given = Guarantee(*body["numbers"], noise, total, float(body["total"]), workload)
+        return cls(domain, provenance, _learned(domain, body, arrays), given)
+
+
+def cells_of(hypothesis: Any) -> Floats:
+    """Every cell's probability."""
+    logs: Floats = hypothesis.log_cells()
+    cells = np.exp(logs)
+    return np.asarray(cells / cells.sum())
+
+
+def settled(hypothesis: DenseHypothesis) -> DenseHypothesis:
+    """The hypothesis as it will be read from a file: what is answered now is what is answered then."""
+    return DenseHypothesis.of_cells(hypothesis.domain, cells_of(hypothesis), total=hypothesis.total)
+
+
+def _learned(domain: Domain, body: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Learned:
+    hypothesis: Any = DenseHypothesis.of_cells(domain, arrays["cells"], total=float(body["total"]))
+    measured = tuple(unpack_measurement(m, arrays) for m in body["measurements"])
+    return Learned(hypothesis, measured, float(body["spread"]))
