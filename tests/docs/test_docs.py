@@ -50,7 +50,13 @@ def test_every_citation_key_in_the_code_resolves():
 def test_every_mechanism_says_its_theorem_and_where_it_is_charged():
     import hedgerow as hr
 
-    for name in ("AdaptiveRelease", "LaplaceBaseline", "GaussianBaseline", "HistogramRelease", "RandomizedResponse"):
+    for name in (
+        "AdaptiveRelease",
+        "LaplaceBaseline",
+        "GaussianBaseline",
+        "HistogramRelease",
+        "RandomizedResponse",
+    ):
         text = getattr(hr, name).__doc__
         assert "Privacy:" in text
         assert "Accuracy" in text

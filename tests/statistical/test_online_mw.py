@@ -40,7 +40,9 @@ def allowed(runs: int, beta: float = BETA) -> int:
     return int(stats.binom.isf(ALARM, runs, beta))
 
 
-def attack(session: Any, curator: hr.Curator, workload: hr.Workload, truth: Any, queries: int, seed: int) -> Outcome:
+def attack(
+    session: Any, curator: hr.Curator, workload: hr.Workload, truth: Any, queries: int, seed: int
+) -> Outcome:
     """Ask the worst query there is, then everything, then the worst again; single questions in between."""
     rng = np.random.default_rng(seed)
     seen = Outcome(0.0, 0, 0, 0, 0.0)
@@ -75,7 +77,11 @@ def attack(session: Any, curator: hr.Curator, workload: hr.Workload, truth: Any,
 CASES = {
     "|X| = 256, ranges": (hr.Domain({"x": hr.bins(0, 256, 1)}), 0.2, 0.0),
     "|X| = 1024, two attributes": (hr.Domain({"x": hr.bins(0, 64, 1), "y": hr.bins(0, 16, 1)}), 0.2, 0.0),
-    "|X| = 4096, three attributes": (hr.Domain({"x": hr.bins(0, 16, 1), "y": hr.bins(0, 16, 1), "z": hr.bins(0, 16, 1)}), 0.25, 0.0),
+    "|X| = 4096, three attributes": (
+        hr.Domain({"x": hr.bins(0, 16, 1), "y": hr.bins(0, 16, 1), "z": hr.bins(0, 16, 1)}),
+        0.25,
+        0.0,
+    ),
     "|X| = 4096, delta": (hr.Domain({"x": hr.bins(0, 64, 1), "y": hr.bins(0, 64, 1)}), 0.2, 1e-6),
 }
 
@@ -113,9 +119,9 @@ def test_online_mw_keeps_its_theorem_against_the_worst_questions(case: str) -> N
         curator = hr.Curator(table, budget, ":memory:", "replace")
         if run % 20 == 0:
             truth = workload.evaluate(lambda s, c=curator: c._rows.tables([s])[s])
-        session = hr.OnlineMW(
-            alpha=alpha, beta=BETA, queries=QUERIES, epsilon=epsilon, delta=delta
-        ).open(curator)
+        session = hr.OnlineMW(alpha=alpha, beta=BETA, queries=QUERIES, epsilon=epsilon, delta=delta).open(
+            curator
+        )
         assert session.terms.threshold == pytest.approx(2 * alpha * n)
         seen.append(attack(session, curator, workload, truth, QUERIES, run))
         assert seen[-1].updates <= session.terms.updates
@@ -139,7 +145,7 @@ def report(case: str, n: int, terms: Any, seen: list[Outcome]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("delta", [None, 1e-6])
 def test_a_total_that_was_measured_keeps_the_theorem(delta: float | None) -> None:
-    """Under add_remove the number of rows is private: it is counted with noise, and the theorem still holds."""
+    """Under add_remove the number of rows is private: it is counted with noise, and the theorem holds."""
     domain, alpha, queries, rng = hr.Domain({"x": hr.bins(0, 256, 1)}), 0.25, 5_000, np.random.default_rng(3)
     table = hr.Table.open(population(domain, 420_000, rng), domain)
     workload = hr.prefixes(domain, 1)
@@ -166,7 +172,7 @@ def test_tuned_bounds_hold_for_all_answers_at_once(neighbours: Any, people: int)
     unit = {"unit": "who", "max_rows": people} if people > 1 else {}
     table, workload = hr.Table.open(rows, domain, **unit), hr.prefixes(domain, 2)
     seen = []
-    for run in range(100 if FULL else 8):
+    for _ in range(100 if FULL else 8):
         curator = hr.Curator(table, hr.Budget(epsilon=1), ":memory:", neighbours)
         truth = workload.evaluate(lambda s, c=curator: c._rows.tables([s])[s])
         session = hr.OnlineMW(updates=8, beta=BETA, queries=4_000).open(curator)
@@ -200,7 +206,9 @@ def test_sparse_mw_keeps_its_theorem_against_the_worst_questions() -> None:
     report("SparseMW, m = 8", 700_000, session.terms, seen)
 
 
-def attack_names(session: Any, curator: hr.Curator, truth: dict[str, int], m: int, queries: int, seed: int) -> Outcome:
+def attack_names(
+    session: Any, curator: hr.Curator, truth: dict[str, int], m: int, queries: int, seed: int
+) -> Outcome:
     """Single worst questions (the names most over- or underrated), then batches with names nobody has."""
     rng, seen, names = np.random.default_rng(seed), Outcome(0.0, 0, 0, 0, 0.0), list(truth)
     batch = [
@@ -208,7 +216,9 @@ def attack_names(session: Any, curator: hr.Curator, truth: dict[str, int], m: in
         for j in range(100)
     ]
     while seen.asked < queries:
-        gaps = {e: truth[e] - session.hypothesis.total * np.exp(session.hypothesis.log_weight(e)) for e in names}
+        gaps = {
+            e: truth[e] - session.hypothesis.total * np.exp(session.hypothesis.log_weight(e)) for e in names
+        }
         most = sorted(gaps, key=gaps.__getitem__)
         asked = [hr.SparseQuery.of(dict.fromkeys(some, 1.0)) for some in (most[:m], most[-m:])] + batch
         asked = asked[: queries - seen.asked]

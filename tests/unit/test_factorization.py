@@ -395,6 +395,14 @@ def test_entries_cannot_be_changed_after_the_norms_were_read():
             array[..., 0] = 7
 
 
+def test_a_swap_with_a_row_that_is_not_looked_at_moves_a_whole_column():
+    norms = MatrixStrategy(("a",), np.array([0, -1, 1]), np.array([[3, 3], [4, 3]])).norms
+    assert (norms.l1, norms.l2_squared, norms.replace_l2_squared) == (7, 25, 25)
+    assert (
+        MatrixStrategy(("a",), np.array([0, 0, 1]), np.array([[3, 3], [4, 3]])).norms.replace_l2_squared == 1
+    )
+
+
 def test_a_strategy_for_another_domain_is_refused_before_anything_is_charged():
     guard = curator()
     wrong = [

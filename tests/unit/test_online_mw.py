@@ -32,14 +32,18 @@ TABLE = hr.Table.open(rows(3000), DOMAIN)
 LARGE = hr.Table.open(rows(600_000), DOMAIN)
 
 
-def curator(table: hr.Table = TABLE, budget: hr.Budget = PURE, ledger: Any = ":memory:", **o: Any) -> hr.Curator:
+def curator(
+    table: hr.Table = TABLE, budget: hr.Budget = PURE, ledger: Any = ":memory:", **o: Any
+) -> hr.Curator:
     return hr.Curator(table, budget, ledger, o.pop("neighbours", "replace"), **o)
 
 
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """No noise at all: what is said depends on rows and updates only."""
-    monkeypatch.setattr(sparse_vector, "_noise", lambda plan, scale, size, entropy: np.zeros(size, dtype=np.int64))
+    monkeypatch.setattr(
+        sparse_vector, "_noise", lambda plan, scale, size, entropy: np.zeros(size, dtype=np.int64)
+    )
 
 
 class TestTheoremMode:
@@ -227,7 +231,7 @@ class TestAnswers:
         assert guard.receipt.seq == before
 
     def test_tuned_bounds_are_the_tails_of_the_noise_in_use(self) -> None:
-        """By simulation: the share of comparisons and values past their bound is no more than its share of beta."""
+        """By simulation: comparisons and values pass their bound no more often than their share of beta."""
         plan = hr.OnlineMW(updates=5, epsilon=1.0).open(curator())._run.plan
         terms, rng = Terms.tuned(0.3, 50, Total(3000.0), plan), np.random.default_rng(1)
         b1, b2, b3 = (float(b) / ONE for b in (plan.threshold_scale, plan.query_scale, plan.value_scale))
@@ -291,7 +295,9 @@ class TestRestart:
             assert 0.999 < guard.spent.epsilon <= 1.0
             queries = self.stream()[part : part + 7]
             answer = session.ask(queries)
-            said += list(zip(answer.value.tolist(), answer.error.tolist(), answer.sources.tolist(), strict=True))
+            said += list(
+                zip(answer.value.tolist(), answer.error.tolist(), answer.sources.tolist(), strict=True)
+            )
             guard.ledger.close()
         assert [(a.value, a.error, a.source) for a in expected] == said
 

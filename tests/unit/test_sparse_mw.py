@@ -1,4 +1,4 @@
-"""SparseMW: the paper's parameters, the dense transcript on the restricted universe, and long conjunctions."""
+"""SparseMW: the paper's parameters, the dense transcript on a restricted universe, long conjunctions."""
 
 from __future__ import annotations
 
@@ -20,14 +20,18 @@ TREES = ["oak"] * 900 + ["ash"] * 500 + ["elm"] * 100 + [f"tree {i}" for i in ra
 WOOD = hr.Table.open(TREES, hr.OpenDomain())
 
 
-def curator(table: hr.Table = WOOD, budget: hr.Budget = PURE, ledger: Any = ":memory:", **o: Any) -> hr.Curator:
+def curator(
+    table: hr.Table = WOOD, budget: hr.Budget = PURE, ledger: Any = ":memory:", **o: Any
+) -> hr.Curator:
     return hr.Curator(table, budget, ledger, o.pop("neighbours", "replace"), **o)
 
 
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """No noise at all: what is said depends on rows and updates only."""
-    monkeypatch.setattr(sparse_vector, "_noise", lambda plan, scale, size, entropy: np.zeros(size, dtype=np.int64))
+    monkeypatch.setattr(
+        sparse_vector, "_noise", lambda plan, scale, size, entropy: np.zeros(size, dtype=np.int64)
+    )
 
 
 @pytest.mark.parametrize("m", [1, 30, 1000])
@@ -100,7 +104,11 @@ def test_elements_nobody_has_and_unit_scales(quiet: None) -> None:
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [({"sparsity": 0}, "sparsity"), ({"sparsity": 1.5}, "sparsity"), ({"alpha": 0.1, "queries": 5}, "one of the two")],
+    [
+        ({"sparsity": 0}, "sparsity"),
+        ({"sparsity": 1.5}, "sparsity"),
+        ({"alpha": 0.1, "queries": 5}, "one of the two"),
+    ],
 )
 def test_parameters_that_do_not_fit_are_refused_for_free(options: Any, words: str) -> None:
     guard = curator()
@@ -113,7 +121,14 @@ def test_what_is_not_a_sparse_question_is_refused() -> None:
     guard = curator()
     session = hr.SparseMW(sparsity=2, updates=3).open(guard)
     before = guard.receipt.seq
-    for bad in ([], 5, "oak", hr.Query.total(), [hr.Query.total()], hr.SparseQuery.of({"a": 1, "b": 1, "c": 1})):
+    for bad in (
+        [],
+        5,
+        "oak",
+        hr.Query.total(),
+        [hr.Query.total()],
+        hr.SparseQuery.of({"a": 1, "b": 1, "c": 1}),
+    ):
         with pytest.raises(hr.UnsupportedQuery):
             session.ask(bad)
     assert guard.receipt.seq == before
@@ -132,8 +147,7 @@ def test_the_number_of_rows_is_public_declared_or_measured(neighbours: Any, peop
     public = neighbours == "replace" and people == 1
     assert (session.terms.total == 2000) == public or abs(session.terms.total - 2000) < 2
     assert session.terms.total == pytest.approx(2000, abs=900)  # Laplace of scale 20 or 40: 2 e^(-22) at most
-    lines = [e for e in guard.ledger.replay(f"sparse-vector:{session.label}")]
-    assert len(lines) == 1
+    assert len(list(guard.ledger.replay(f"sparse-vector:{session.label}"))) == 1
     assert guard.spent.epsilon == pytest.approx(1.0)
     assert (guard.ledger.recall(f"{session.label}: total", "x") is None) if public else True
 

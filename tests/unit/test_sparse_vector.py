@@ -306,3 +306,72 @@ def test_numeric_sparse_never_costs_more_than_its_price(count):
         charged = cost(plan("numeric_sparse", price, Fraction(3), 0, 1, count=count).event, price.currency)
         assert charged <= price
         assert charged.amount >= price.amount * Fraction(999_999, 1_000_000)
+
+
+class TestPartsAndHistory:
+    def opened(self, count=5, ledger=":memory:"):
+        domain = hr.Domain({"x": 8})
+        table = hr.Table.open({"x": [0] * 1000 + [3] * 1000}, domain)
+        curator = hr.Curator(table, hr.Budget(epsilon=1000), ledger)
+        run = curator.sparse_vector(500, 900, method="numeric_sparse", count=count, run="mine")
+        return run, hr.marginals(domain, 1), curator
+
+    def test_a_call_stops_after_as_many_above_as_it_was_told(self):
+        run, cells, _ = self.opened()
+        assert run.ask_all(cells, most=1).above.tolist() == [True]
+        assert run.ask_all(cells, start=1, most=1).above.tolist() == [False, False, True]
+        assert run.ask_all(cells, start=1, stop=3).above.tolist() == [False, False]
+        assert run.ask_all(cells, side="both", start=3, stop=4).above.tolist() == [True, False]
+        assert (run.above, run.calls) == (3, 4)
+
+    def test_the_law_does_not_depend_on_how_a_stream_is_cut(self):
+        """Exactly: the same noise gives the same outcomes, in chunks or whole (entropy used in order)."""
+        made = plan("numeric_sparse", Cost("epsilon", 50), Fraction(1), 3, 1, count=40)
+        values = np.random.default_rng(1).integers(-5, 6, 30_000)
+        entropy = hr.testing.seeded(5)
+        state, at, hits = begin(made, entropy), 0, 0
+        while at < values.size and hits < 40:
+            state, places, released, asked = advance(made, state, values[at:], entropy, most=1)
+            assert places.size == released.size <= 1
+            assert places.size == 0 or places[0] == asked - 1
+            at, hits = at + asked, hits + places.size
+        assert state.above == hits == 40
+        assert state.asked == at
+
+    def test_history_is_what_was_said_with_the_words_about_it(self, tmp_path):
+        run, cells, curator = self.opened(ledger=tmp_path / "l.db")
+        said = [
+            run.ask_all(cells, most=1, about="first"),
+            run.ask_all(cells, start=2, about="the \u00fcbrige"),
+        ]
+        curator.ledger.close()
+        again, _, _ = self.opened(ledger=tmp_path / "l.db")
+        for (about, outcomes), old, words in zip(
+            again.history(), said, ("first", "the \u00fcbrige"), strict=True
+        ):
+            assert about == words
+            np.testing.assert_array_equal(outcomes.above, old.above)
+            np.testing.assert_array_equal(outcomes.values, old.values)
+
+    def test_nothing_is_answered_when_the_run_has_moved_on(self, tmp_path):
+        one, cells, _ = self.opened(ledger=tmp_path / "l.db")
+        two, _, _ = self.opened(ledger=tmp_path / "l.db")
+        one.ask_all(cells, stop=1)
+        assert len(two.ask_all(cells, calls=0)) == 0
+        assert two.calls == 1
+        assert len(two.ask_all(cells, calls=1, stop=2)) == 2
+
+    def test_lines_are_as_long_whatever_the_outcome(self, tmp_path):
+        run, cells, curator = self.opened(ledger=tmp_path / "l.db")
+        for start in (0, 1, 3, 4):
+            run.ask_all(cells, start=start, stop=start + 1, most=1, about="words")
+        sizes = {len(e.answer) for e in curator.ledger.replay("sparse-vector:mine")}
+        assert len({len(e.answer) for e in list(curator.ledger.replay("sparse-vector:mine"))[1:]}) == 1, sizes
+
+    def test_bad_parts_are_refused_and_leave_the_run_open(self):
+        run, cells, _ = self.opened()
+        for bad in ({"start": -1}, {"stop": -1}, {"most": 0}):
+            with pytest.raises(UnsupportedQuery):
+                run.ask_all(cells, **bad)
+        assert run.calls == 0
+        assert run.remaining == 5

@@ -198,7 +198,7 @@ def _numeric(price: Cost, delta: Fraction, c: int) -> SparseVector:
     event = SparseVector(delta, *scales, c, 1)  # type: ignore[arg-type]
     if cost_of(event, price.currency) <= price:
         return event
-    return _numeric(Cost(price.currency, price.amount * _DOWN), delta, c)  # its parts are rounded up to grains
+    return _numeric(Cost(price.currency, price.amount * _DOWN), delta, c)  # its parts were rounded up
 
 
 def _numeric_by_composition(eps: Fraction, d: Fraction, delta: Fraction, c: int) -> SparseVector:

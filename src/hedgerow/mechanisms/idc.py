@@ -1,4 +1,4 @@
-"""IDC: any update rule with a bound B(alpha), and a sparse vector, make an interactive mechanism [BR11, Sec. 3].
+"""IDC: an update rule with a bound B(alpha), and a sparse vector, make an interactive mechanism [BR11].
 
 An iterative database construction ([BR11] Def. 3.1, 3.2) is a hypothesis that needs at most B(alpha) updates,
 each on a query where it is wrong by alpha, with an answer that is right to alpha, before it is right on every

@@ -62,9 +62,7 @@ class Conversation:
         cost: what opening it was charged.
     """
 
-    def __init__(
-        self, start: Callable[[], Any], run: SparseVectorRun, terms: Terms, cost: Budget
-    ) -> None:
+    def __init__(self, start: Callable[[], Any], run: SparseVectorRun, terms: Terms, cost: Budget) -> None:
         self.terms = terms
         self.cost = cost
         self._start = start
@@ -74,7 +72,7 @@ class Conversation:
 
     @property
     def label(self) -> str:
-        """The run's name in the ledger: a mechanism with the same parameters and `run=` this goes on with it."""
+        """The run's name in the ledger: the same mechanism with this as its `run` goes on with it."""
         return self._run.label
 
     @property

@@ -89,7 +89,7 @@ class Terms:
         if not needed <= total.rows:
             many = f"{ceil(needed):,}" if needed < inf else "more"
             raise UnsupportedQuery(
-                f"the theorem says nothing here: alpha = {alpha:g} for {queries:,} queries needs {many} rows, "
+                f"the theorem is silent here: alpha = {alpha:g} for {queries:,} queries needs {many} rows, "
                 f"and there are {total.rows:,.0f}; take a larger alpha or epsilon, or tuned mode (updates=)"
             )
         return cls(total.rows, plan.count, queries, beta, 2 * alpha * total.rows, plan, alpha)

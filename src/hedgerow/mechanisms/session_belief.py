@@ -32,6 +32,7 @@ ORDERS = 4  # errors are calibrated for questions about one, two, three, four or
 _DRAWN = 120  # questions of each order that a calibration asks
 _SMALL = 1 << 16  # tables up to here are made and kept; questions about larger ones are answered alone
 _KEPT = 1 << 24  # cells of all tables kept
+_FIRST = 8.0  # the length of the first steps of a fit
 _REFIT = 8  # visits to every measurement after one more was made
 
 
@@ -126,7 +127,7 @@ class DenseBelief(Belief):
     def __init__(self, domain: Domain, measurements: Sequence[Measurement], rows: int | None) -> None:
         super().__init__(domain, measurements, rows)
         self.hypothesis = DenseHypothesis(domain)
-        self.hypothesis.fit(self.measurements, total=_public(rows))
+        self.hypothesis.fit(self.measurements, total=_public(rows), kappa=_FIRST)
 
     @property
     def total(self) -> float:
@@ -155,7 +156,9 @@ class DenseBelief(Belief):
         """By a parametric bootstrap: the fit is measured again with the same noise, and fitted."""
         rng = Generator(PCG64(0))  # public randomness about public things: the same errors for everyone
         again = DenseHypothesis(self.domain)
-        again.fit([self._measured_again(m, rng) for m in self.measurements], total=self.total)
+        again.fit(
+            [self._measured_again(m, rng) for m in self.measurements], total=self.total, kappa=_FIRST
+        )
         out = [0.0]
         for order in range(1, ORDERS + 1):
             asked = [_any_query(self.domain, min(order, len(self.domain)), rng) for _ in range(_DRAWN)]

@@ -42,7 +42,7 @@ class SparseMW(IDC):
     citations: ClassVar[tuple[str, ...]] = ("BR11", "HR10", "DR14")
 
     def _hypothesis(self, curator: Curator, total: float) -> SparseHypothesis:
-        """s variables without elements; in tuned mode names that no update has named share one row at most."""
+        """s variables without elements; in tuned mode a query of names not yet learned is about a row."""
         if self.alpha is not None:
             return SparseHypothesis(self.sparsity, self.alpha, total=total)
         assert self.updates is not None

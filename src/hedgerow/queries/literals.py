@@ -1,8 +1,8 @@
-"""Conjunctions that name nearly every bit of a row: few rows can meet them, and those are listed, not sought."""
+"""Conjunctions of nearly all bits of a row: few rows can meet them, and those are listed, not sought."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from itertools import combinations, product
 from math import comb
 from typing import Literal
@@ -38,7 +38,8 @@ def literal_conjunction(pattern: str, *, elements: Elements = "text", scale: flo
     free = [i for i, c in enumerate(pattern) if c == "*"]
     if len(free) > FREE_LIMIT:
         raise RangeTooLarge(f"the conjunction leaves {len(free)} bits open, more than {FREE_LIMIT}")
-    bits, support = list(pattern), {}
+    bits = list(pattern)
+    support: dict[Hashable, int] = {}
     for choice in product("01", repeat=len(free)):
         for place, bit in zip(free, choice, strict=True):
             bits[place] = bit

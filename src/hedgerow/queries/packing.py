@@ -65,7 +65,7 @@ def pack_questions(questions: Workload | Sequence[SparseQuery]) -> str:
     else:
         data = {"sparse": [[list(q.texts.items()), q.scale, q.offset, q.name] for q in questions]}
     data["shapes"] = [a.shape for a in arrays.values()]
-    numbers = b"".join(a.astype("<i4").tobytes() for a in arrays.values())  # weights and places are below 2^31
+    numbers = b"".join(a.astype("<i4").tobytes() for a in arrays.values())  # weights, places: below 2^31
     text = json.dumps(data, separators=(",", ":"), default=float).encode()
     return base64.b85encode(zlib.compress(len(text).to_bytes(8, "big") + text + numbers, 1)).decode()
 

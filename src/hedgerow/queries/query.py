@@ -251,7 +251,8 @@ class SparseQuery:
         """The same query with every element written as its canonical text: 5 and "5" are one name."""
         if all(type(element) is str for element in self.weights):
             return self
-        return SparseQuery(self.texts, self.scale, self.offset, self.name)
+        weights: dict[Hashable, int] = dict(self.texts)
+        return SparseQuery(weights, self.scale, self.offset, self.name)
 
     @classmethod
     def of(cls, weights: Mapping[Hashable, float], *, scale: float = 1.0, name: str = "") -> SparseQuery:

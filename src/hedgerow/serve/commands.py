@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import hedgerow
-from hedgerow.serve import budget, demo, query, release, schema, tools
+from hedgerow.serve import ask, budget, demo, query, release, schema, tools
 from hedgerow.serve.terminal import Commands
 
 app = typer.Typer(
@@ -39,6 +39,7 @@ app.command("demo")(demo.demo)
 app.add_typer(schema.app, name="schema")
 app.command("release")(release.release)
 app.command("query")(query.query)
+app.command("ask")(ask.ask)
 app.command("sample")(query.sample)
 app.add_typer(budget.app, name="budget")
 app.command("audit")(tools.audit)

@@ -1,0 +1,150 @@
+"""`hedgerow ask`: one question to private data, through a session that remembers and learns."""
+
+from __future__ import annotations
+
+import json as jsons
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hedgerow.serve.query import rows_of, table_of
+from hedgerow.serve.release import MaxRows, Unit, Whom
+from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, emit, progress, screen
+
+if TYPE_CHECKING:
+    from hedgerow.curator.curator import Curator
+    from hedgerow.mechanisms.session_open import OpenSession
+    from hedgerow.privacy.budget import Cost
+
+_PRICE = "hedgerow ask: price"
+
+
+def ask(
+    data: Data,
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT statement.", show_default=False)],
+    schema: Annotated[Path, typer.Option(help="The confirmed schema file.")] = Path("schema.yaml"),
+    within: Annotated[
+        float | None, typer.Option(help="How far off counts may be, as a part of all rows: 0.01 is 1%.")
+    ] = None,
+    within_count: Annotated[float | None, typer.Option(help="The same as a number of rows.")] = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option(help="How sure to be: 0.95 if not given, 0.999 when an accuracy is."),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say what asking would do and cost, and do not ask.")
+    ] = False,
+    epsilon: Annotated[
+        str | None,
+        typer.Option(help="What the first question spends on learning; half of what remains if not given."),
+    ] = None,
+    delta: Annotated[
+        str | None,
+        typer.Option(help="Delta of the budget that is made if there is none: 1e-9 if not given, 0 is pure."),
+    ] = None,
+    unit: Unit = None,
+    max_rows: MaxRows = None,
+    neighbours: Whom = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+    json: Json = False,
+) -> None:
+    """Ask private DATA a question in SQL, here, without a server.
+
+    The first question spends part of the dataset's budget on learning what rows look like; from then on a
+    question costs nothing, unless it asks for an accuracy that what was learned cannot vouch for. The same
+    question gets the same answer again, free. What was learned and said lies in DATA.hedgerow.db.
+    """
+    from hedgerow.curator.curator import Curator
+    from hedgerow.release.publication import Publication, ledger_path
+    from hedgerow.release.schema import Schema
+
+    domain = Schema.load(schema).confirmed_domain()
+    wanted = Publication(
+        data, schema, Path(), epsilon=epsilon, delta=delta, unit=unit, max_rows=max_rows,
+        neighbours=neighbours.value if neighbours else None, encoding=encoding, delimiter=delimiter,
+    )  # fmt: skip
+    known = wanted._known()
+    table = wanted._as_ledger_says(known)._open(domain)
+    curator = Curator(table, known.budget, ledger_path(data), known.neighbours)
+    with curator.ledger:
+        before = curator.ledger.spent()
+        with progress(json) as step:
+            step("Learning", None)
+            session = _session(curator, sql, epsilon)
+        learning = curator.ledger.spent() - before
+        with session:
+            if explain:
+                _explained(session.explain(sql, within, within_count, confidence), json)
+            else:
+                answer = session.ask(sql, within, within_count, confidence)
+                _answered(answer, sql, curator, learning, json)
+
+
+def _session(curator: Curator, sql: str, epsilon: str | None) -> OpenSession:
+    """The dataset's one session of the command line; its price is decided by the first question."""
+    from hedgerow.errors import HedgerowError
+    from hedgerow.mechanisms.session import Session
+    from hedgerow.privacy.budget import Cost
+    from hedgerow.queries.sql import sql as compiled
+
+    unit = curator.table.unit
+    compiled(curator._domain, sql, unit=unit.column if unit else None)  # refuse before anything is charged
+    ledger = curator.ledger
+    kept = ledger.recall(_PRICE, "ask")
+    if kept is None:
+        price = curator.price(epsilon) if epsilon is not None else curator.price().share(Fraction(1, 2))
+        ledger.check(price)
+        kept = ledger.record(jsons.dumps(price.to_json()).encode(), request=_PRICE, question="ask")
+    elif epsilon is not None:
+        raise HedgerowError("--epsilon is for the first question, and this dataset has been asked before")
+    assert kept.answer is not None
+    price = Cost.from_json(jsons.loads(kept.answer))
+    return Session(budget=ledger.budget.part(price), name="ask").open(curator)
+
+
+def _answered(answer: Any, sql: str, curator: Curator, learning: Cost, json: bool) -> None:
+    from hedgerow.release.numerals import amount, rest
+
+    budget = curator.ledger.budget
+    if json:
+        cost, left = answer.cost, curator.remaining
+        emit({"sql": sql, **rows_of(answer), "confidence": answer.confidence, "source": answer.source,
+              "cached": answer.cached, "simultaneous": answer.simultaneous,
+              "cost": None if cost is None else {"epsilon": cost.epsilon, "delta": cost.delta},
+              "learning": None if learning.is_zero else budget.part(learning).epsilon,
+              "remaining": {"epsilon": left.epsilon, "delta": left.delta},
+              "notes": list(answer.notes), "private": curator.private})  # fmt: skip
+        return
+    to = screen()
+    to.print(table_of(answer))
+    whose = "all numbers at once" if answer.simultaneous else "each number"
+    indicative = ", indicative only" if answer.source == "learned" else ""
+    again = ", as answered before" if answer.cached else ""
+    to.print(
+        f"Error bounds hold with {answer.confidence:.4g} confidence for {whose} "
+        f"({answer.source}{indicative}{again})."
+    )
+    if not learning.is_zero:
+        to.print(f"Learning what rows look like, once, cost {amount(budget.part(learning), budget)}.")
+    to.print("Asking was free." if answer.cost is None else f"Asking cost {amount(answer.cost, budget)}.")
+    to.print(f"Left of the dataset's budget: {rest(curator.ledger.remaining(), budget)}.")
+    for note in answer.notes:
+        to.print(f"Note: {note}")
+
+
+def _explained(found: Any, json: bool) -> None:
+    import numpy as np
+
+    if json:
+        error = np.asarray(found.error, dtype=np.float64)
+        emit({"source": found.source, "cached": found.cached, "confidence": found.confidence,
+              "error": None if np.isnan(error).any() else error.tolist(),
+              "cost": {"epsilon": found.cost.epsilon, "delta": found.cost.delta},
+              "affordable": found.affordable, "words": found.words})  # fmt: skip
+        return
+    to = screen()
+    to.print(found.words)
+    to.print(f"It would cost at most epsilon {found.cost.epsilon:.3g}.")
