@@ -58,7 +58,7 @@ def make(method: str, epsilon: float, sizes: Any, ordered: Any, seed: int) -> tu
     def see(X: Any) -> Any:
         parts = [
             X[:, i : i + 1] / (k - 1.0) if o else np.eye(k)[X[:, i]]
-            for i, (k, o) in enumerate(zip(sizes, ordered))
+            for i, (k, o) in enumerate(zip(sizes, ordered, strict=True))
         ]
         return np.concatenate(parts, axis=1)
 

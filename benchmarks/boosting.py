@@ -1,9 +1,10 @@
 """The boosted classifier on Adult beside other private classifiers, and its time beside AdaBoost's.
 
-Income above 50K from the other columns, five fixed stratified splits (a fifth held out), delta 1e-6, means over
-splits. Adult is read from the folder in HEDGEROW_ADULT; without it those lines are left out. DP-EBM (interpret-core)
-runs in the interpreter of HEDGEROW_EBM_PYTHON, diffprivlib in that of HEDGEROW_DIFFPRIVLIB_PYTHON, this one if they
-are not set; a peer that is not installed is left out. diffprivlib spends epsilon without a delta.
+Income above 50K from the other columns, five fixed stratified splits (a fifth held out), delta 1e-6, means
+over splits. Adult is read from the folder in HEDGEROW_ADULT; without it those lines are left out. DP-EBM
+(interpret-core) runs in the interpreter of HEDGEROW_EBM_PYTHON, diffprivlib in that of
+HEDGEROW_DIFFPRIVLIB_PYTHON, this one if they are not set; a peer that is not installed is left out.
+
 """
 
 from __future__ import annotations
@@ -96,10 +97,16 @@ def ours(data: dict[str, Any], epsilon: float, **options: Any) -> np.ndarray:
 
 def peer(method: str, variable: str, file: Path, epsilon: float) -> np.ndarray | None:
     """Mean AUC, accuracy and CPU seconds of a peer, None where it is not installed."""
-    python = os.environ.get(variable, sys.executable)
+    python, around = os.environ.get(variable, sys.executable), dict(os.environ)
+    if variable in around:
+        around.pop("PYTHONPATH", None)  # another environment has its own packages
     script = Path(__file__).parent / "_boosting_peers.py"
     done = subprocess.run(
-        [python, str(script), method, str(file), str(epsilon)], capture_output=True, text=True, check=False
+        [python, str(script), method, str(file), str(epsilon)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=around,
     )
     if done.returncode:
         if "ModuleNotFoundError" in done.stderr or "ImportError" in done.stderr:

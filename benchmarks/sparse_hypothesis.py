@@ -1,11 +1,12 @@
 """The sparse hypothesis: microseconds per ask and per update of m = 1,000 elements, whatever the universe.
 
-`ask` is the undisturbed time of one ask in a stream of different queries: the best of several rounds for each
-query, and the median over queries. `usual ask` is the median over all rounds; `first ask` is the first one of
-a query just made: on a busy machine both wait for memory that others have pushed out of the caches. The rows
-`flat` are the slowest universe over the fastest: after one update, when every universe has 1,000 elements
-assigned and only |X| differs, and after 30, when the universe of 10^3 still has 1,000 and the others 30,000.
-Bars: flat within 1.5 for `ask` (no bar for `usual ask`), and any ask below 1,000 microseconds.
+`ask` is the undisturbed time of asking a query that was asked before, in a stream of different ones: the best
+of several rounds for each query, and the median over queries; `usual ask` is the median over all rounds.
+`first ask` is the first one of a query just made, when its elements are hashed and looked up; on a busy
+machine it waits for memory that others have pushed out of the caches. The rows `flat` are the slowest
+universe over the fastest: after one update, when every universe has 1,000 elements assigned and only |X|
+differs, and after 30, when the universe of 10^3 still has 1,000 and the others 30,000. Bars: flat within 1.5,
+and any ask below 1,000 microseconds.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def rows_after(updates: int) -> list[dict[str, Any]]:
             bar = None if what == "update" else ASK_BAR
             row = {"name": f"{what} {after}, {name}", "ours": spent, "peer": None, "ratio": None, "bar": bar}
             rows.append({**row, "passed": None if bar is None else spent <= bar})
-    for what, bar in (("ask", FLAT_BAR), ("usual ask", None)):
+    for what, bar in (("ask", FLAT_BAR), ("usual ask", FLAT_BAR), ("first ask", FLAT_BAR)):
         asks = [by[what] for by in found.values()]
         ratio = max(asks) / min(asks)
         row = {
@@ -116,7 +117,7 @@ def rows_after(updates: int) -> list[dict[str, Any]]:
             "ratio": ratio,
             "bar": bar,
         }
-        rows.append({**row, "passed": None if bar is None else ratio <= bar})
+        rows.append({**row, "passed": ratio <= bar})
     return rows
 
 

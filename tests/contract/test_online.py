@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.audit.ledger_replay import price
+from hedgerow.queries.measurement import unpack
 from hedgerow.synopsis.answer import Answer
 
 DOMAIN = hr.Domain({"sex": ["F", "M"], "age": hr.bins(0, 100, 10)})
@@ -110,6 +112,17 @@ def test_the_ledger_holds_the_run_and_verifies_by_other_arithmetic(case: Any) ->
     counted = case[2] == "add_remove" or case[3] == "people"
     assert len(charges) == 1 + counted  # the sparse vector, and the number of rows where that is private
     assert float(total) == pytest.approx(float(guard.ledger.spent().amount), rel=1e-9)
+
+
+def test_the_number_of_rows_it_goes_by_is_public_or_the_answer_of_a_charged_line(case: Any) -> None:
+    mechanism, guard, _ = make(case)
+    session = mechanism().open(guard)
+    if case[2] == "replace" and case[3] == "rows":
+        assert session.terms.total == N
+        return
+    lines = [e for e in guard.ledger.export(answers=True)["entries"] if e["line"]["kind"] == "charge"]
+    assert lines[0]["line"]["event"]["kind"] in ("laplace", "gaussian")
+    assert session.terms.total == float(unpack(base64.b64decode(lines[0]["answer"]))[0].ravel()[0])
 
 
 def test_it_can_be_taken_up_again_after_a_restart(case: Any, tmp_path: Path) -> None:

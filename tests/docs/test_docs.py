@@ -52,10 +52,14 @@ def test_every_mechanism_says_its_theorem_and_where_it_is_charged():
 
     for name in (
         "AdaptiveRelease",
+        "Factorization",
+        "Projection",
         "LaplaceBaseline",
         "GaussianBaseline",
         "HistogramRelease",
         "RandomizedResponse",
+        "OnlineMW",
+        "SparseMW",
     ):
         text = getattr(hr, name).__doc__
         assert "Privacy:" in text

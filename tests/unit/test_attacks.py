@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import threading
 from decimal import Decimal
 
@@ -341,7 +342,7 @@ def test_a_ledger_that_cannot_be_written_fails_below_and_above_alike(monkeypatch
     monkeypatch.setattr(Transaction, "record", full)
     with pytest.raises(hr.LedgerError, match="disk full"):
         run.ask(hr.Query.total())
-    assert sizes == [96 + 48]
+    assert sizes == [112 + 48 + len(json.dumps(""))]
 
 
 def test_a_seeded_run_cannot_be_reopened_as_private(tmp_path):

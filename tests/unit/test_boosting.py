@@ -327,7 +327,7 @@ def _receipt_words(options: dict) -> str:
 FORBIDDEN = {
     "check_estimators_empty_data_messages": "a refusal of empty data would tell that there are no rows",
     "check_classifiers_classes": "classes_ are the declared ones; those found in y would tell who is in it",
-    "check_classifiers_train": "it trains on classes that were not declared; they fall back to a declared one",
+    "check_classifiers_train": "it trains on undeclared classes; they fall back to a declared one",
     "check_classifiers_regression_target": "whether y looks continuous is read from rows",
     "check_supervised_y_no_nan": "a missing class falls back; refusing it would tell of a row",
     "check_fit_idempotent": "two fits draw their noise anew; the same noise twice would cancel out",

@@ -46,8 +46,10 @@ def matrix(workload: Workload) -> np.ndarray:
     return np.array(rows)
 
 
+@pytest.mark.parametrize("places", [1 << 25, 0], ids=["laid out", "by table"])
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_the_transpose_is_the_transpose(name):
+def test_the_transpose_is_the_transpose(name, places, monkeypatch):
+    monkeypatch.setattr("hedgerow.learning.projection._PLACES", places)
     workload = WORKLOADS[name]
     map_, w = Answering(DOMAIN, workload), matrix(workload)
     rng = np.random.default_rng(1)

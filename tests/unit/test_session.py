@@ -170,7 +170,10 @@ def test_a_large_domain_is_held_as_factors():
 
 def test_open_domains_are_sent_elsewhere():
     c = hr.Curator(
-        hr.Table.open(["a", "b"], hr.OpenDomain()), hr.Budget(epsilon=1), ":memory:", entropy=hr.testing.seeded(1)
+        hr.Table.open(["a", "b"], hr.OpenDomain()),
+        hr.Budget(epsilon=1),
+        ":memory:",
+        entropy=hr.testing.seeded(1),
     )
     with pytest.raises(hr.UnsupportedQuery, match="SparseMW"):
         hr.Session().open(c)
@@ -216,16 +219,18 @@ def test_worst_case_spend_against_an_adversary_is_at_most_twice_and_a_half_fresh
     within = 0.02 if neighbours == "add_remove" else 0.05
     session = hr.Session(budget=hr.Budget(rho="1/100000", delta=1e-6), within=within, questions=500).open(c)
     core = session._core
-    pool = questions(8, 1500)
+    pool = questions(8, 600)
     exact = np.array([truth(c, q) for q in pool])
-    left, start, asked = set(range(len(pool))), None, 0
-    for _ in range(700):
-        i = max(left, key=lambda j: abs(core.belief.count(pool[j]) - exact[j]))
+    left, start, version, off = set(range(len(pool))), None, -1, np.zeros(0)
+    for _ in range(400):
+        if core.belief.version != version:
+            version, off = core.belief.version, np.abs(core.belief.counts(pool) - exact)
+        i = max(left, key=off.__getitem__)
         left.remove(i)
         answer = session.ask(pool[i])
         assert abs(answer.value - exact[i]) <= answer.error
         start = core.guards[0].price.amount * len(core.guards[0].sides) if start is None else start
-        asked += 1
+    asked = 400
     from hedgerow.mechanisms.session_price import direct_price
 
     fresh = asked * direct_price(c, pool[0], core.own_goal).amount
@@ -281,7 +286,7 @@ def test_people_are_measured():
     assert abs(answer.value - rows[rows.sex == "F"].who.nunique()) < 1500
     assert session.ask(asked, within_count=500).cached
     with pytest.raises(hr.UnsupportedQuery, match="within_count"):
-        session.ask(asked)
+        session.ask("SELECT COUNT(DISTINCT who) FROM t")
 
 
 # -- the same again ---------------------------------------------------------------------------------------
@@ -308,7 +313,11 @@ def test_a_stronger_answer_serves_a_weaker_question():
     session = hr.Session(epsilon=0.5).open(c)
     sure = session.ask(SQL, within=0.02)
     spent = c.spent.rho
-    for weaker in (session.ask(SQL, within=0.05), session.ask(SQL), session.ask(SQL, within=0.02, confidence=0.9)):
+    for weaker in (
+        session.ask(SQL, within=0.05),
+        session.ask(SQL),
+        session.ask(SQL, within=0.02, confidence=0.9),
+    ):
         assert weaker.cached
         assert same(sure, weaker)
     assert c.spent.rho == spent
@@ -330,7 +339,9 @@ def test_reopening_continues_with_the_same_answers_and_thresholds(tmp_path):
     assert np.array_equal(again._core.belief.table(("sex", "k", "c")), belief)
     assert again._core.guards[0].debt == debt
     assert again._core.guards[0].runs == runs
-    for q, before in zip([*asked, "SELECT sex, COUNT(*) FROM t GROUP BY sex ORDER BY COUNT(*) DESC"], given, strict=True):
+    for q, before in zip(
+        [*asked, "SELECT sex, COUNT(*) FROM t GROUP BY sex ORDER BY COUNT(*) DESC"], given, strict=True
+    ):
         answer = again.ask(q)
         assert answer.cached
         assert same(answer, before)
@@ -367,7 +378,7 @@ def test_what_one_analyst_asked_is_free_for_another():
 def test_no_interleaving_of_analysts_passes_an_allotment_or_the_total():
     c = curator(hr.Budget(rho="5/100", delta=1e-6))
     session = hr.Session(budget=hr.Budget(rho="1/100000", delta=1e-6), within=0.02, questions=500).open(c)
-    shares = ["1/100", "2/100", "1/1000"]
+    shares = ["1/100", "2/100", "1/1000000"]
     analysts = [session.share(c.allot(hr.Budget(rho=r, delta=0), f"a{i}")) for i, r in enumerate(shares)]
     refused = []
 
@@ -476,7 +487,12 @@ def test_questions_about_another_domain_are_refused():
 def test_a_pure_budget_works_too():
     c = curator(hr.Budget(epsilon=4))
     session = hr.Session(epsilon=2).open(c)
-    assert abs(session.ask(SQL).value - truth(c, hr.Query.where(DOMAIN, {"sex": "F", "age": np.arange(10) >= 5}))) < 600
+    assert (
+        abs(
+            session.ask(SQL).value - truth(c, hr.Query.where(DOMAIN, {"sex": "F", "age": np.arange(10) >= 5}))
+        )
+        < 600
+    )
     assert session.ask(SQL, within=0.02).source == "measured"
 
 

@@ -27,7 +27,7 @@ def distribution(places: list[int], penalties, cap: int) -> list[Fraction]:
 
 
 def random_history(rng):
-    """The margins of m rows after t hypotheses, and those penalties; sometimes penalties of no boosting at all."""
+    """The margins of m rows after t hypotheses, and penalties; sometimes ones that no boosting has."""
     m, t = int(rng.integers(2, 30)), int(rng.integers(0, 12))
     penalties = penalties_of(float(rng.uniform(0.01, 3.0)), t)
     if rng.random() < 0.3:
@@ -95,13 +95,14 @@ def test_weights_are_the_capped_ones_and_at_most_l_rows_are_capped():
 
 
 def test_the_error_claim_of_the_lazy_form_holds():
-    """At most max(l/m, exp(-2 eta^2 T)) of the rows are wrong, eta the smallest advantage seen, alpha = 2 eta."""
+    """At most max(l/m, exp(-2 eta^2 T)) of the rows are wrong when every advantage is eta or more."""
     rng, met = np.random.default_rng(8), 0
     for _ in range(60):
         m, t, eta = 40, int(rng.integers(5, 60)), float(rng.uniform(0.05, 0.3))
         cap, margins, least = int(rng.integers(2, 12)), np.zeros(m, dtype=np.int64), 1.0
         for j in range(t):
-            d = np.array(distribution((margins + j).tolist(), penalties_of(2 * eta, j), cap), dtype=np.float64)
+            exact = distribution((margins + j).tolist(), penalties_of(2 * eta, j), cap)
+            d = np.array(exact, dtype=np.float64)
             c = adversarial(d, eta, rng)
             least = min(least, float(d @ c) / 2.0)
             margins += c
@@ -122,7 +123,7 @@ def adversarial(d: np.ndarray, eta: float, rng) -> np.ndarray:
 
 
 def test_the_printed_claims_hold_once_mended():
-    """6.2 and 6.3 with r = w_t v_t / v_(t-1) and (1 +- 2 eta_t)/2; with r = v_t / v_(t-1) the product is no bound."""
+    """6.2 and 6.3 with r = w_t v_t / v_(t-1) and (1 +- 2 eta_t)/2; the printed r breaks 6.3."""
     rng, broken = np.random.default_rng(9), False
     for _ in range(200):
         m, t, eta, cap = 30, 12, 0.2, float(rng.uniform(4, 15))

@@ -184,3 +184,61 @@ def test_work_per_ask_does_not_grow_with_s() -> None:
         assert hypothesis.answer(SparseQuery.of({"x": 1.0})) == pytest.approx(1 / s)
         hypothesis.tilt(SparseQuery.of(dict.fromkeys(range(10), 1.0)), 0.5)
         assert len(hypothesis._weights.values) <= 64
+
+
+class Alike:
+    """Elements of one hash that are not equal."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __hash__(self) -> int:
+        return 7
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Alike) and self.name == other.name
+
+    def __str__(self) -> str:
+        return f"alike {self.name}"
+
+
+def test_elements_with_one_hash_are_told_apart() -> None:
+    """Small numbers that differ by 2^61 - 1 have one hash in CPython, and so do all of `Alike`."""
+    prime = 2**61 - 1
+    elements: list[object] = [5, 5 + prime, 5 + 2 * prime, Alike("a"), Alike("b"), "x"]
+    hypothesis = SparseHypothesis(3, size=50)
+    whole = SparseQuery.of({elements[0]: 1.0, elements[3]: 1.0})
+    hypothesis.tilt(whole, 1.0)
+    ones = [SparseQuery.of({e: 1.0}) for e in elements]
+    up = pytest.approx(np.e * hypothesis.answer(ones[5]))
+    assert [hypothesis.answer(q) == up for q in ones] == [True, False, False, True, False, False]
+    hypothesis.tilt(SparseQuery.of({elements[1]: 1.0, elements[4]: 1.0, "x": 1.0}), 2.0)
+    assert [e in hypothesis for e in elements] == [True, True, False, True, True, True]
+    relative = [hypothesis.log_weight(e) - hypothesis.log_weight("nobody") for e in elements]
+    assert relative == pytest.approx([1, 2, 0, 1, 2, 2])
+    asked = [hypothesis.answer(q) / hypothesis.answer(SparseQuery.of({"nobody": 1.0})) for q in ones]
+    assert asked == pytest.approx(np.exp([1, 2, 0, 1, 2, 2]))
+    assert hypothesis.answer(SparseQuery.of({Alike("b"): 1.0})) == hypothesis.answer(
+        ones[4]
+    )  # equal, not the same
+
+
+def test_places_agree_with_a_dict_through_growth() -> None:
+    random = Generator(PCG64(3))
+    hypothesis, exact = SparseHypothesis(200, size=10**6), {}
+    queries = []
+    for t in range(60):
+        kind = [int, str, float, lambda v: (int(v), "t")][t % 4]
+        drawn = {kind(v): 1.0 for v in random.integers(0, 3_000, 150)}
+        try:
+            queries.append(SparseQuery.of(drawn))
+        except UnsupportedQuery:
+            continue
+        if t % 3 == 0:
+            hypothesis.tilt(queries[-1], 0.01)
+            for e in drawn:
+                exact.setdefault(e, len(exact) + 1)
+        for query in queries[-5:]:
+            places, _ = hypothesis._places(query)
+            assert places.tolist() == [exact.get(e, 0) for e in query.weights]
+    assert len(hypothesis) == len(exact) > 2_000

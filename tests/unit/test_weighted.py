@@ -35,7 +35,8 @@ def random_sums(rng, signed: bool) -> WeightedSums:
         Column("b", rng.integers(0, 3, 3), rng.integers(low, 6, 3)),
         Column("a", [0, 0, 0, 0], [3, 3, 3, 3]),
     ]
-    return WeightedSums("y", SIDES, int(rng.integers(-STEPS, STEPS)), margins, weights, columns, signed=signed)
+    offset = int(rng.integers(-STEPS, STEPS))
+    return WeightedSums("y", SIDES, offset, margins, weights, columns, signed=signed)
 
 
 def by_hand(sums: WeightedSums, codes: np.ndarray) -> np.ndarray:

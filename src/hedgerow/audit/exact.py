@@ -12,14 +12,18 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from itertools import product
-from math import inf
-from typing import Any
+from itertools import combinations_with_replacement, product
+from math import comb, inf, prod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hedgerow.curator import selection
 from hedgerow.curator.sparse_vector_plan import Plan
+
+if TYPE_CHECKING:
+    from hedgerow.curator.small_range import SmallRange
+    from hedgerow.curator.table import Rows
 
 D = Context(prec=60, rounding=ROUND_HALF_EVEN)
 SLACK = 1e-12
@@ -264,3 +268,28 @@ def law_of(run: Callable[..., Any], *draws: Law) -> Law:
         outcome = run(*(v for v, _ in values))
         law[outcome] = D.add(law.get(outcome, Decimal(0)), weight)
     return law
+
+
+# ---- small databases -------------------------------------------------------------------------------------
+
+
+def small_range(candidates: SmallRange, rows: Rows, sensitivity: Fraction, epsilon: Fraction) -> Law:
+    """The law of SmallDB's choice, over multisets of cells that the queries tell apart, weighed by their number.
+
+    Scores are worked out here from the definition, one database at a time, not by the sampler's own passes.
+    """
+    known = candidates.incidence(rows.domain)
+    workload = candidates.workload
+    truth = [int(workload[i].apply(rows.tables([workload[i].attributes])[workload[i].attributes])) for i in known.first]
+    weights: dict[Hashable, Decimal] = {}
+    rate = Fraction(epsilon) / (2 * Fraction(sensitivity))
+    for y in combinations_with_replacement(range(len(known.member)), candidates.size):
+        held = known.member[list(y)].sum(axis=0)
+        far = max(
+            abs(candidates.size * f - candidates.total * int(s)) for f, s in zip(truth, held, strict=True)
+        )
+        number = prod(comb(known.cells[e] + y.count(e) - 1, y.count(e)) for e in set(y))
+        x = rate * far
+        weights[y] = D.multiply(Decimal(number), _power(x.numerator, x.denominator))
+    total = _sum(list(weights.values()))
+    return {y: D.divide(w, total) for y, w in weights.items()}

@@ -414,7 +414,7 @@ class Curator:
         """The curator of an account that was allotted before from this one, or from one below it."""
         if not self.ledger.descends(name, self.account):
             raise LedgerError(f"the account {name!r} was not allotted from {self.account!r}")
-        child = object.__new__(type(self))
+        child = object.__new__(Curator)
         child.__dict__ = self.__dict__ | {"account": name}
         return child
 

@@ -34,6 +34,8 @@ VISITS = 10**9
 _LONGEST = 1 << 40  # the largest number of rows a small database may stand for
 _PAD = 16  # queries are padded to whole vectors
 _DIGITS = 40
+_KNOWN: dict[tuple[str, str], Incidence] = {}  # public: what queries count follows from them alone
+_KEPT = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +91,12 @@ class SmallRange:
 
     def incidence(self, domain: Domain) -> Incidence:
         """Which cells the queries count; worked out once."""
-        held: dict[str, Incidence] = self.__dict__.setdefault("_incidence", {})
-        if domain.fingerprint not in held:
-            held[domain.fingerprint] = Incidence.of(domain, self.workload)
-        return held[domain.fingerprint]
+        key = (domain.fingerprint, self.workload.digest)
+        if key not in _KNOWN:
+            while len(_KNOWN) >= _KEPT:
+                _KNOWN.pop(next(iter(_KNOWN)), None)
+            _KNOWN[key] = Incidence.of(domain, self.workload)
+        return _KNOWN[key]
 
     def exact(self, rows: Rows) -> Levels:
         """How many candidates have each score: the first pass over the range."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.errors import RangeTooLarge
+from hedgerow.learning import projection_kernels as kernels
 from hedgerow.queries.query import ONE
 from hedgerow.queries.workload import Axis, Block, ProductBlock, Workload
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 CELLS = 1 << 24
 """Larger domains are refused."""
 
+_PLACES = 1 << 25
 _ENTRIES = 1 << 28  # of the weights of all listed queries together, in float32
 
 
@@ -48,35 +50,66 @@ class Answering:
     def __init__(self, domain: Domain, workload: Workload) -> None:
         refuse_large(domain, workload)
         self.domain, self.workload = domain, workload
-        self._position = {name: i for i, name in enumerate(domain)}
         self._listed = [None if isinstance(b, ProductBlock) else _rows(b) for b in workload.blocks]
+        self._starts: dict[tuple[str, ...], int] = {}
+        size = 0
+        for s in workload.cliques:
+            self._starts[s] = size
+            size += domain.cells(s)
+        self._size = size
+        small = len(workload.cliques) * domain.size <= _PLACES
+        self._places = self._lay_out() if small else None
+
+    def _lay_out(self) -> NDArray[np.int32]:
+        """Where each cell is summed for each table; held only when that is not much more than the cells."""
+        levels = dict(zip(self.domain, np.indices(self.domain.shape, sparse=True), strict=True))
+        out = np.empty((len(self._starts), self.domain.size), dtype=np.int32)
+        for row, (s, start) in zip(out, self._starts.items(), strict=True):
+            place = np.zeros((1,) * len(self.domain), dtype=np.int64)
+            for a in s:
+                place = place * self.domain[a].size + levels[a]
+            row[:] = np.broadcast_to(start + place, self.domain.shape).reshape(-1)
+        return out
+
+    def _tables(self, cells: Floats) -> Floats:
+        """All tables of the cells, one after another."""
+        out = np.zeros(self._size)
+        if self._places is not None:
+            kernels.sum_tables(np.ascontiguousarray(cells).reshape(-1), self._places, out)
+            return out
+        for s, start in self._starts.items():
+            table = cells.sum(axis=self._others(s))
+            out[start : start + table.size] = table.reshape(-1)
+        return out
 
     def answers(self, cells: Floats) -> list[Floats]:
         """The answers of each block."""
-        tables: dict[tuple[str, ...], Floats] = {}
-        out = []
+        tables, out = self._tables(cells), []
         for block, rows in zip(self.workload.blocks, self._listed, strict=True):
-            s = block.attributes
-            if s not in tables:
-                tables[s] = np.asarray(cells.sum(axis=tuple(self._others(s))))
-            out.append(_times(rows, tables[s].reshape(-1)) if rows is not None else block.apply(tables[s]))
+            table = tables[self._range(block.attributes)]
+            out.append(_times(rows, table) if rows is not None else block.apply(table))
         return out
 
     def transpose(self, parts: list[Floats]) -> Floats:
         """The sum over queries of a number times the query's weight on every cell."""
-        tables: dict[tuple[str, ...], Floats] = {}
+        tables = np.zeros(self._size)
         for block, rows, part in zip(self.workload.blocks, self._listed, parts, strict=True):
-            s = block.attributes
             back = _times(rows.T, part) if rows is not None else _back(block, part)
-            shape = self.domain.shape_of(s)
-            tables[s] = tables[s] + back.reshape(shape) if s in tables else back.reshape(shape)
+            tables[self._range(block.attributes)] += back.reshape(-1)
         out = np.zeros(self.domain.shape)
-        for s, table in tables.items():
-            out += np.expand_dims(table, tuple(self._others(s)))
+        if self._places is not None:
+            kernels.spread_tables(tables, self._places, out.reshape(-1))
+            return out
+        for s in self._starts:
+            table = tables[self._range(s)].reshape(self.domain.shape_of(s))
+            out += np.expand_dims(table, self._others(s))
         return out
 
-    def _others(self, s: tuple[str, ...]) -> list[int]:
-        return [i for name, i in self._position.items() if name not in s]
+    def _range(self, s: tuple[str, ...]) -> slice:
+        return slice(self._starts[s], self._starts[s] + self.domain.cells(s))
+
+    def _others(self, s: tuple[str, ...]) -> tuple[int, ...]:
+        return tuple(i for i, name in enumerate(self.domain) if name not in s)
 
     def blocks(self, answers: Floats) -> list[Floats]:
         """Answers in the workload's order, block by block."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from itertools import repeat
+from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.random import PCG64, Generator
@@ -13,6 +14,7 @@ from numpy.random import PCG64, Generator
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.learning import dense_kernels as kernels
 from hedgerow.learning.hypothesis import multiplicative_weights
+from hedgerow.learning.places import Places, hashes_of
 from hedgerow.learning.weights import Weights
 from hedgerow.queries.query import ONE, SparseQuery
 
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SHARED = 0  # the place of the one number that all unassigned variables share
-_NOBODY = object()  # a key that is no string: CPython then keeps hashes beside keys, where lookups find them
 
 
 class StructureFull(RangeTooLarge):
@@ -80,15 +81,15 @@ class SparseHypothesis:
             raise ValueError("there must be at least one variable")
         self.total = total
         self._weights = Weights.uniform(1, np.dtype(np.float64), copies=self.size)
-        self._place: dict[Hashable, int] = {_NOBODY: _SHARED}
-        self._last: tuple[SparseQuery, NDArray[np.int64], NDArray[np.float64]] | None = None
+        self._assigned = Places()
+        self._known: WeakKeyDictionary[SparseQuery, Named] = WeakKeyDictionary()
 
     def __len__(self) -> int:
         """How many elements have a variable of their own."""
-        return len(self._place) - 1
+        return len(self._assigned)
 
     def __contains__(self, element: Hashable) -> bool:
-        return element in self._place
+        return element in self._assigned
 
     def __repr__(self) -> str:
         return f"SparseHypothesis({len(self):,} of {self.size:,} variables assigned)"
@@ -129,7 +130,7 @@ class SparseHypothesis:
 
     def log_weight(self, element: Hashable) -> float:
         """The logarithm of one element's normalised weight."""
-        place = self._place.get(element, _SHARED)
+        place = self._assigned.place(element)
         return float(self._weights.logs(slice(place, place + 1))[0])
 
     def sample(self, rows: int, *, seed: int | None = None) -> list[Hashable | None]:
@@ -147,30 +148,26 @@ class SparseHypothesis:
         cells = np.zeros(rows, dtype=np.int64)
         kernels.systematic(line, rows / self._weights.sum, random.random(), cells)
         random.shuffle(cells)
-        names = list(self._place)
-        return [names[c] if c else None for c in cells]
+        names = [None, *self._assigned]
+        return [names[c] for c in cells]
 
     def _places(self, query: SparseQuery) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Where the query's elements are kept, and their weights in [0, 1]."""
-        if self._last is not None and self._last[0] is query:
-            return self._last[1:]
-        steps = list(query.weights.values())
-        places = np.fromiter(map(self._place.get, query.weights, repeat(_SHARED)), np.int64, len(steps))
-        weights = np.ones(len(steps))
-        if steps.count(ONE) < len(steps):
-            weights = np.fromiter(steps, np.float64, len(steps)) / ONE
-            places, weights = places[weights > 0], weights[weights > 0]
-        if len(places) > self.sparsity:
+        named = self._known.get(query)
+        if named is None:
+            named = self._known[query] = Named.of(query)
+        if len(named.elements) > self.sparsity:
             raise UnsupportedQuery(
-                f"the query names {len(places):,} elements; this hypothesis takes {self.sparsity:,}"
+                f"the query names {len(named.elements):,} elements; this hypothesis takes {self.sparsity:,}"
             )
-        self._last = (query, places, weights)
-        return places, weights
+        if named.places is None or named.among != len(self):  # some were assigned since
+            named.places = self._assigned.find(named.elements, named.hashes, named.places)
+            named.among = len(self)
+        return named.places, named.weights
 
     def _assign(self, query: SparseQuery, places: NDArray[np.int64]) -> None:
         """Give the query's new elements variables of their own, or refuse and change nothing."""
-        support = [e for e, w in query.weights.items() if w]
-        fresh = [support[i] for i in np.flatnonzero(places == _SHARED)]
+        fresh = [self._known[query].elements[i] for i in np.flatnonzero(places == _SHARED)]
         first, last = len(self) + 1, len(self) + 1 + len(fresh)
         if last - 1 > self.size:
             raise StructureFull(
@@ -183,5 +180,28 @@ class SparseHypothesis:
         self._weights.copies -= len(fresh)
         if not self._weights.copies:  # D[ind] = 0 once every variable is assigned
             self._weights.values[_SHARED] = 0.0
-        self._place.update(zip(fresh, range(first, last), strict=True))
-        self._last = None
+        self._assigned.add(fresh)
+
+
+@dataclass(eq=False)
+class Named:
+    """What a query names: elements of positive weight, their hashes, their weights in [0, 1].
+
+    With their places as last seen, when `among` so many elements had one.
+    """
+
+    elements: tuple[Hashable, ...]
+    hashes: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    places: NDArray[np.int64] | None = None
+    among: int = -1
+
+    @classmethod
+    def of(cls, query: SparseQuery) -> Named:
+        """Read off a query once, and kept as long as the query lives."""
+        elements, steps = tuple(query.weights), list(query.weights.values())
+        weights = np.ones(len(steps))
+        if steps.count(ONE) < len(steps):
+            elements = tuple(e for e, w in query.weights.items() if w)
+            weights = np.array([w for w in steps if w], dtype=np.float64) / ONE
+        return cls(elements, hashes_of(elements), weights)

@@ -112,7 +112,9 @@ class BoostedClassifier(*BASES):  # type: ignore[misc]
         learner, budget = self._learner(), self._budget()
         if y is None:
             classes_column(y)
-        declared = deepcopy(self.domain)  # attributes keep what they compute: a parameter stays as it was given
+        declared = deepcopy(
+            self.domain
+        )  # attributes keep what they compute: a parameter stays as it was given
         domain, label = domain_for(declared, self.label, self.classes, X, y)
         problem = Problem(domain, label)
         columns = columns_of(X, list(problem.features)) | {label: classes_column(y)}

@@ -54,6 +54,7 @@ class BoostReceipt:
             if self.ledger is not None
             else "No ledger remembers it: another fit to the same rows costs the same again."
         )
-        real = "" if self.private else " The randomness was for tests: the model is NOT private."
-        said = f"This fit spent {self.spent!r}, protecting each {whom} ({self.neighbours}); {self.split}."
+        real = "" if self.private else " Test randomness or a simulated ledger: the model is NOT private."
+        cost = f"epsilon {self.spent.epsilon:.6g} at delta {self.spent.delta:g}"
+        said = f"This fit spent {cost}, protecting each {whom} ({self.neighbours}); {self.split}."
         return f"{said} {kept}{real}"

@@ -36,8 +36,8 @@ class Projection(Baseline):
     |y' - y|^2 <= <w, y' - y> <= 2 n' max |<w, weights>| over kinds of rows, so with probability 1 - beta the
     root mean square error over the k queries is at most sqrt(2 n' sigma c sqrt(2 ln(4|X|/beta)) / k) +
     2 |n' - n|, plus the root of the optimiser's certified gap. As sigma grows like c, and c at most like
-    sqrt(k), this does not grow with k. Nothing is proved about single answers: they are `learned`. Charged
-    in `Curator.measure_all`.
+    sqrt(k), this does not grow with k. Nothing is proved about single answers: they are `learned`.
+    Charged in `Curator.measure_all`.
 
     Args:
         epsilon: what the release spends; all that remains of the curator's budget if None.

@@ -60,7 +60,9 @@ class Session:
             curator: who pays for priming; others join with `OpenSession.share`.
         """
         if not isinstance(curator.domain, Domain):
-            raise UnsupportedQuery("a session needs a declared finite domain; names without end go to SparseMW")
+            raise UnsupportedQuery(
+                "a session needs a declared finite domain; names without end go to SparseMW"
+            )
         self._check()
         return OpenSession(Core(self, curator, self._name(curator)), curator)
 
@@ -79,7 +81,12 @@ class Session:
             raise UnsupportedQuery("`within_count` is a number of rows, 1 or more")
         if not 0.0 < self.confidence < 1.0:
             raise UnsupportedQuery("a confidence lies between 0 and 1")
-        if type(self.questions) is not int or self.questions < 1 or type(self.cells) is not int or self.cells < 1:
+        if (
+            type(self.questions) is not int
+            or self.questions < 1
+            or type(self.cells) is not int
+            or self.cells < 1
+        ):
             raise UnsupportedQuery("`questions` and `cells` are whole numbers, 1 or more")
         if self.name and not self.name.isprintable():
             raise UnsupportedQuery("a session's name is printable text")

@@ -156,9 +156,7 @@ class DenseBelief(Belief):
         """By a parametric bootstrap: the fit is measured again with the same noise, and fitted."""
         rng = Generator(PCG64(0))  # public randomness about public things: the same errors for everyone
         again = DenseHypothesis(self.domain)
-        again.fit(
-            [self._measured_again(m, rng) for m in self.measurements], total=self.total, kappa=_FIRST
-        )
+        again.fit([self._measured_again(m, rng) for m in self.measurements], total=self.total, kappa=_FIRST)
         out = [0.0]
         for order in range(1, ORDERS + 1):
             asked = [_any_query(self.domain, min(order, len(self.domain)), rng) for _ in range(_DRAWN)]
@@ -181,7 +179,11 @@ class FactoredBelief(Belief):
     """A product of potentials on small tables, for domains of any size; primed by the adaptive release."""
 
     def __init__(
-        self, hypothesis: FactoredHypothesis, measurements: Sequence[Measurement], rows: int | None, spread: float
+        self,
+        hypothesis: FactoredHypothesis,
+        measurements: Sequence[Measurement],
+        rows: int | None,
+        spread: float,
     ) -> None:
         super().__init__(hypothesis.domain, measurements, rows)
         self.hypothesis = hypothesis

@@ -60,7 +60,9 @@ class Certify:
             at, tripped = guard.compare(queries, estimates)
             if not tripped:
                 guard.saved += direct.amount
-                return Known(estimates, self._alpha(guard, len(queries)), np.ones(len(queries), np.bool_), self.cost)
+                return Known(
+                    estimates, self._alpha(guard, len(queries)), np.ones(len(queries), np.bool_), self.cost
+                )
             return self._tripped(guard, queries, queries[at - 1], direct)
         return self._measured(guard, queries, direct)
 
@@ -75,7 +77,10 @@ class Certify:
                 estimates = self.core.belief.counts(queries[at:])
                 decided, tripped = guard.compare(queries[at:], estimates)
                 passed = decided - bool(tripped)
-                counts[at : at + passed], errors[at : at + passed] = estimates[:passed], float(guard.goal.alpha)
+                counts[at : at + passed], errors[at : at + passed] = (
+                    estimates[:passed],
+                    float(guard.goal.alpha),
+                )
                 guard.saved += passed * direct.amount
                 at += passed
                 if not tripped:

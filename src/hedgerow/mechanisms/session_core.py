@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.learning.factored import FactoredHypothesis
@@ -79,7 +80,7 @@ class Core:
             price = line["price"] and Cost.from_json(line["price"])
         if price is None:
             self.primed = False
-            return self._unprimed(self._count_rows())
+            return self._unprimed(self._counted)
         self.spent = self.spent + price
         return priming.prime(self.curator, price, self.name, self.plan.cells, self.rows)
 
@@ -88,7 +89,7 @@ class Core:
         plan, curator = self.plan, self.curator
         if plan.spend() is not None or (plan.within is None and plan.within_count is None):
             return curator.price(plan.spend())
-        self.size = self._count_rows()[0] if plan.within is not None else 0.0
+        self.size = self._counted[0] if plan.within is not None else 0.0
         goal = self.own_goal
         assert goal is not None
         direct = direct_price(curator, Query.total(), goal)
@@ -96,7 +97,8 @@ class Core:
         start = price + self._run_price(direct) * len(Guard(goal, price, 1, self.log, 0).sides)
         return price if start.amount < direct.amount * plan.questions else None
 
-    def _count_rows(self) -> tuple[float, list[Measurement]]:
+    @cached_property
+    def _counted(self) -> tuple[float, list[Measurement]]:
         """About how many rows there are: public, or measured more and more closely until it stands out."""
         if self.rows is not None:
             return float(self.rows), []
@@ -107,7 +109,9 @@ class Core:
             goal = Goal(sigma, 0.6827)
             price = direct_price(self.curator, (), goal)
             request = f"{self.name}: rows {sigma}"
-            measured += self.curator.measure_all([()], price, request=request, note="Session: rows", run=self.name)
+            measured += self.curator.measure_all(
+                [()], price, request=request, note="Session: rows", run=self.name
+            )
             self.spent = self.spent + price
             value = float(measured[-1].counts)
             if value > _ENOUGH * sigma or sigma <= 8:

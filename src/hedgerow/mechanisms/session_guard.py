@@ -86,7 +86,13 @@ class Guard:
         """Open every closed side, at the payer's cost."""
         for side in self.closed:
             j = self._count.get(side, 0) + 1
-            line: dict[str, Any] = {"do": "run", "guard": self.number, "side": side, "j": j, "account": payer.account}
+            line: dict[str, Any] = {
+                "do": "run",
+                "guard": self.number,
+                "side": side,
+                "j": j,
+                "account": payer.account,
+            }
             if side != "absolute":
                 error = float(self.goal.alpha * _EXPECTED)
                 beta = self._beta(side, j)
@@ -105,7 +111,9 @@ class Guard:
             account = line["account"]
             payer = self.log.curator
             try:
-                self._runs[side] = self._open(payer if account == payer.account else payer.child(account), line)
+                self._runs[side] = self._open(
+                    payer if account == payer.account else payer.child(account), line
+                )
             except LedgerError:  # its account is closed: the side must be opened anew
                 return
 
@@ -135,7 +143,11 @@ class Guard:
         note = f"Session: comparisons, {side}, run {j}"
         if side == "absolute":
             return payer.sparse_vector(
-                self._two_sided_threshold(payer, j), self.price, denominator=ONE, run=self._label(side, j), note=note
+                self._two_sided_threshold(payer, j),
+                self.price,
+                denominator=ONE,
+                run=self._label(side, j),
+                note=note,
             )
         plan = planned(payer, 0, self.price, side=side, denominator=ONE, share=Fraction(line["share"]))
         plan = plan.reaching(self.goal.alpha, self._beta(side, j))

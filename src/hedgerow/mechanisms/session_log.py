@@ -82,7 +82,9 @@ class Reserve:
         try:
             payer.ledger.check(amount, payer.account)
             self._log.write({"do": "reserve", "account": name, "payer": payer.account})
-            payer.ledger.allot(name, amount, parent=payer.account, note="Session: the worst a comparison can cost")
+            payer.ledger.allot(
+                name, amount, parent=payer.account, note="Session: the worst a comparison can cost"
+            )
         except BudgetExceeded:
             return False
         self._held[payer.account] = (name, amount)

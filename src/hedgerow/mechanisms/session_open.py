@@ -211,7 +211,9 @@ class OpenSession:
         unit = self._core.curator.table.unit
         return unit.column if unit else None
 
-    def _goal(self, within: float | None, within_count: float | None, confidence: float | None) -> Goal | None:
+    def _goal(
+        self, within: float | None, within_count: float | None, confidence: float | None
+    ) -> Goal | None:
         if within is None and within_count is None:
             own = self._core.own_goal
             if own is None or confidence is None:
@@ -307,7 +309,9 @@ class OpenSession:
         for form in question.forms:
             target = PeopleCounts(form)
             price = direct_price(self._payer, target, goal, numbers)
-            request = f"{self._core.name}: people {target.digest[:24]} {goal.alpha} {goal.confidence} {numbers}"
+            request = (
+                f"{self._core.name}: people {target.digest[:24]} {goal.alpha} {goal.confidence} {numbers}"
+            )
             (made,) = self._payer.measure_all(
                 [target], price, request=request, note="Session: people", run=self._core.name
             )

@@ -45,12 +45,12 @@ def start_price(domain: Domain, direct: Cost, questions: int) -> Cost:
     The error of the fit grows with the noise of each table, which grows with their number; the factor was
     found on the census table of the benchmarks and only moves costs, never a guarantee.
     """
-    return _times(direct, log(max(questions, 10)) * max(27.0, 3.3 * sqrt(len(tables(domain)))))
+    return _times(direct, log(max(questions, 10_000)) * max(27.0, 3.3 * sqrt(len(tables(domain)))))
 
 
 def run_price(direct: Cost, questions: int) -> Cost:
     """What one side of the comparison is worth: its noise must stay small over so many questions."""
-    return _times(direct, 1.7 * log(max(questions, 10)) ** 2)
+    return _times(direct, 2.2 * log(max(questions, 10)) ** 2)
 
 
 def _times(cost: Cost, factor: float) -> Cost:

@@ -151,7 +151,13 @@ class Statement:
     def key(self) -> str:
         """A fingerprint of what is asked: the forms, and how they are shown."""
         q = self.question
-        parts = [q.aggregates, q.columns, q.order, q.limit, [(g.name, g.attribute, g.hierarchy) for g in q.groups]]
+        parts = [
+            q.aggregates,
+            q.columns,
+            q.order,
+            q.limit,
+            [(g.name, g.attribute, g.hierarchy) for g in q.groups],
+        ]
         h = hashlib.sha256(repr(parts).encode())
         for form in q.forms:
             h.update(repr((form.attributes, form.units)).encode())

@@ -25,7 +25,7 @@ from hedgerow.synopsis.small import SmallDatabase, SmallSynopsis
 from hedgerow.synopsis.synopsis import Provenance, Synopsis
 
 _TOTAL = Fraction(1, 10)  # of the price, for the number of rows where it is private
-_VISITS = 10**7  # a range that alpha is chosen for may have so many databases
+_VISITS = 300_000  # a range that alpha is chosen for may have so many databases
 _CONFIDENCE = 0.95
 _LARGEST = 0.999  # alpha, when nobody says
 

@@ -45,7 +45,11 @@ def release(
         ),
     ] = "marginals:2",
     mechanism: Annotated[
-        str, typer.Option(help="auto, adaptive, gaussian, laplace, histogram or randomized-response.")
+        str,
+        typer.Option(
+            help="auto, adaptive, gaussian, laplace, factorization, projection, histogram or "
+            "randomized-response."
+        ),
     ] = "auto",
     objective: Annotated[
         str | None,

@@ -1,0 +1,24 @@
+"""The loops of a projection: many small tables of one array of cells, and back.
+
+`places[t, x]` is where cell x is summed for table t, among all tables' cells one after another.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def sum_tables(cells, places, out):  # type: ignore[no-untyped-def]
+    """Add every cell to its place in every table."""
+    for t in range(places.shape[0]):
+        for x in range(places.shape[1]):
+            out[places[t, x]] += cells[x]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def spread_tables(tables, places, out):  # type: ignore[no-untyped-def]
+    """Add to every cell what is in its place in every table."""
+    for t in range(places.shape[0]):
+        for x in range(places.shape[1]):
+            out[x] += tables[places[t, x]]
