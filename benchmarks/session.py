@@ -7,9 +7,11 @@ rows. Fresh noise is given the number of different questions in advance. Streams
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,6 @@ import pandas as pd
 import hedgerow as hr
 from benchmarks._bypass import Bypass
 from benchmarks._streams import KINDS, stream
-from benchmarks.adaptive import adult
 from hedgerow.mechanisms.session_price import direct_price
 
 NAMES = [
@@ -39,9 +40,10 @@ Row = dict[str, Any]
 
 def rows_of(names: list[str] | None = None, planted: bool = False) -> tuple[hr.Table, hr.Domain]:
     """Adult, or some of its attributes; planted: income follows a three-way rule of two others."""
-    columns, sizes = adult()
+    folder = Path(os.environ["HEDGEROW_ADULT"])
+    sizes = json.loads((folder / "adult-domain.json").read_text())
     names = names or list(sizes)
-    frame = pd.DataFrame({a: columns[a] for a in names})
+    frame = pd.read_csv(folder / "adult.csv")[names]
     if planted:
         rule = (frame["sex"] + frame["race"] % 2) % 2
         coin = np.random.default_rng(3).random(len(frame)) < 0.9

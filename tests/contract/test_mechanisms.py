@@ -35,7 +35,12 @@ CASES = {
     "histogram-rho": (hr.HistogramRelease, APPROXIMATE, "replace", W),
     "factorization": (hr.Factorization, APPROXIMATE, "add_remove", W),
     "factorization-replace": (hr.Factorization, APPROXIMATE, "replace", W),
-    "factorization-ranges": (hr.Factorization, APPROXIMATE, "add_remove", hr.ranges(DOMAIN, [("sex", "age")])),
+    "factorization-ranges": (
+        hr.Factorization,
+        APPROXIMATE,
+        "add_remove",
+        hr.ranges(DOMAIN, [("sex", "age")]),
+    ),
     "factorization-list": (hr.Factorization, APPROXIMATE, "replace", LIST),
     "projection": (hr.Projection, APPROXIMATE, "add_remove", W),
     "projection-list": (hr.Projection, APPROXIMATE, "replace", LIST),

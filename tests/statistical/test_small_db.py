@@ -40,9 +40,7 @@ def brute(candidates: SmallRange, rows: Rows) -> dict[tuple[int, ...], int]:
     """Every small database of the whole domain, and its score by the definition."""
     truth = [int(q.apply(rows.tables([q.attributes])[q.attributes])) for q in QUERIES]
     cells = np.indices(DOMAIN.shape).reshape(3, -1)
-    masks = [
-        q.weights[tuple(cells[DOMAIN.index(a)] for a in q.attributes)] > 0 for q in QUERIES
-    ]
+    masks = [q.weights[tuple(cells[DOMAIN.index(a)] for a in q.attributes)] > 0 for q in QUERIES]
     found = {}
     for y in combinations_with_replacement(range(DOMAIN.size), candidates.size):
         counts = [int(m[list(y)].sum()) for m in masks]
@@ -107,7 +105,7 @@ def test_multisets_of_places_are_uniform():
     """All 35 multisets of 3 of 5 places; false alarm 1e-6."""
     draws = 8000
     seen = Counter(tuple(uniform_multiset(5, 3, os_entropy)) for _ in range(draws))
-    expected = {y: 1 / 35 for y in combinations_with_replacement(range(5), 3)}
+    expected = dict.fromkeys(combinations_with_replacement(range(5), 3), 1 / 35)
     assert set(seen) <= set(expected)
     assert chi_square(seen, expected, draws) > 1e-6
     assert {uniform(1, os_entropy)} == {0}
@@ -143,7 +141,10 @@ def test_the_exact_loss_on_neighbours_is_at_most_epsilon(relation, max_rows):
         for one, two in neighbouring_tables(relation, max_rows):
             candidates = SmallRange(queries, 3, 5)
             delta = Privacy(relation, max_rows).sensitivity(candidates.norms).l1
-            laws = [exact.small_range(candidates, w.curator(hr.Budget(epsilon=1))._rows, delta, epsilon) for w in (one, two)]
+            laws = [
+                exact.small_range(candidates, w.curator(hr.Budget(epsilon=1))._rows, delta, epsilon)
+                for w in (one, two)
+            ]
             loss = exact.epsilon_between(*laws)
             assert loss <= float(epsilon) + exact.SLACK
             worst = max(worst, loss / float(epsilon))

@@ -285,3 +285,82 @@ def test_candidates_are_admitted_by_size_against_the_signal():
     assert not any((6, 0) in t for t in weak.tables)
     limit = planning.NOISE_LIMIT * 20_000 / planning.BIAS
     assert (weak.sizes * 1000.0 <= limit).all()
+
+
+def test_small_domains_are_held_densely_and_large_ones_as_a_tree():
+    small = AdaptiveRelease().release(curator(), hr.marginals(DOMAIN, 2))
+    assert small.hypothesis.whole
+    tree = AdaptiveRelease(hypothesis="factored").release(curator(), hr.marginals(DOMAIN, 2))
+    assert not tree.hypothesis.whole
+    columns = population()
+    assert error(small, columns, PAIRS) < 1.3 * error(tree, columns, PAIRS)
+    wide = hr.Domain({f"w{i}": 30 for i in range(4)})
+    table = hr.Table.open({a: np.arange(600) % 30 for a in wide}, wide)
+    guard = hr.Curator(table, budget=hr.Budget(epsilon=1, delta=1e-9), ledger=":memory:")
+    assert not AdaptiveRelease(epsilon=0.5).release(guard, hr.marginals(wide, 2)).hypothesis.whole
+    huge = hr.Domain({f"w{i}": 100 for i in range(5)})
+    guard = hr.Curator(
+        hr.Table.open({a: [1] for a in huge}, huge), budget=hr.Budget(epsilon=1), ledger=":memory:"
+    )
+    with pytest.raises(hr.RangeTooLarge, match="dense"):
+        AdaptiveRelease(hypothesis="dense").release(guard, hr.marginals(huge, 2))
+    assert guard.spent.epsilon == 0
+
+
+def test_products_over_tables_too_large_to_hold_are_asked_and_answered():
+    rng = np.random.default_rng(5)
+    domain = hr.Domain({f"a{i}": 50 for i in range(12)})
+    base = rng.integers(0, 50, 20_000)
+    columns = {a: np.where(rng.random(20_000) < 0.98, base, rng.integers(0, 50, 20_000)) for a in domain}
+    guard = hr.Curator(
+        hr.Table.open(columns, domain),
+        budget=hr.Budget(epsilon=5, delta=1e-9),
+        ledger=":memory:",
+        entropy=hr.testing.seeded(1),
+    )
+    query = hr.Query.where(domain, {a: range(25) for a in domain})
+    synopsis = AdaptiveRelease().release(guard, [query, hr.Query.where(domain, {"a0": 3, "a7": 3})])
+    truth = np.all([columns[a] < 25 for a in domain], axis=0).sum()
+    assert synopsis.answer(query).value == pytest.approx(truth, rel=0.25)
+    text = " AND ".join(f"{a} < 25" for a in domain)
+    asked = hr.sql(domain, f"SELECT COUNT(*) AS n, AVG(a3) AS mean FROM t WHERE {text}")
+    told = synopsis.answer(asked).table
+    assert told.values[0, 0] == pytest.approx(synopsis.answer(query).value)
+    assert 8 < told.values[0, 1] < 16
+
+
+def test_public_rows_are_a_prior_too_and_wrong_ones_are_refused():
+    small, columns = hr.Budget(epsilon=0.05, delta=1e-9), population()
+    alone = AdaptiveRelease().release(curator(small), hr.marginals(DOMAIN, 2))
+    helped = AdaptiveRelease().release(curator(small), hr.marginals(DOMAIN, 2), prior=population(seed=9))
+    assert error(helped, columns, PAIRS) < 0.6 * error(alone, columns, PAIRS)
+    guard = curator()
+    nothing = np.zeros((4, 2), dtype=bool)
+    for wrong, words in (
+        ({"zeros": [(("a", "e"), nothing)]}, "nothing possible"),
+        ({"zeros": [(("a", "e"), nothing.T)]}, "shape"),
+        ({"weights": [-1.0] * 10}, "0 or more"),
+        ({"weights": [0.0] * 10}, "0 or more"),
+    ):
+        with pytest.raises(hr.HedgerowError, match=words):
+            AdaptiveRelease().release(guard, hr.marginals(DOMAIN, 2), **wrong)
+    for wrong in ({"objective": "median"}, {"memory": 0}, {"seconds": -1}, {"hypothesis": "sparse"}):
+        with pytest.raises(hr.UnsupportedQuery):
+            AdaptiveRelease(**wrong).release(guard, hr.marginals(DOMAIN, 2))
+    assert guard.ledger.spent().is_zero
+
+
+def test_scores_keep_copies_and_take_whole_weights_only():
+    """A weight of a half would be read as sensitivity 0; an array changed after the check as anything."""
+    domain = hr.Domain({"x": 3, "y": 4, "z": 2})
+    candidates = small_views(np.random.default_rng(1), domain)
+    live = np.arange(len(candidates))
+    estimates = np.zeros(sum(len(t) for t in candidates.views.tables))
+    with pytest.raises(hr.UnsupportedQuery, match="whole"):
+        CoarseErrors(candidates.views, live, estimates, np.full(len(live), 0.5), np.zeros(len(live)))
+    weights = np.ones(len(live), dtype=np.int64)
+    score = CoarseErrors(candidates.views, live, estimates, weights, np.zeros(len(live)))
+    weights[:] = 1000
+    assert score.norms.l1 == 1
+    with pytest.raises(ValueError, match="read-only"):
+        score.views.maps[0] = 5

@@ -223,3 +223,37 @@ def test_sampling_is_repeatable_and_rounds_systematically():
     expected = 10_000 * hypothesis.marginal(names).ravel()
     flat = np.ravel_multi_index([rows[a] for a in names], DOMAIN.shape_of(names))
     assert np.abs(np.bincount(flat, minlength=expected.size) - expected).max() < 1.0
+
+
+def joined(domain, seed: int, *, whole: bool) -> FactoredHypothesis:
+    """A random model of pairs, as a tree of tables or as one table of all cells."""
+    rng, hypothesis = np.random.default_rng(seed), FactoredHypothesis(domain, whole=whole)
+    for _ in range(5):
+        i, j = (int(x) for x in sorted(rng.choice(len(domain), 2, replace=False)))
+        hypothesis.hold(((i, 0), (j, 0)), rng.normal(0, 1.5, domain.shape[i] * domain.shape[j]))
+    return hypothesis
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_table_of_all_cells_says_what_the_tree_says(seed):
+    domain = hr.Domain({f"a{i}": k for i, k in enumerate([3, 4, 2, 5, 3, 2])})
+    tree, whole = (joined(domain, seed, whole=w) for w in (False, True))
+    assert whole.beliefs.tree.cells == domain.size
+    for names in (("a0",), ("a1", "a4"), ("a5", "a0", "a3"), domain.names):
+        np.testing.assert_allclose(whole.marginal(names), tree.marginal(names), atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_product_query_is_answered_without_its_table(seed):
+    domain = hr.Domain({f"a{i}": k for i, k in enumerate([3, 4, 2, 5, 3, 2])})
+    hypothesis, rng = joined(domain, seed, whole=False), np.random.default_rng(seed)
+    first, *others = rng.choice(list(domain), rng.integers(1, 7), replace=False)
+    query = hr.Query.where(
+        domain,
+        {a: rng.random(domain[a].size) < 0.6 for a in others},
+        weights={first: rng.random(domain[first].size)},
+    )
+    table = hypothesis.marginal(query.attributes)
+    assert hypothesis.expectation(query) == pytest.approx(float(query.apply(table)), abs=1e-12)
+    squares = float((table * (query.weights / 2**20) ** 2).sum())
+    assert hypothesis.expectation(query, 2) == pytest.approx(squares, abs=1e-12)

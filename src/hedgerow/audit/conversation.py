@@ -78,5 +78,5 @@ def _anew(opened: Conversation, mechanism: Any, curator: Rehearsal, total: float
 
 
 def insistent(queries: Sequence[Any]) -> Ask:
-    """Ask each question in turn, and the last one again and again until the updates are used up."""
-    return lambda session: session.ask([*queries, *[queries[-1]] * 2])
+    """Ask the first question again and again, then the others, then the last again: belows, then an above."""
+    return lambda session: session.ask([*[queries[0]] * 6, *queries, *[queries[-1]] * 2])

@@ -274,13 +274,14 @@ def law_of(run: Callable[..., Any], *draws: Law) -> Law:
 
 
 def small_range(candidates: SmallRange, rows: Rows, sensitivity: Fraction, epsilon: Fraction) -> Law:
-    """The law of SmallDB's choice, over multisets of cells that the queries tell apart, weighed by their number.
+    """The law of SmallDB's choice, over multisets of kinds of cells that the queries tell apart.
 
     Scores are worked out here from the definition, one database at a time, not by the sampler's own passes.
     """
     known = candidates.incidence(rows.domain)
     workload = candidates.workload
-    truth = [int(workload[i].apply(rows.tables([workload[i].attributes])[workload[i].attributes])) for i in known.first]
+    queries = [workload[i] for i in known.first]
+    truth = [int(q.apply(rows.tables([q.attributes])[q.attributes])) for q in queries]
     weights: dict[Hashable, Decimal] = {}
     rate = Fraction(epsilon) / (2 * Fraction(sensitivity))
     for y in combinations_with_replacement(range(len(known.member)), candidates.size):

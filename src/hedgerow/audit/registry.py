@@ -232,6 +232,7 @@ def _register_all() -> None:
     _register_conversations(names)
     _register_offline(trios)
     _register_boosting()
+    _register_session()
     boost = hr.BoostQueries(samples=3, rounds=2)
     several_acts(
         "BoostQueries",
@@ -281,15 +282,20 @@ def _register_conversations(names: tuple[tuple[World, World], ...]) -> None:
     """Interactive mechanisms: the total, then trips, values and updates that follow from them."""
     import hedgerow as hr
 
-    options: dict[str, Any] = {"updates": 2, "queries": 4, "threshold": 1.0}
+    counted: dict[str, Any] = {"updates": 2, "queries": 4, "threshold": 1.0}
+    declared = counted | {"updates": 1, "rows": 5}  # nearly all of the claim is in one comparison
     asks = insistent([Query.where(DOMAIN, {"a": 0}), Query.where(DOMAIN, {"a": 2, "b": 1})])
     named = insistent([hr.SparseQuery.of({"oak": 1, "elm": 1}), hr.SparseQuery.of({"yew": 1})])
 
-    made: dict[str, tuple[Any, Any, Any]] = {
-        "OnlineMW": (hr.OnlineMW(**options), asks, tables()),
-        "SparseMW": (hr.SparseMW(sparsity=2, **options), named, names),
-    }
-    for name, (mechanism, ask, pairs) in made.items():
+    made: list[tuple[str, Any, Any, Any]] = [
+        (name, kind(options), ask, pairs)
+        for name, kind, ask, pairs in (
+            ("OnlineMW", lambda o: hr.OnlineMW(**o), asks, tables()),
+            ("SparseMW", lambda o: hr.SparseMW(sparsity=2, **o), named, names),
+        )
+        for options in (counted, declared)
+    ]
+    for name, mechanism, ask, pairs in made:
 
         def draw(
             epsilon: float,
@@ -305,6 +311,22 @@ def _register_conversations(names: tuple[tuple[World, World], ...]) -> None:
             return outputs
 
         register(name, Case(name, draw, pairs, share=0.4))
+
+
+def _register_session() -> None:
+    """Priming, then an answer measured for itself; the comparisons are audited as `one_sided`."""
+    import hedgerow as hr
+
+    runs = count()
+
+    def act(curator: Curator, epsilon: float) -> None:
+        session = hr.Session(epsilon=epsilon / 2, name=str(next(runs))).open(curator)
+        coarse = 2 + 4 * curator.privacy.max_rows / epsilon
+        session.ask(Query.where(DOMAIN, {"a": 0}), within_count=coarse, confidence=0.5)
+
+    few = (neighbouring_tables("add_remove", 3)[0], neighbouring_tables("replace")[0])
+    for delta in (0.0, DELTA):
+        several_acts("Session", act, pairs=few, delta=delta, share=0.1)
 
 
 def _register_boosting() -> None:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.curator.local import LocalReports
+    from hedgerow.curator.small_range import SmallRange
     from hedgerow.curator.one_sided import OneSidedRun
     from hedgerow.curator.sparse_vector import SparseVectorRun
     from hedgerow.curator.sparse_vector_plan import Method

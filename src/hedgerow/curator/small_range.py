@@ -1,4 +1,4 @@
-"""SmallRange: all small databases over a domain, scored by their worst query; drawn from without being stored."""
+"""SmallRange: all small databases over a domain, scored by their worst query; drawn from, never stored."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hedgerow.queries.domain import Domain
 
 VISITS = 10**9
-"""Ranges with more databases than this, after those that no query tells apart are counted as one, are refused."""
+"""Ranges with more databases than this, those that no query tells apart being one, are refused."""
 
 _LONGEST = 1 << 40  # the largest number of rows a small database may stand for
 _PAD = 16  # queries are padded to whole vectors
@@ -133,7 +133,7 @@ class Levels:
     @cached_property
     def weights(self) -> list[int]:
         """How many candidates have each score."""
-        counts = np.sum([c for c, _ in self._firsts], axis=0, dtype=np.uint64)
+        counts = np.asarray(np.sum([c for c, _ in self._firsts], axis=0, dtype=np.uint64))
         more = np.sum([m for _, m in self._firsts], axis=0, dtype=np.int64)
         return kernels.put_together(counts, more % self._primes, self._primes)
 
@@ -145,12 +145,19 @@ class Levels:
         level = exponential_levels(gaps, weights, sensitivity, epsilon, entropy)
         index = uniform(weights[level], entropy)
         prefix: tuple[int, ...] = ()
-        while len(prefix) < self.size:
-            e = prefix[-1] if prefix else 0
-            while index >= (inside := self._inside((*prefix, e), level)):
-                index -= inside
-                e += 1
-            prefix = (*prefix, e)
+        for e in range(
+            len(self.known.member)
+        ):  # how often type e is there: those with it more often come first
+            low, high = 0, self.size - len(prefix)
+            while low < high:
+                times = 1 if low == 0 else (low + high + 1) // 2
+                inside = self._inside((*prefix, *[e] * times), level)
+                low, high = (times, high) if index < inside else (low, times - 1)
+            if low < self.size - len(prefix):
+                index -= self._inside((*prefix, *[e] * (low + 1)), level)
+            prefix = (*prefix, *[e] * low)
+            if len(prefix) == self.size:
+                break
         return self._places(prefix, entropy)
 
     def _inside(self, prefix: tuple[int, ...], level: int) -> int:

@@ -43,7 +43,7 @@ def fit_measured(run: Run, hypothesis: FactoredHypothesis, wanted: Sequence[tupl
             if surplus > 0.0 and hypothesis.graph.cost(best.nodes, cap) < np.inf:
                 run.learn_table(best, hypothesis.table(best.nodes) * hypothesis.total)
                 hypothesis.graph.add(best.nodes)
-    run.fit(hypothesis, 200)
+    run.fit_well(hypothesis, 200)
     return hypothesis.beliefs.tree.cells
 
 

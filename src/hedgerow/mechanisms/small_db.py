@@ -25,7 +25,7 @@ from hedgerow.synopsis.small import SmallDatabase, SmallSynopsis
 from hedgerow.synopsis.synopsis import Provenance, Synopsis
 
 _TOTAL = Fraction(1, 10)  # of the price, for the number of rows where it is private
-_VISITS = 300_000  # a range that alpha is chosen for may have so many databases
+_VISITS = 100_000  # a range that alpha is chosen for may have so many databases
 _CONFIDENCE = 0.95
 _LARGEST = 0.999  # alpha, when nobody says
 
@@ -35,15 +35,15 @@ class SmallDB(Baseline):
     """A small database that answers all counting queries of a class nearly as the rows do.
 
     Privacy: the exponential mechanism ([MT07] Thm 6, [DR14] Prop. 4.1) over all multisets of
-    m = ceil(ln|Q|/alpha^2) elements ([DR14] Alg. 4), drawn exactly. The score is -max |F(rows) - total f(y)| in
-    rows, of sensitivity 1 per row; `total` is public under `replace` with one row per unit, else measured first
-    by the discrete Laplace or Gaussian mechanism with a tenth of the price, and then fixed. Accuracy: [DR14]
+    m = ceil(ln|Q|/alpha^2) elements ([DR14] Alg. 4), drawn exactly. The score is -max |F(rows) - total f(y)|
+    in rows, of sensitivity 1 per row; `total` is public under `replace` with one row per unit, else measured
+    first by the discrete Laplace or Gaussian mechanism with a tenth of the price, and then fixed. Accuracy: [DR14]
     Prop. 4.4 with ln|R| counted exactly, for all queries of the class at once. Charged in
     `Curator.select_database` and `Curator.measure`, from an account set aside for the run.
 
     Args:
-        alpha: how well, as a fraction of the rows, some small database should do; more rows and a larger range
-            the smaller it is. If None, the one whose bound is least among ranges that are quick to visit.
+        alpha: how well, as a fraction of the rows, some small database should do; the smaller, the larger
+            is the range. If None, the one whose bound is least among ranges that are quick to visit.
         rows: the number of rows where that is public knowledge; a delta too large for it is refused.
         run: a name for this release; asking for it again gives the same synopsis, free.
 

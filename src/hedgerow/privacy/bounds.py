@@ -1,12 +1,88 @@
 """Every theorem's error bound as a function with the theorem's name; natural logarithms, no data.
 
-Bounds of [DR14] are fractions of the rows unless they say rows. `order of` bounds have the constant 1 where the
-source says O(.): they rank mechanisms and promise nothing.
+Bounds of [DR14] are fractions of the rows unless they say rows. `order of` bounds have the constant 1 where
+the source says O(.): they rank mechanisms and promise nothing.
 """
 
 from __future__ import annotations
 
 from math import ceil, comb, inf, log, sqrt
+
+from hedgerow.privacy.bounds_boosting import (
+    thm_3_3,
+    thm_4_1,
+    thm_4_1_rounds,
+    thm_5_4,
+    thm_5_5,
+    thm_5_5_rows,
+)
+from hedgerow.privacy.bounds_noise import (
+    gaussian_union,
+    histogram_union,
+    laplace_union,
+    least_above,
+    ntz_projection,
+    response_union,
+    rows_needed,
+)
+from hedgerow.privacy.bounds_online import (
+    cor_3_11_rows,
+    cor_4_12,
+    sparse_mw,
+    sparse_project_size,
+    sparse_variables,
+    thm_3_3_idc,
+    thm_3_5,
+    thm_3_8,
+    thm_4_9_sparse,
+    thm_4_9_sparse_rows,
+    thm_4_14,
+    thm_4_14_rows,
+    thm_4_15,
+    thm_4_15_rows,
+)
+
+__all__ = [
+    "cor_3_11_rows",
+    "cor_4_12",
+    "cor_12_5",
+    "gaussian_union",
+    "histogram_union",
+    "laplace_union",
+    "least_above",
+    "log_whole",
+    "ntz_projection",
+    "prop_4_4",
+    "range_size",
+    "response_union",
+    "rows_needed",
+    "selection_off",
+    "small_db_size",
+    "sparse_mw",
+    "sparse_project_size",
+    "sparse_variables",
+    "thm_3_3",
+    "thm_3_3_idc",
+    "thm_3_5",
+    "thm_3_8",
+    "thm_4_1",
+    "thm_4_1_rounds",
+    "thm_4_5",
+    "thm_4_5_rows",
+    "thm_4_6",
+    "thm_4_9",
+    "thm_4_9_sparse",
+    "thm_4_9_sparse_rows",
+    "thm_4_14",
+    "thm_4_14_rows",
+    "thm_4_15",
+    "thm_4_15_rows",
+    "thm_5_4",
+    "thm_5_5",
+    "thm_5_5_rows",
+    "thm_12_6",
+    "thm_12_6_rows",
+]
 
 # ---- SmallDB ---------------------------------------------------------------------------------------------
 
@@ -49,7 +125,7 @@ def prop_4_4(
     sensitivity: float = 1.0,
     total_off: float = 0.0,
 ) -> float:
-    """[DR14] Prop. 4.4 in rows: how far off SmallDB is in any query of its class, except with probability beta.
+    """[DR14] Prop. 4.4 in rows: how far off SmallDB is in any query, except with probability beta.
 
     The range is counted exactly (ln|R| after the ceiling in its size). When the number of rows is itself
     measured, `rows` is at least the true number and `total_off` how far the used one may be from it: some
@@ -111,8 +187,8 @@ def thm_12_6(
     `measurement_off`, the number of rows within `total_off`. A run that stops has |y| <= 2 alpha rows, so no
     query is wrong by more than 2 alpha rows + measurement_off + selection_off. Each round that does not stop
     is a true mistake of more than 2 alpha rows - measurement_off; against the true rows, whose number differs
-    by total_off, the regret grows by more than alpha rows a round if measurement_off + total_off <= alpha rows,
-    and Cor. 12.5 ends the run.
+    by total_off, the regret grows by more than alpha rows a round if measurement_off + total_off is at most
+    alpha rows, and Cor. 12.5 ends the run.
 
     >>> thm_12_6(0.05, 100.0, 50.0, rows=10_000)
     1150.0

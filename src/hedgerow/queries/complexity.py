@@ -24,7 +24,7 @@ _SETS = 2_000_000  # shattered sets that the exact search keeps
 
 @dataclass(frozen=True, eq=False)
 class Incidence:
-    """Which cells the queries of a workload count: equal queries are one, cells that no query tells apart too.
+    """Which cells the queries of a workload count; equal queries are one, and so are cells none tells apart.
 
     Args:
         attributes: all attributes that the queries are about, in the domain's order.
@@ -115,12 +115,13 @@ def vc_dimension(domain: Domain, workload: Workload) -> int:
     member = Incidence.of(domain, Workload.of(workload)).member
     marks = member.astype(np.int64)
     types, queries = marks.shape
+    shattered: dict[tuple[int, ...], NDArray[np.int64]]
     shattered = {(e,): marks[e] for e in range(types) if 0 < marks[e].sum() < queries}
     if not shattered:
         return 0
-    size, alone = 1, [e for (e,) in shattered]
+    size, alone = 1, [places[0] for places in shattered]
     while 2 ** (size + 1) <= queries:
-        grown = {}
+        grown: dict[tuple[int, ...], NDArray[np.int64]] = {}
         for places, pattern in shattered.items():
             for e in alone:
                 if e > places[-1] and _all_present(found := 2 * pattern + marks[e], 2 ** (size + 1)):

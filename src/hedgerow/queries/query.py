@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -251,8 +251,7 @@ class SparseQuery:
         """The same query with every element written as its canonical text: 5 and "5" are one name."""
         if all(type(element) is str for element in self.weights):
             return self
-        weights: dict[Hashable, int] = dict(self.texts)
-        return SparseQuery(weights, self.scale, self.offset, self.name)
+        return SparseQuery(cast(Mapping[Hashable, int], self.texts), self.scale, self.offset, self.name)
 
     @classmethod
     def of(cls, weights: Mapping[Hashable, float], *, scale: float = 1.0, name: str = "") -> SparseQuery:

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 _BLOCK_LIMIT = 1_000_000
 _ANSWER_LIMIT = 1 << 28
-_FEW, _STACKED = 4, 1 << 22  # queries over one table are answered together from so many, up to so many weights
+_FEW, _STACKED = (
+    4,
+    1 << 22,
+)  # queries over one table are answered together from so many, up to so many weights
 
 
 @dataclass(frozen=True)

@@ -97,8 +97,13 @@ class Report:
         """The title's facts and the receipt's lines."""
         s, receipt = self.synopsis, self.synopsis.receipt
         noises = sorted(
-            {(m.noise.family, float(m.noise.scale) / m.noise.denominator) for m in s.measurements}
+            {
+                (m.noise.family, float(m.noise.scale) / m.noise.denominator)
+                for m in s.measurements
+                if m.strategy is None  # a strategy's steps are not rows
+            }
         )
+        other = "discrete Gaussian" if s.measurements else "each record randomised on its own"
         return {
             "learned": s.source == "learned",
             "name": self.name,
@@ -114,7 +119,7 @@ class Report:
             "synthetic": f"{self.synthetic:,}" if self.synthetic is not None else "",
             "receipt": [
                 ("mechanism", s.provenance.mechanism),
-                ("noise on each number", _laws(noises) or "each record randomised on its own"),
+                ("noise on each number", _laws(noises) or other),
                 ("cost of this release", amount(s.cost, receipt.settings.budget)),
                 ("ledger", f"{receipt.settings.ledger}, line {receipt.seq}"),
             ],
