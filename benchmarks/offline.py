@@ -1,7 +1,7 @@
 """Offline releases: SmallDB's pass over its range, and OfflineMW on tables of Adult and on many conjunctions.
 
 Rows of Adult are read from the folder in the variable HEDGEROW_ADULT (adult.csv and adult-domain.json);
-without it those lines are left out. Peers are quoted from an earlier measurement on the same data, and marked so.
+without it those lines are left out. Peers are quoted from an earlier measurement on the same data.
 """
 
 from __future__ import annotations

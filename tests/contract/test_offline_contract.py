@@ -204,4 +204,32 @@ def test_a_range_too_large_is_refused_with_its_exact_size_and_an_alternative():
     wide = hr.Curator(hr.Table.open({f"a{i}": [1] for i in range(6)}, domain), budget=PURE, ledger=":memory:")
     with pytest.raises(hr.RangeTooLarge, match="1,000,000,000,000 cells"):
         hr.OfflineMW().release(wide, hr.marginals(domain, 2))
+    with pytest.raises(hr.RangeTooLarge, match="rounds"):
+        hr.OfflineMW(alpha=1e-6).release(curator, workload)
+    with pytest.raises(hr.RangeTooLarge, match="rounds"):
+        hr.OfflineMW(rounds=10**7).release(curator, workload)
     assert curator.receipt.seq == wide.receipt.seq == 0
+
+
+@pytest.mark.parametrize("rounds", [None, 1, 2, 12])
+def test_no_workload_leaves_a_tuned_run_without_a_price_for_its_next_act(rounds):
+    """One-way tables alone; rows that hold nothing but noise, so that runs stop early or end quiet."""
+    rng = np.random.default_rng(1)
+    noise = {
+        "sex": rng.choice(["F", "M"], 400),
+        "age": rng.integers(0, 100, 400),
+        "k": rng.integers(0, 2, 400),
+    }
+    for budget in (PURE, RHO):
+        for workload in (
+            hr.marginals(DOMAIN, 1),
+            W,
+            hr.marginals(DOMAIN, 3),
+            LIST,
+            hr.conjunctions(DOMAIN, 2),
+        ):
+            curator = hr.Curator(hr.Table.open(noise, DOMAIN), budget=budget, ledger=":memory:")
+            hr.OfflineMW(rounds=rounds).release(curator, workload)
+            spent, whole = curator.ledger.spent(), curator.budget.cost
+            assert spent <= whole
+            assert float(spent.amount) == pytest.approx(float(whole.amount), rel=1e-4)

@@ -326,7 +326,8 @@ def _register_session() -> None:
 
     few = (neighbouring_tables("add_remove", 3)[0], neighbouring_tables("replace")[0])
     for delta in (0.0, DELTA):
-        several_acts("Session", act, pairs=few, delta=delta, share=0.1)
+        one_act("Session", lambda c, e: hr.Session(epsilon=e).open(c), delta=delta)
+    several_acts("Session", act, pairs=few, share=0.1)
 
 
 def _register_boosting() -> None:

@@ -1,9 +1,9 @@
 """The loop over all small databases: how much of the range has each utility, without storing any of it.
 
 A small database is a multiset of `size` places. Places that no query tells apart are one type; a multiset
-of types weighs as much as the number of multisets of places that it stands for. Weights are whole numbers of any length: they
-are kept modulo 2^64 (integers wrap around by themselves) and modulo as many primes below 2^31 as their length
-needs, and put together afterwards by the Chinese remainder theorem.
+of types weighs as much as the number of multisets of places that it stands for. Weights are whole numbers of
+any length: they are kept modulo 2^64 (integers wrap around by themselves) and modulo as many primes below
+2^31 as their length needs, and put together afterwards by the Chinese remainder theorem.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def groups_of(attribute: Attribute, totals: NDArray[np.float64], least: float) -
 
     >>> from hedgerow.queries.attribute import bins
     >>> groups_of(bins(0, 5, 1), np.array([9.0, 2.0, 3.0, 4.0, 1.0]), 5.0).tolist()
-    [0, 1, 1, 1, 1]
+    [0, 1, 1, 2, 2]
     """
     proper = len(attribute.values)
     group = np.zeros(attribute.size, dtype=np.int64)

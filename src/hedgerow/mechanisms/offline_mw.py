@@ -14,6 +14,7 @@ from hedgerow.mechanisms.baselines import Baseline, _finite
 from hedgerow.mechanisms.offline_mw_theorem import play
 from hedgerow.mechanisms.offline_mw_tuned import Rounds
 from hedgerow.mechanisms.run_account import RunAccount, check_delta
+from hedgerow.privacy.bounds import cor_12_5
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.domain import Domain
 from hedgerow.queries.query import Query
@@ -23,24 +24,27 @@ from hedgerow.synopsis.synopsis import Provenance, Synopsis
 
 CELLS = 1 << 27
 """Larger domains are refused: every cell is held."""
+ROUNDS = 100_000
+"""Longer runs are refused: every round is two lines of the ledger."""
 
 
 @dataclass(frozen=True)
 class OfflineMW(Baseline):
     """Multiplicative weights over all cells of a domain, driven by the worst query of a workload.
 
-    Privacy: every act is charged on its own and the ledger's filter composes them. A choice is the exponential
-    mechanism ([MT07]; bounded range [DDR20]; permute-and-flip [MS20] under a pure tuned budget) on |true -
-    estimate|, of sensitivity 1 per row for a query; a table's score is its L1 distance, which one row moves by 1
-    (2 when swapped). A measurement is the discrete Laplace ([GRS09]) or Gaussian mechanism ([CKS20] Thm 4) on a
-    query or a whole table. The hypothesis, the number of rounds and when to stop follow from released values
-    and public ones; the number of rows is the measured one, or public under `replace` with one row per unit.
+    Privacy: every act is charged on its own and the ledger's filter composes them. A choice is the
+    exponential mechanism ([MT07]; bounded range [DDR20]; permute-and-flip [MS20] under a pure tuned
+    budget) on |true - estimate|, of sensitivity 1 per row for a query; a table's score is its L1
+    distance, which one row moves by 1 (2 when swapped). A measurement is the discrete Laplace ([GRS09])
+    or Gaussian mechanism ([CKS20] Thm 4) on a query or a whole table. The hypothesis, the number of
+    rounds and when to stop follow from released values and public ones; the number of rows is the
+    measured one, or public under `replace` with one row per unit.
 
     Accuracy. With `alpha`: [W12] Alg. 6 as printed - T = 4 ln|X|/alpha^2 rounds, two acts of epsilon_0 each,
     linear updates, stop when |y| <= 2 alpha - and its Thm 12.6 with constants, for all queries at once, see
-    `privacy.bounds.thm_12_6`. Without: the rules of [HLM12] tuned for real rows; whole tables are measured and
-    replayed until the fit stops improving; nothing is proved, errors are indicative. Charged in `Curator.select`
-    and `Curator.measure_all`, from an account set aside for the run.
+    `privacy.bounds.thm_12_6`. Without: the rules of [HLM12] tuned for real rows; whole tables are
+    measured and replayed until the fit stops improving; nothing is proved, errors are indicative. Charged
+    in `Curator.select` and `Curator.measure_all`, from an account set aside for the run.
 
     Args:
         alpha: the accuracy of the theorem, as a fraction of the rows; tuned mode if None.
@@ -111,6 +115,11 @@ class OfflineMW(Baseline):
         if self.rounds is not None and (not whole or self.alpha is not None):
             raise UnsupportedQuery(
                 "`rounds` is a whole number, 1 or more, and only for tuned mode (no alpha)"
+            )
+        most = self.rounds or (1 if self.alpha is None else cor_12_5(domain.size, self.alpha))
+        if most > ROUNDS:
+            raise RangeTooLarge(
+                f"that would take {most:,} rounds, more than {ROUNDS:,}; use a larger alpha or fewer rounds"
             )
         if not len(queries):
             raise UnsupportedQuery("a workload is a non-empty list of queries")

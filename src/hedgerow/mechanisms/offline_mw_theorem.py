@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _TOTAL = Fraction(1, 20)  # of the price, for the number of rows where it is private
 _CONFIDENCE = 0.95
-# A choice of epsilon_0 costs epsilon_0^2/8 of rho and a Laplace measurement epsilon_0^2/2: both have epsilon_0.
+# A choice of epsilon_0 costs epsilon_0^2/8 of rho, a Laplace measurement epsilon_0^2/2.
 _SPLIT = {"epsilon": (1, 1), "rho": (1, 4)}
 
 
@@ -40,7 +40,7 @@ def play(
     alpha: float,
     watch: Callable[[Progress], None],
 ) -> tuple[Learned, Guarantee, dict[str, Any]]:
-    """The algorithm box, in counts: everything is compared with a number of rows that is public or measured."""
+    """The algorithm box, in counts, against a number of rows that is public or measured."""
     clock, name = time.process_time(), account.account
     total, left, noisy = account.rows, price, None
     if total is None:

@@ -73,8 +73,7 @@ class Rounds:
         self._measure(ones, share, one_way_shares([self.domain.cells(s) for s in ones]), "one-way tables")
         h = DenseHypothesis(self.domain)
         h.fit(self.measurements, total=self._rows)
-        planned = rounds if rounds is not None else self._planned(todo)
-        if todo and not large and planned >= len(todo):
+        if todo and not large and (rounds or self._planned(todo)) >= len(todo):
             self._all(h, todo)
         elif todo or large:
             self._rounds(h, rounds or self._planned(self._candidates))
@@ -100,6 +99,8 @@ class Rounds:
         alive = self._candidates
         for t in range(planned):
             if self._quiet() and t >= planned // 3:
+                again = list(dict.fromkeys(self.chosen))
+                self._measure(again, self.left, None, "measure again")
                 break
             self.watch(Progress(t, planned, self._error(h), self.domain.size, self._seconds))
             part = self.left.share(Fraction(1, planned - t))
@@ -114,9 +115,6 @@ class Rounds:
             h.fit([m], total=h.total, passes=2, kappa=1.0)
             if self.workload.is_tables and len(alive) > 1:
                 alive.remove(names)
-        if self._quiet() and self.chosen:
-            again = list(dict.fromkeys(self.chosen))
-            self._measure(again, self.left, None, "measure again")
 
     def _select(
         self, h: DenseHypothesis, alive: list[Names], price: Cost, measurement: Cost

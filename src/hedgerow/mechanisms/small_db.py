@@ -34,12 +34,12 @@ _LARGEST = 0.999  # alpha, when nobody says
 class SmallDB(Baseline):
     """A small database that answers all counting queries of a class nearly as the rows do.
 
-    Privacy: the exponential mechanism ([MT07] Thm 6, [DR14] Prop. 4.1) over all multisets of
-    m = ceil(ln|Q|/alpha^2) elements ([DR14] Alg. 4), drawn exactly. The score is -max |F(rows) - total f(y)|
-    in rows, of sensitivity 1 per row; `total` is public under `replace` with one row per unit, else measured
-    first by the discrete Laplace or Gaussian mechanism with a tenth of the price, and then fixed. Accuracy: [DR14]
-    Prop. 4.4 with ln|R| counted exactly, for all queries of the class at once. Charged in
-    `Curator.select_database` and `Curator.measure`, from an account set aside for the run.
+    Privacy: the exponential mechanism ([MT07] Thm 6, [DR14] Prop. 4.1) over all multisets of m =
+    ceil(ln|Q|/alpha^2) elements ([DR14] Alg. 4), drawn exactly. The score is -max |F(rows) - total f(y)|
+    in rows, of sensitivity 1 per row; `total` is public under `replace` with one row per unit, else
+    measured first by the discrete Laplace or Gaussian mechanism with a tenth of the price, and then
+    fixed. Accuracy: [DR14] Prop. 4.4 with ln|R| counted exactly, for all queries of the class at once.
+    Charged in `Curator.select_database` and `Curator.measure`, from an account set aside for the run.
 
     Args:
         alpha: how well, as a fraction of the rows, some small database should do; the smaller, the larger

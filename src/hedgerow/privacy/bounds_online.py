@@ -15,8 +15,8 @@ def thm_4_14(
 ) -> float:
     """[DR14] Thm 4.14: the least alpha for which OnlineMW answers k queries within 3 alpha (delta = 0).
 
-    The fixed point of alpha = 36 ln|X| (ln k + ln(32 ln|X| / (alpha^2 beta))) / (eps alpha^2 n). 36 = 9 * 4 is
-    what Thm 3.28 gives with c = 4 ln|X|/alpha^2; the statement's 32 is a slip, its proof ends with 36.
+    The fixed point of alpha = 36 ln|X| (ln k + ln(32 ln|X| / (alpha^2 beta))) / (eps alpha^2 n). 36 = 9 * 4
+    is what Thm 3.28 gives with c = 4 ln|X|/alpha^2; the statement's 32 is a slip, its proof ends with 36.
 
     Args:
         rows: n.
@@ -182,8 +182,8 @@ def sparse_project_size(rows: float, sparsity: float, queries: float, beta: floa
     425870
     """
     m, n = sparsity, rows
-    t = 4 * 64**2 * log(4.0 * queries / beta) * (m**1.5 / 2 + n**4 / (2 * sqrt(m)) + sqrt(m) * n**2)
-    return int(ceil(t))
+    t: float = 4 * 64**2 * log(4.0 * queries / beta) * (m**1.5 / 2 + n**4 / (2 * sqrt(m)) + sqrt(m) * n**2)
+    return ceil(t)
 
 
 def thm_4_9_sparse(

@@ -1,4 +1,4 @@
-"""DenseSynopsis: answers from a hypothesis that holds every cell, learned from noisy tables or with a theorem."""
+"""DenseSynopsis: answers from a hypothesis that holds every cell, learned or with a theorem behind it."""
 
 from __future__ import annotations
 
