@@ -1,5 +1,5 @@
-"""PMW-Bypass, as the Turbo cache describes it, for comparison: private multiplicative weights that learns from
-direct answers until a question's cells have been updated often enough.
+"""PMW-Bypass after the Turbo cache, for comparison: multiplicative weights that learns from direct answers
+until a question's cells have been updated often enough.
 
 Noise is drawn in floating point and rows are read freely: this is a simulation of costs, not a mechanism.
 """
@@ -42,7 +42,7 @@ class Bypass:
         self.updates = np.zeros(self.domain.shape, dtype=np.int32)
         self.spent, self.steps, self.resets = 0.0, 0, 0
         n = self.rows
-        # Turbo's Algorithm: epsilon = 4 ln(1/beta) / (n alpha); a sparse vector costs 3 epsilon, an answer one
+        # epsilon = 4 ln(1/beta) / (n alpha); a sparse vector costs 3 epsilon, a direct answer one
         self.epsilon = 4.0 * log(1.0 / self.beta) / (n * self.alpha)
         self.sigma = self.alpha * n / 3.2905
         self.direct = 1.0 / (2.0 * self.sigma**2) if self.modern else self.epsilon**2 / 2.0

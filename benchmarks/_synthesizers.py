@@ -8,8 +8,24 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import Any
 
 import numpy as np
+
+
+class Drawn:
+    """A fitted model whose rows are drawn one by one.
+
+    The default of mbi 1.1 rounds counts instead, and makes attributes dependent that are not so in its own
+    model: on a star of four binary attributes the model is off by .005 and such rows are by .84.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def synthetic_data(self, rows: int) -> Any:
+        """Rows of the model."""
+        return self.model.synthetic_data(rows=rows, method="sample")
 
 
 def main(method: str, source: str, epsilon: str, delta: str, target: str) -> None:
@@ -32,6 +48,7 @@ def main(method: str, source: str, epsilon: str, delta: str, target: str) -> Non
     start = time.process_time()
     made.fit(frame, transformer=TableTransformer(steps), preprocessor_eps=0.0)
     seconds = time.process_time() - start
+    made.synthesizer = Drawn(made.synthesizer)
     rows = made.sample(len(frame))
     np.savez(target, **{n: np.asarray(rows[n], dtype=np.int64) for n in names})
     sys.stdout.write(f"{seconds}\n")

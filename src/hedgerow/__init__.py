@@ -34,6 +34,9 @@ _HOME = {
     "literal_conjunctions": "queries.literals",
     "sql": "queries.sql",
     "Question": "queries.question",
+    # choose before anything is spent
+    "plan": "release.plan",
+    "Plan": "release.plan_table",
     # guard rows
     "Table": "curator.table",
     "Curator": "curator.curator",

@@ -57,6 +57,8 @@ from hedgerow.queries.workload import marginals as marginals
 from hedgerow.queries.workload import parities as parities
 from hedgerow.queries.workload import prefixes as prefixes
 from hedgerow.queries.workload import ranges as ranges
+from hedgerow.release.plan import plan as plan
+from hedgerow.release.plan_table import Plan as Plan
 from hedgerow.synopsis import Synopsis as Synopsis
 from hedgerow.synopsis.answer import Answer as Answer
 

@@ -11,7 +11,7 @@ import pytest
 import hedgerow as hr
 
 FULL = os.environ.get("HEDGEROW_FULL") == "1"
-RUNS = 400 if FULL else 40
+RUNS = 320 if FULL else 12
 BETA = 0.05
 ALARM = 1e-6
 DOMAIN = hr.Domain({"a": 4, "b": 3, "c": 2})
@@ -28,7 +28,8 @@ def table(neighbours: str) -> hr.Table:
 def pool() -> list[hr.Query]:
     rng = np.random.default_rng(2)
     return [
-        hr.Query.of(DOMAIN, ["a", "b", "c"], (rng.random((4, 3, 2)) < 0.5).astype(float)) for _ in range(60)
+        hr.Query.of(DOMAIN, ["a", "b", "c"], (rng.random((4, 3, 2)) < 0.5).astype(float))
+        for _ in range(40 if FULL else 12)
     ]
 
 
@@ -47,22 +48,26 @@ def threshold(runs: int) -> int:
 @pytest.mark.parametrize("adversary", [False, True])
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 def test_the_share_of_sessions_with_any_certified_violation_is_at_most_beta(neighbours, adversary):
-    """False alarm 1e-6: a binomial tail over independent runs. The adversary knows the rows and asks worst first."""
+    """False alarm 1e-6: a binomial tail over independent runs.
+
+    The adversary knows the rows and the badly primed hypothesis, and asks first what is wrong by just too
+    much: what a comparison is most likely to let pass.
+    """
     rows, asked = table(neighbours), pool()
-    bad = certified = 0
+    alpha, bad, certified, exposed = 150, 0, 0, 0
+    rho = "1/50000" if adversary else "1/500" if neighbours == "add_remove" else "1/20"
+    plan = hr.Session(
+        budget=hr.Budget(rho=rho, delta=1e-6), within_count=alpha, confidence=1 - BETA, questions=100
+    )
     for seed in range(RUNS):
         c = hr.Curator(
             rows, hr.Budget(rho=50, delta=1e-6), ":memory:", neighbours, entropy=hr.testing.seeded(seed)
         )
         exact = np.array([q.apply(c._rows.tables([q.attributes])[q.attributes]) for q in asked])
-        plan = hr.Session(
-            budget=hr.Budget(rho="1/500", delta=1e-6), within_count=150, confidence=1 - BETA, questions=100
-        )
         session = plan.open(c)
-        order = list(range(len(asked)))
-        if adversary:
-            off = np.abs(session._core.belief.counts(asked) - exact)
-            order.sort(key=lambda i: -off[i])
+        off = np.abs(session._core.belief.counts(asked) - exact)
+        order = sorted(range(len(asked)), key=lambda i: (off[i] <= alpha, off[i]) if adversary else i)
+        exposed += int(off[order[0]] > alpha)
         wrong = False
         for i in order:
             answer = session.ask(asked[i])
@@ -70,5 +75,5 @@ def test_the_share_of_sessions_with_any_certified_violation_is_at_most_beta(neig
                 certified += 1
                 wrong |= abs(answer.value - exact[i]) > answer.error
         bad += wrong
-    assert certified > RUNS  # the test looks at something
+    assert (exposed if adversary else certified) >= RUNS * 0.9  # the test looks at something
     assert bad < threshold(RUNS)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import hedgerow as hr
 from hedgerow.curator.local import LocalReports, randomize_records
-from hedgerow.curator.statistics import LevelCounts, PeopleCounts, QueryErrors, TableErrors
+from hedgerow.curator.statistics import Answers, LevelCounts, PeopleCounts, QueryErrors, TableErrors
 from hedgerow.curator.table import Rows
 from hedgerow.queries.query import ONE
 from hedgerow.queries.workload import ListBlock
@@ -380,3 +380,91 @@ def test_a_score_cannot_be_measured_as_if_it_were_a_statistic():
     with pytest.raises(hr.UnsupportedQuery):
         curator.measure(hr.primitives.LevelCounts("a"), 0.5)
     assert curator.spent.epsilon == 0
+
+
+def test_a_sparse_vector_compares_nothing_that_moves_by_more_than_a_row():
+    from hedgerow.curator.boosting import LowSensitivityAnswers
+    from hedgerow.curator.sketch import LengthOfCounts
+    from hedgerow.curator.strategy import StrategyAnswers
+    from hedgerow.queries.strategy import MatrixStrategy
+
+    curator = make(neighbours="replace")
+    run = curator.sparse_vector(10_500, "1/2", denominator=1)
+    large = MatrixStrategy(("a",), np.array([0, 1]), np.array([[1000, 0]]))
+    gap = LowSensitivityAnswers((hr.LargestGap("a", 50),))
+    for statistic in (StrategyAnswers(large), gap, LengthOfCounts()):
+        with pytest.raises(hr.UnsupportedQuery, match="one row"):
+            run.ask_all(statistic)
+    assert run.asked == 0
+
+
+def test_a_product_query_without_its_unit_is_no_count():
+    # all factors 0/1 and none carries the lattice's unit: the weights are 1/ONE, not 1
+    query = hr.Query(("a", "b"), (2100, 2100), factors=(np.ones(2100, np.int64), np.ones(2100, np.int64)))
+    assert query.denominator == ONE
+    assert query.norms.l1 == 1
+    domain = hr.Domain({"a": 2100, "b": 2100})
+    rows = Rows(hr.Table.open({"a": [0] * 3, "b": [0] * 3}, domain), bytes(32))
+    assert int(Answers(hr.Workload.of([query])).exact(rows)[0]) == 3
+
+
+def test_a_run_takes_only_plans_of_its_own_kind_and_people():
+    from fractions import Fraction
+
+    from hedgerow.curator.one_sided_plan import plan as one_sided_plan
+    from hedgerow.curator.sparse_vector import SparseVectorRun
+    from hedgerow.curator.sparse_vector_plan import plan
+    from hedgerow.privacy.budget import Cost
+
+    curator = make()
+    price = Cost("epsilon", Fraction(1, 2))
+    one_sided = one_sided_plan(price, Fraction(1), 5, 1, side="over")
+    small = plan("above_threshold", price, Fraction(1, 10**6), 5, 1)
+    for made in (one_sided, small):
+        with pytest.raises(hr.UnsupportedQuery, match="another kind"):
+            SparseVectorRun(curator, made, "x")
+    run = curator.one_sided(5, "1/4", side="over", denominator=1)
+    with pytest.raises(hr.UnsupportedQuery, match="own side"):
+        run._run.ask_all(hr.Query.total(), side="both")
+    assert curator.spent.epsilon == 0.25
+
+
+def test_a_class_that_says_it_is_of_the_room_is_not():
+    from hedgerow.curator.statistics import SparseAnswers, TableOf
+
+    class Mine(TableOf):
+        pass
+
+    Mine.__module__ = "hedgerow.curator.mine"
+    curator = make()
+    with pytest.raises(hr.UnsupportedQuery):
+        curator.measure(Mine(("a",)), 0.5)
+    for forged in (lambda: Answers(object()), lambda: SparseAnswers((object(),))):
+        with pytest.raises(hr.UnsupportedQuery):
+            forged()
+    assert curator.spent.epsilon == 0
+
+
+def test_a_query_of_somebody_elses_class_sees_no_table():
+    class Evil(hr.Query):
+        def apply(self, marginal):
+            raise AssertionError(f"saw {marginal}")
+
+    evil = Evil(("a",), (2,), factors=(np.array([ONE, 0]),))
+    curator = make()
+    for ask in (
+        lambda: curator.measure(evil, 0.5),
+        lambda: curator.measure([evil], 0.5),
+        lambda: curator.sparse_vector(5, 0.5, denominator=1).ask(evil),
+        lambda: hr.Workload([ListBlock(("a",), (evil,))]),
+    ):
+        with pytest.raises(hr.UnsupportedQuery):
+            ask()
+    with pytest.raises(AttributeError):
+        hr.marginals(DOMAIN, 1).blocks = ()
+
+
+def test_weights_that_were_built_later_cannot_be_changed_either():
+    query = hr.Query.where(DOMAIN, {"a": 0, "b": 1})
+    with pytest.raises(ValueError, match="read-only"):
+        query.weights[0, 1] = 10**9

@@ -268,6 +268,26 @@ def test_a_round_without_a_fit_is_reported_and_charged_in_full(monkeypatch):
     assert (answer.error >= synopsis.total).all()
 
 
+def test_repeated_questions_count_once():
+    domain = hr.Domain({"a": 2})
+    first, second = (hr.Query.where(domain, {"a": level}) for level in (0, 1))
+    rows = {"a": [1] * 20_000}
+    synopsis = hr.BoostQueries(epsilon=5.0).release(
+        make(rows, hr.Budget(5.0, 1e-6), domain, neighbours="replace"), [first] * 800 + [second]
+    )
+    assert len(synopsis.questions) == 2
+    answers = synopsis.answer([first, second, first])
+    assert (np.abs(answers.value - [0, 20_000, 0]) <= answers.error).all()
+
+
+def test_a_total_lost_in_noise_does_not_make_the_bound_small():
+    for _ in range(6):
+        curator = make(budget=hr.Budget(0.05, 1e-6))
+        answers = hr.BoostQueries(samples=5, rounds=2).release(curator, W).answer(W)
+        truth = np.array([20, 0, 20, 20, 0, 20])
+        assert (np.abs(answers.value - truth) <= answers.error).all()  # a false alarm below 1e-6
+
+
 def test_a_vacuous_bound_says_so():
     synopsis = hr.BoostQueries().release(make(budget=hr.Budget(0.1, 1e-6)), W)
     assert synopsis.provenance.parameters["vacuous"]

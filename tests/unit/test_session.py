@@ -146,9 +146,9 @@ def test_quantiles_of_ordered_attributes():
 
 def test_planted_three_way_dependence_is_found():
     rng = np.random.default_rng(5)
-    rows = frame()
-    rows["sex"] = np.where((rows.k + rows.c + rng.integers(0, 2, ROWS)) % 2 == 0, "F", "M")
-    rows["sex"] = np.where(rng.random(ROWS) < 0.9, np.where((rows.k + rows.c) % 2 == 0, "F", "M"), rows.sex)
+    rows = frame().assign(k=rng.integers(0, 2, ROWS), c=rng.integers(0, 2, ROWS))
+    rule = np.where((rows.k + rows.c) % 2 == 0, "F", "M")  # no pair of attributes shows it
+    rows["sex"] = np.where(rng.random(ROWS) < 0.9, rule, rows.sex)
     c = curator(rows=rows)
     session = hr.Session().open(c)
     exact = c._rows.tables([("sex", "k", "c")])[("sex", "k", "c")]
@@ -400,6 +400,23 @@ def test_no_interleaving_of_analysts_passes_an_allotment_or_the_total():
     assert ledger.spent().amount <= c.budget.cost.amount
     assert 2 in refused
     assert ledger.verify().ok
+
+
+def test_nothing_is_compared_unless_the_worst_case_is_set_aside():
+    c = curator(hr.Budget(rho=1, delta=1e-6))
+    session = hr.Session(within=0.03, questions=2000).open(c)
+    assert session.ask(SQL).source == "certified"
+    run = session._core.guards[0]._runs["over"]
+    asked = run.asked
+    from hedgerow.mechanisms.session_price import direct_price
+
+    direct = direct_price(c, hr.Query.total(), session._core.own_goal)
+    ann = session.share(c.allot(direct * 2, "ann"))
+    first, second, third = questions(11, 3)
+    assert [ann.ask(q).source for q in (first, second)] == ["measured", "measured"]
+    with pytest.raises(hr.BudgetExceeded):
+        ann.ask(third)
+    assert run.asked == asked
 
 
 def test_a_session_is_shared_only_among_accounts_of_one_curator():

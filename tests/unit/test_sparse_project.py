@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import combinations, product
 
@@ -228,6 +229,24 @@ def test_the_papers_error_grows_with_the_root_of_the_sparsity():
         asked = [hr.SparseQuery.of({f"{m}-{j}-{i}": 1 for i in range(m)}) for j in range(200)]
         spread[m] = synopsis.answer(asked).value.std()
     assert 3.0 < spread[64] / spread[4] < 5.3  # sqrt(16) = 4; 200 answers each: a false alarm below 1e-6
+
+
+def test_many_threads_get_the_answers_of_one():
+    synopsis = hr.SparseProject(size=1 << 15).release(make(hr.Budget(rho=10, delta=1e-6)))
+    queries = [hr.SparseQuery.of({f"tree {i + j}": 1 for i in range(150)}) for j in range(20)]
+    alone = synopsis.answer(queries).value
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda _: synopsis.answer(queries).value, range(24)))
+    assert all(np.array_equal(alone, values) for values in together)
+
+
+def test_the_theorem_is_not_claimed_for_another_size():
+    paper = hr.SparseProject(
+        mode="theorem", epsilon=0.9, delta=1e-6, rows=200, sparsity=1, queries=1, size=16
+    )
+    parameters = paper.release(make(names=["x"] * 200)).provenance.parameters
+    assert parameters["theorem_error"] is None
+    assert parameters["vacuous"] is True
 
 
 def test_a_saved_sketch_answers_the_same(tmp_path):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from hedgerow.curator import selection
-from hedgerow.curator.statistics import Answers, _digest
+from hedgerow.curator.statistics import Answers, _digest, statistic
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy import event as events
 from hedgerow.queries.low_sensitivity import LowSensitivity, is_low_sensitivity
@@ -27,6 +27,7 @@ _LARGEST = 1 << 40  # lattice steps of lambda and mu; with at most 2^16 rounds n
 _ROUNDS = 1 << 16
 
 
+@statistic
 @dataclass(frozen=True)
 class LowSensitivityAnswers:
     """The answers to questions that are no sums over rows, as one vector of whole numbers."""

@@ -11,6 +11,7 @@ import numpy as np
 from hedgerow.curator import kernels
 from hedgerow.curator.statistics import _digest as fingerprint
 from hedgerow.curator.statistics import _steps as on_lattice
+from hedgerow.curator.statistics import score
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.queries.coarse import GroupBlock
 from hedgerow.queries.query import Norms
@@ -79,6 +80,7 @@ class Views:
         return len(groups) == cells and bool(inside)
 
 
+@score
 @dataclass(frozen=True, eq=False)
 class CoarseErrors:
     """Candidates are coarsened tables, the score is weight * (L1 distance to an estimate - penalty).

@@ -14,7 +14,7 @@ from hedgerow.curator import selection
 from hedgerow.curator.noise import Entropy
 from hedgerow.curator.opening import open_ledger
 from hedgerow.curator.sparse_vector_plan import RESERVED
-from hedgerow.curator.statistics import Answers, Score, Statistic, TableOf, statistic_of
+from hedgerow.curator.statistics import Answers, Score, Statistic, TableOf, is_score, statistic_of
 from hedgerow.curator.table import Rows, Table
 from hedgerow.errors import LedgerError, UnsupportedQuery
 from hedgerow.privacy import event as events
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.curator.local import LocalReports
-    from hedgerow.curator.small_range import SmallRange
     from hedgerow.curator.one_sided import OneSidedRun
+    from hedgerow.curator.small_range import SmallRange
     from hedgerow.curator.sparse_vector import SparseVectorRun
     from hedgerow.curator.sparse_vector_plan import Method
     from hedgerow.privacy.receipt import Receipt
@@ -236,7 +236,7 @@ class Curator:
             method: `exponential`, or `permute_and_flip` (never worse under pure epsilon).
             request, note, run: as in `measure_all`.
         """
-        if not type(score).__module__.startswith("hedgerow.curator."):
+        if not is_score(score):
             raise UnsupportedQuery("a score must carry its own sensitivity; see hedgerow.curator.statistics")
         score.check(self._domain)
         bounded = method == "exponential"

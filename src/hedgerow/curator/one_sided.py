@@ -34,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -51,7 +51,7 @@ from hedgerow.curator.sparse_vector import _REACH, SparseVectorRun, State, advan
 from hedgerow.errors import RunClosed, UnsupportedQuery
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Cost
-from hedgerow.privacy.event import Number
+from hedgerow.privacy.event import Number, OneSidedSparseVector
 from hedgerow.privacy.ledger import Transaction
 
 if TYPE_CHECKING:
@@ -89,6 +89,17 @@ class AskedBoth(NamedTuple):
     under: bool
 
 
+class _HeldRun(SparseVectorRun):
+    """The state and the lines of a one-sided run; it is asked through `OneSidedRun` only."""
+
+    _plans: ClassVar[type] = OneSidedPlan
+    _events: ClassVar[tuple[type, ...]] = (OneSidedSparseVector,)
+
+    def ask_all(self, *_: Any, **__: Any) -> Any:
+        """Refused: two-sided questions are not what a one-sided run is private for."""
+        raise UnsupportedQuery("a one-sided run is asked on its own side")
+
+
 class OneSidedRun:
     """An open one-sided run: ask it whether answers lie beyond estimates. See `Curator.one_sided`.
 
@@ -104,7 +115,7 @@ class OneSidedRun:
     ) -> None:
         refuse_other_people(curator, plan)
         self.plan = plan
-        self._run = SparseVectorRun(curator, plan, label, note)
+        self._run = _HeldRun(curator, plan, label, note)
         self._seen = -1  # the ledger's newest line when this run was last asked
 
     @property

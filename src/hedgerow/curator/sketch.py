@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from hedgerow.curator.statistics import _digest
+from hedgerow.curator.statistics import _digest, statistic
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy import event as events
 from hedgerow.privacy.budget import gaussian_sigma
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hedgerow.curator.table import Rows
 
 
+@statistic
 @dataclass(frozen=True)
 class SketchOf:
     """A D: every row adds its name's column of signs."""
@@ -53,6 +54,7 @@ class SketchOf:
         return self.matrix.apply(names, counts)
 
 
+@statistic
 @dataclass(frozen=True)
 class LengthOfCounts:
     """floor(|D|_2) of the vector of all names' counts.
@@ -80,6 +82,7 @@ class LengthOfCounts:
         return np.array(isqrt(sum(c * c for c in counts.tolist())), dtype=np.int64)
 
 
+@statistic
 @dataclass(frozen=True)
 class RowsOfNames:
     """The number of rows of an open domain."""

@@ -46,17 +46,26 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from hedgerow.curator import noise
 from hedgerow.curator.noise import Entropy
 from hedgerow.curator.sparse_vector_plan import RESERVED, Family, Plan
-from hedgerow.curator.statistics import _steps, statistic_of
+from hedgerow.curator.statistics import (
+    Answers,
+    PeopleCounts,
+    SparseAnswers,
+    TableOf,
+    _steps,
+    statistic_of,
+)
 from hedgerow.errors import LedgerError, RunClosed, UnsupportedQuery
 from hedgerow.privacy.budget import Cost
+from hedgerow.privacy.event import GaussianSparseVector, SparseVector
 from hedgerow.privacy.ledger import Entry, Transaction
+from hedgerow.queries.query import Norms
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,6 +85,10 @@ _SAMPLERS: dict[Family, Callable[[Fraction, int, Entropy], NDArray[np.int64]]] =
     "gaussian": noise.discrete_gaussian,
     "geometric": noise.geometric,
 }
+
+
+_ONE_ROW = (TableOf, Answers, SparseAnswers, PeopleCounts)
+"""Statistics of which no number moves by more than one whole row: what the runs' sensitivity is."""
 
 
 @dataclass(frozen=True)
@@ -178,6 +191,7 @@ class SparseVectorRun:
     """
 
     def __init__(self, curator: Curator, plan: Plan, label: str | None = None, note: str = "") -> None:
+        self._refuse_other_plans(curator, plan)
         self.plan = plan
         self.label = label or f"sparse-vector-{secrets.token_hex(8)}"
         self._curator = curator
@@ -199,6 +213,16 @@ class SparseVectorRun:
         self._state = State.from_bytes(entry.state)
         if entry.replayed:
             self._replay()
+
+    _plans: ClassVar[type] = Plan
+    _events: ClassVar[tuple[type, ...]] = (SparseVector, GaussianSparseVector)
+
+    def _refuse_other_plans(self, curator: Curator, plan: Plan) -> None:
+        """A run's proof is its plan's: of this kind, and for people with this many rows."""
+        moves = curator.privacy.sensitivity(Norms.query(plan.denominator)).l1
+        own = type(plan) is self._plans and type(plan.event) in self._events
+        if not own or plan.event.sensitivity != moves:
+            raise UnsupportedQuery("this plan was made for another kind of run or for other people")
 
     @property
     def above(self) -> int:
@@ -305,6 +329,10 @@ class SparseVectorRun:
     def _differences(self, queries: Any, estimates: Any, side: Side) -> NDArray[np.int64]:
         """Exact integers on the run's lattice; what is refused depends on public things only."""
         stat = statistic_of(queries, self._curator.domain)
+        if type(stat) not in _ONE_ROW:
+            raise UnsupportedQuery(
+                "a sparse vector compares counts and queries, each moved by one row at most"
+            )
         if type(stat.denominator) is not int or self.plan.denominator % stat.denominator:
             raise UnsupportedQuery(
                 "this run counts whole rows; open it with denominator=ONE for fractional weights"

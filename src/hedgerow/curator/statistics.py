@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -22,8 +22,29 @@ if TYPE_CHECKING:
     from hedgerow.curator.table import Rows
     from hedgerow.queries.domain import Domain
 
+Kind = TypeVar("Kind", bound=type)
+
+_STATISTICS: set[type] = set()
+_SCORES: set[type] = set()
 _TABLE_CELLS = 1 << 22
 _WEIGHT = 1 << 6
+
+
+def statistic(kind: Kind) -> Kind:
+    """Enter a class of this room on the list of what may be measured: its norms are proven, as a vector."""
+    _STATISTICS.add(kind)
+    return kind
+
+
+def score(kind: Kind) -> Kind:
+    """Enter a class of this room on the list of what a choice may go by: each score's norms are proven."""
+    _SCORES.add(kind)
+    return kind
+
+
+def is_score(thing: object) -> bool:
+    """Whether this is a score of this room, by its class itself and not by what that says of itself."""
+    return type(thing) in _SCORES
 
 
 class Statistic(Protocol):
@@ -44,6 +65,7 @@ class Statistic(Protocol):
     def exact(self, rows: Rows) -> NDArray[np.int64]: ...
 
 
+@statistic
 @dataclass(frozen=True)
 class TableOf:
     """The whole contingency table of some attributes."""
@@ -71,11 +93,17 @@ class TableOf:
         return rows.tables([self.attributes])[self.attributes]
 
 
+@statistic
 @dataclass(frozen=True)
 class Answers:
     """The answers to a list of queries, as one vector."""
 
     workload: Workload
+
+    def __post_init__(self) -> None:
+        """Norms are read off the workload: only a real one has them."""
+        if type(self.workload) is not Workload:
+            raise UnsupportedQuery("answers are asked of a Workload")
 
     @property
     def denominator(self) -> int:
@@ -112,11 +140,17 @@ class Answers:
         return np.array(steps, dtype=np.int64)
 
 
+@statistic
 @dataclass(frozen=True)
 class SparseAnswers:
     """The answers to sparse queries about names of an open domain."""
 
     queries: tuple[SparseQuery, ...]
+
+    def __post_init__(self) -> None:
+        """Norms are read off the queries: only real ones have them."""
+        if not self.queries or any(type(q) is not SparseQuery for q in self.queries):
+            raise UnsupportedQuery("names are asked about with SparseQuery")
 
     @property
     def denominator(self) -> int:
@@ -155,11 +189,18 @@ class SparseAnswers:
         return np.array(sums, dtype=np.int64)
 
 
+@statistic
 @dataclass(frozen=True, eq=False)
 class PeopleCounts:
     """How many distinct units have a row of each group: COUNT(DISTINCT unit), always measured."""
 
     form: LinearForm
+
+    def __post_init__(self) -> None:
+        """Norms are read off the form: only a real one has them."""
+        if type(self.form) is not LinearForm:
+            raise UnsupportedQuery("people are counted by a LinearForm")
+
     denominator: ClassVar[int] = 1
 
     @property
@@ -211,6 +252,7 @@ class Score(Protocol):
     def exact(self, rows: Rows) -> NDArray[np.int64]: ...
 
 
+@score
 @dataclass(frozen=True, eq=False)
 class LevelCounts:
     """Candidates are the levels of an attribute, the score is how many rows have it."""
@@ -236,6 +278,7 @@ class LevelCounts:
         return rows.tables([(self.attribute,)])[(self.attribute,)]
 
 
+@score
 @dataclass(frozen=True, eq=False)
 class QueryErrors:
     """Candidates are queries, the score is |true answer - estimate|, in lattice steps.
@@ -248,6 +291,7 @@ class QueryErrors:
 
     def check(self, domain: Domain) -> None:
         """One estimate for each query."""
+        Answers(self.workload)
         _same_shape(np.shape(self.estimates), (len(self.workload),))
         for clique in self.workload.cliques:
             domain.order(clique)
@@ -268,6 +312,7 @@ class QueryErrors:
         return np.asarray(np.abs(Answers(self.workload).exact(rows) - steps))
 
 
+@score
 @dataclass(frozen=True, eq=False)
 class TableErrors:
     """Candidates are tables, the score is the L1 distance to an estimated table, less a public penalty."""
@@ -343,7 +388,7 @@ def _digest(kind: str, *parts: object) -> str:
 
 def statistic_of(target: Any, domain: Any) -> Statistic:
     """What `measure` may be asked for: attribute names, a query, queries, a workload, or a statistic."""
-    if type(target).__module__.startswith("hedgerow.curator.") and hasattr(target, "denominator"):
+    if type(target) in _STATISTICS:
         return cast(Statistic, target)  # this room's own, with a proven sensitivity; a score is not one
     if isinstance(target, SparseQuery):
         return SparseAnswers((target,))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from hedgerow.curator.statistics import _digest as fingerprint
+from hedgerow.curator.statistics import statistic
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.queries.strategy import MatrixStrategy, ResidualStrategy
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from hedgerow.queries.query import Norms
 
 
+@statistic
 @dataclass(frozen=True, eq=False)
 class StrategyAnswers:
     """The numbers of a strategy A on the rows: A x, in whole steps.

@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 from hedgerow.curator.statistics import _digest as fingerprint
+from hedgerow.curator.statistics import statistic
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.queries.column import Column, whole
 from hedgerow.queries.query import ONE, Norms
@@ -34,6 +35,7 @@ REACH = 12 * STEPS
 _LARGEST_MARGIN = 1 << 24
 
 
+@statistic
 @dataclass(frozen=True, eq=False)
 class WeightedSums:
     """Sums over rows of weight x sign x feature map; the weight is a public function of class and margin.

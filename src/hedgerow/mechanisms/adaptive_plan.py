@@ -125,17 +125,24 @@ class Effort:
     last: int = 200
 
     @classmethod
-    def of(cls, attributes: int, signal: float, seconds: float | None, cells: float | None) -> Effort:
-        """The effort that the signal is worth, within the caps."""
+    def of(
+        cls,
+        attributes: int,
+        signal: float,
+        seconds: float | None,
+        cells: float | None,
+        most: float = np.inf,
+    ) -> Effort:
+        """The effort that the signal is worth, or a given number of cells, within the caps."""
         measurements = round(
             typical_measurements(attributes) * float(np.clip((signal / 800.0) ** 0.35, 0.3, 1.6))
         )
-        cap = 1e5 * float(np.clip((signal / 800.0) ** 0.65, 0.2, 4.0))
+        cap = 1e5 * float(np.clip((signal / 800.0) ** 0.65, 0.2, 4.0)) if cells is None else cells
         together = int(np.clip(measurements // 16, 3, 12))
         if seconds is not None:
             evaluations = 10.0 * measurements / together + 200.0
             cap = min(cap, seconds * 1e9 / (NANOSECONDS * evaluations))
-        return cls(max(1, measurements), together, max(1e3, min(cap, cells or np.inf)))
+        return cls(max(1, measurements), together, max(1e3, min(cap, most)))
 
     def with_measurements(self, measurements: int) -> Effort:
         """The same with a given number of tables."""

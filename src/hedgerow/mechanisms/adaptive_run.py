@@ -233,7 +233,9 @@ class Run:
         typical = planning.typical_measurements(len({a for s in sets for a in s}))
         signal = self._total / self._noise(self.step_price(typical)[1])[1]
         asked = self.settings
-        effort = Effort.of(len({a for s in sets for a in s}), signal, asked.seconds, asked.most_cells)
+        effort = Effort.of(
+            len({a for s in sets for a in s}), signal, asked.seconds, asked.cells, asked.most_cells or np.inf
+        )
         if asked.measurements is not None:
             effort = effort.with_measurements(asked.measurements)
         noise = self._noise(self.step_price(effort.measurements)[1])[0]

@@ -28,7 +28,7 @@ from hedgerow.privacy.budget import Cost
 from hedgerow.queries.low_sensitivity import is_low_sensitivity
 from hedgerow.queries.query import Norms, Query
 from hedgerow.queries.workload import Workload
-from hedgerow.synopsis.boosted import BoostedSynopsis
+from hedgerow.synopsis.boosted import BoostedSynopsis, key_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,14 +79,14 @@ class BoostQueries(Baseline):
             )
         price = curator.price(self._spend())
         curator.ledger.check(price, curator.account)
-        task = _Task.of(domain, queries, low, self.generator)
+        task = _Task.of(domain, _different(queries), low, self.generator)
         if curator.rows is not None:
             task.prepare(curator.rows)  # refused, if it must be, before anything is charged
         total, slack, rest = self._total(curator, price)
         task.prepare(max(round(total), 1))
         made = self._plan(curator, task, rest, slack)
         given, tables, failed = self._boost(curator, task, made, max(total, 1.0))
-        return self._sign(curator, task, made, price, total, tables, given, failed)
+        return self._sign(curator, task, made, price, (total, slack), tables, given, failed)
 
     def _check(self, curator: Curator) -> None:
         if curator.ledger.currency == "epsilon":
@@ -114,7 +114,7 @@ class BoostQueries(Baseline):
     def _plan(self, curator: Curator, task: _Task, price: Cost, slack: float) -> BoostPlan:
         sensitivity = curator.privacy.sensitivity
         setting = Setting(
-            distinct=task.distinct,
+            distinct=len(task.queries),
             move=sensitivity(task.one).l1,
             l2_squared=sensitivity(task.asked.norms).l2_squared,
             denominator=task.asked.denominator,
@@ -152,14 +152,15 @@ class BoostQueries(Baseline):
         task: _Task,
         made: BoostPlan,
         price: Cost,
-        total: float,
+        size: tuple[float, float],
         tables: list[NDArray[np.float64]],
         given: list[NDArray[np.int64]],
         failed: int,
     ) -> BoostedSynopsis:
         signed = self._signed(curator, price)
+        total, slack = size
         unit = task.asked.denominator
-        proven = not failed and made.proven and unreached(made, task.distinct) == 0.0
+        proven = not failed and made.proven and unreached(made, len(task.queries)) == 0.0
         error = made.error / unit
         signed.parameters.update(
             generator=task.generator,
@@ -174,10 +175,11 @@ class BoostQueries(Baseline):
         )
         values = np.median(np.stack(given), axis=0) / unit
         histograms = np.stack(tables)
-        bound = error if proven else float("inf")
-        asked = task.queries
+        trivial = max(total, 1.0) + slack + 1.0  # both the truth and the answer lie between 0 and this
+        bound = min(error, trivial) if proven else trivial
+        sure = 1.0 - self.beta
         return BoostedSynopsis(
-            task.domain, signed, asked, values, histograms, bound, 1.0 - self.beta, total, failed
+            task.domain, signed, task.queries, values, histograms, bound, sure, total, failed, bound >= total
         )
 
 
@@ -211,15 +213,6 @@ class _Task:
         if not low:
             task._matrix = query_matrix(domain, asked.workload)  # type: ignore[union-attr]
         return task
-
-    @property
-    def distinct(self) -> int:
-        """How many different questions there are."""
-        if isinstance(self.asked, LowSensitivityAnswers):
-            return len(set(self.queries))
-        m = self._matrix
-        rows = zip(m.indptr[:-1], m.indptr[1:], strict=True)
-        return len({(m.indices[a:b].tobytes(), m.data[a:b].tobytes()) for a, b in rows})
 
     @property
     def one(self) -> Norms:
@@ -260,6 +253,14 @@ class _Task:
             whole = np.rint(table).astype(np.int64)[None, :]
             return evaluate(self.domain, self.queries, whole)[0]
         return np.rint(self._matrix @ table * self.asked.denominator).astype(np.int64)
+
+
+def _different(queries: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The questions without repeats: D_1 is uniform over different ones, as the rounds are counted."""
+    seen: dict[Any, Any] = {}
+    for query in queries:
+        seen.setdefault(key_of(query), query)
+    return tuple(seen.values())
 
 
 def _questions(workload: Any) -> tuple[tuple[Any, ...], bool]:

@@ -20,16 +20,17 @@ class Session:
 
     Privacy: priming measures every table of at most three attributes by the discrete Gaussian mechanism
     ([CKS20] Thm 4; Laplace [GRS09] under a pure budget), or runs the adaptive release when the domain is too
-    large for that; answers from what was learned are post-processing. With an accuracy given, a learned answer
-    is compared with the rows by two one-sided sparse vectors (the theorem of `curator.one_sided`; AboveThreshold
-    [DR14] under `replace`), each paid when it is opened and again after it trips; a question that trips is
-    measured with its own noise. What is asked, measured and opened depends on released values only, so the
-    ledger's filter composes all of it, concurrently open runs too ([VZ23], [L22]). Accuracy: certified answers
-    hold all at once with the session's confidence, `measured` ones each with theirs; `learned` ones have an
-    indicative error. Charged in `Curator.measure_all` and when a sparse vector is opened.
+    large for that; answers from what was learned are post-processing. With an accuracy given, a learned
+    answer is compared with the rows by two one-sided sparse vectors (the theorem of `curator.one_sided`;
+    AboveThreshold [DR14] under `replace`), each paid when it is opened and again after it trips; a question
+    that trips is measured with its own noise. What is asked, measured and opened depends on released values
+    only, so the ledger's filter composes all of it, concurrently open runs too ([VZ23], [L22]). Accuracy:
+    certified answers hold all at once with the session's confidence, `measured` ones each with theirs;
+    `learned` ones have an indicative error. Charged in `Curator.measure_all` and when a sparse vector is
+    opened.
 
     Args:
-        epsilon: what priming spends; all that remains of the curator's budget if None and no accuracy is given.
+        epsilon: what priming spends; all that remains of the budget if None and no accuracy is given.
         budget: the same as a `Budget`.
         within: how far off answers may be, as a part of all rows: then priming spends what that needs.
         within_count: the same, as a number of rows.
@@ -54,7 +55,7 @@ class Session:
     citations: ClassVar[tuple[str, ...]] = ("CKS20", "BS16", "DR14", "VZ23", "L22")
 
     def open(self, curator: Curator) -> OpenSession:
-        """Open the session, or continue it when the ledger knows it: what was learned and said comes back, free.
+        """Open the session, or continue it when the ledger knows it, free.
 
         Args:
             curator: who pays for priming; others join with `OpenSession.share`.

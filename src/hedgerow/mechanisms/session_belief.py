@@ -32,7 +32,7 @@ ORDERS = 4  # errors are calibrated for questions about one, two, three, four or
 _DRAWN = 120  # questions of each order that a calibration asks
 _SMALL = 1 << 16  # tables up to here are made and kept; questions about larger ones are answered alone
 _KEPT = 1 << 24  # cells of all tables kept
-_FIRST = 8.0  # the length of the first steps of a fit
+_FIRST = 2.0  # the length of the first steps of a fit: longer ones fit noise on large domains
 _REFIT = 8  # visits to every measurement after one more was made
 
 

@@ -151,12 +151,13 @@ class Certify:
         return Known(counts, errors, np.zeros(len(queries), np.bool_), self.cost)
 
     def _measure(self, queries: Sequence[Query], direct: Cost) -> tuple[Any, Any]:
-        """Fresh noise of the size that the goal allows; counts below zero are put at zero, which is nearer."""
+        """Fresh noise as large as the goal allows; counts below zero are put at zero, which is nearer."""
         about = hashlib.sha256("".join(q.digest for q in queries).encode()).hexdigest()[:24]
+        promised = f"{self.goal.alpha} {self.goal.confidence} {self.numbers}"
         (made,) = self.payer.measure_all(
             [list(queries)],
             direct,
-            request=f"{self.core.name}: direct {about} {self.goal.alpha} {self.goal.confidence} {self.numbers}",
+            request=f"{self.core.name}: direct {about} {promised}",
             note="Session: answered by its own measurement",
             run=self.core.name,
         )

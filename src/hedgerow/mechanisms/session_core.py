@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from fractions import Fraction
 from functools import cached_property
+from math import log
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.learning.factored import FactoredHypothesis
@@ -16,7 +17,7 @@ from hedgerow.mechanisms.session_log import Log, Reserve
 from hedgerow.mechanisms.session_price import Goal, direct_price
 from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.event import exact
-from hedgerow.queries.query import Query
+from hedgerow.queries.query import Norms, Query
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 _COARSE = 10_000  # rows: the noise of the first look at the number of rows
 _ENOUGH = 50  # standard deviations that the number of rows must stand above its noise
-_TWO_SIDED = 6  # an ordinary sparse vector needs about this many times the price of a one-sided one
+_TWO_SIDED = 0.45  # of alpha: what the noise of an ordinary sparse vector may take
 _TABLE = 8  # the price of the table behind a question that tripped, in directly measured answers
 _TABLE_CELLS = 1 << 20
 
@@ -94,7 +95,7 @@ class Core:
         assert goal is not None
         direct = direct_price(curator, Query.total(), goal)
         price = priming.start_price(self.domain, direct, plan.questions)
-        start = price + self._run_price(direct) * len(Guard(goal, price, 1, self.log, 0).sides)
+        start = price + self._run_price(goal) * len(Guard(goal, price, 1, self.log, 0).sides)
         return price if start.amount < direct.amount * plan.questions else None
 
     @cached_property
@@ -150,9 +151,16 @@ class Core:
 
     # -- while it is open ---------------------------------------------------------------------------------
 
-    def _run_price(self, direct: Cost) -> Cost:
-        price = priming.run_price(direct, self.plan.questions)
-        return price if self.curator.privacy.neighbours == "add_remove" else price * _TWO_SIDED
+    def _run_price(self, goal: Goal) -> Cost:
+        """What one run of a guard costs: by experience when one-sided, by its error bound when ordinary."""
+        direct = direct_price(self.curator, Query.total(), goal)
+        if self.curator.privacy.neighbours == "add_remove":
+            return priming.run_price(direct, self.plan.questions)
+        beta = float(goal.beta) / 2
+        reach = 2 * log(2 / beta) + 4 * log(2 * self.plan.questions / beta)  # in units of Delta / epsilon
+        delta = self.curator.privacy.sensitivity(Norms.query(1)).l1
+        epsilon = delta * Fraction(reach / (_TWO_SIDED * float(goal.alpha)))
+        return Cost(direct.currency, epsilon if direct.currency == "epsilon" else epsilon**2 / 2)
 
     def guard(self, goal: Goal) -> Guard:
         """The guard that certifies a goal: one that is there and certifies no less, or a new one.
@@ -163,8 +171,8 @@ class Core:
         guard = self.likely_guard(goal)
         if guard not in self.guards:
             self.log.write(
-                {"do": "guard", "number": guard.number, "alpha": str(goal.alpha), "confidence": goal.confidence,
-                 "price": guard.price.to_json(), "debt": str(guard.debt)}
+                {"do": "guard", "number": guard.number, "alpha": str(goal.alpha),
+                 "confidence": goal.confidence, "price": guard.price.to_json(), "debt": str(guard.debt)}
             )  # fmt: skip
             self.guards.append(guard)
         return guard
@@ -174,7 +182,7 @@ class Core:
         for guard in self.guards:
             if goal.alpha / 2 <= guard.goal.alpha <= goal.alpha and guard.goal.confidence >= goal.confidence:
                 return guard
-        price = self._run_price(direct_price(self.curator, Query.total(), goal))
+        price = self._run_price(goal)
         made = Guard(goal, price, self.plan.questions, self.log, len(self.guards))
         if goal != self.own_goal or not self.primed:
             made.debt = made.opening.amount

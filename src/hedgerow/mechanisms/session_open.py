@@ -95,8 +95,8 @@ class OpenSession:
         """Answer a question; the same question again is free and gets the same answer.
 
         Args:
-            query: SQL text, a compiled statement, a `Query`, attribute names (a whole table), a workload, or a
-                list of queries; a list with SQL texts gets a list of answers.
+            query: SQL text, a compiled statement, a `Query`, attribute names (a whole table), a workload, or
+                a list of queries; a list with SQL texts gets a list of answers.
             within: how far off every count behind the answer may be, as a part of all rows.
             within_count: the same, as a number of rows.
             confidence: how sure to be: 0.95 for learned answers, the session's own for given accuracy.
@@ -150,7 +150,7 @@ class OpenSession:
             compared, cost = self._worst(asked, goal, promise)
             error = _widths(asked, goal)
             words = (
-                "A comparison most likely vouches for what was learned; the cost is what the worst case takes."
+                "A comparison most likely vouches for what was learned; the cost is the worst case."
                 if compared
                 else "It is measured with noise of its own."
             )

@@ -31,7 +31,7 @@ class SparseProject(Baseline):
     adds Laplace noise ([BR11] Alg. 2, Thm 4.5), `tuned` mode Gaussian noise to a matrix with few entries per
     column; in tuned mode |D|_2 and the number of rows are measured too (3% of the price) unless declared.
     Accuracy: [BR11] Thm 4.9 in theorem mode; in tuned mode each answer's noise has the variance of one
-    Gaussian of 1/(2 rho) per name asked for, and T is chosen so that the projection's distortion has at most
+    Gaussian of 1/(2 rho) per name asked for, and T is chosen so that the projection's distortion has about
     `distortion` times that standard deviation. Both hold for queries that do not depend on the seed.
 
     Args:
@@ -142,7 +142,8 @@ class SparseProject(Baseline):
     def _theorem(self, curator: Curator, workload: tuple[SparseQuery, ...]) -> SketchSynopsis:
         epsilon, delta, n, m, k = self._paper(curator, workload)
         log_tau = log(4.0 * k / self.beta)
-        size = self.size or ceil(4 * 64**2 * log_tau * (m**1.5 / 2 + n**4 / (2 * sqrt(m)) + sqrt(m) * n**2))
+        wanted = ceil(4 * 64**2 * log_tau * (m**1.5 / 2 + n**4 / (2 * sqrt(m)) + sqrt(m) * n**2))
+        size = self.size or wanted
         if size > LARGEST:
             raise RangeTooLarge(
                 f"the paper's T is {size:,} coordinates for {n:,} rows, not {LARGEST:,}; use mode='tuned'"
@@ -157,7 +158,8 @@ class SparseProject(Baseline):
         signed = self._signed(curator, price)
         signed.parameters.update(size=size, seed=seed.hex(), independence=matrix.independence)
         bound = self._bound(curator, epsilon, delta, m, k, size)
-        signed.parameters.update(theorem_error=bound, vacuous=bound >= n)
+        paper = size >= wanted  # the theorem is about the paper's T
+        signed.parameters.update(theorem_error=bound if paper else None, vacuous=bound >= n or not paper)
         rows = float(curator.rows or n)
         return SketchSynopsis(curator.domain, signed, matrix, vector, float(n), 0.0, rows)  # type: ignore[arg-type]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from hedgerow.errors import DomainMismatch
+from hedgerow.queries.workload import BLOCKS
 from hedgerow.queries.query import ONE, Norms, Query
 
 if TYPE_CHECKING:
@@ -100,3 +101,6 @@ def _frozen(groups: NDArray[Any]) -> NDArray[np.int64]:
     copy = given.astype(np.int64)
     copy.setflags(write=False)
     return copy
+
+
+BLOCKS.add(GroupBlock)

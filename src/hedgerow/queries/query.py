@@ -160,7 +160,9 @@ class Query:
         out = np.full((1,) * len(self.shape), 1 if self.factors else ONE, dtype=np.int64)
         for axis, factor in enumerate(self.factors or ()):
             out = out * factor.reshape([-1 if i == axis else 1 for i in range(len(self.shape))])
-        return out.reshape(self.shape)
+        out = out.reshape(self.shape)
+        out.setflags(write=False)
+        return out
 
     @cached_property
     def largest(self) -> int:
@@ -173,7 +175,9 @@ class Query:
     def counts(self) -> bool:
         """Whether every weight is 0 or 1, so that exact answers are whole numbers."""
         if self.factors is not None:
-            return all(((f <= 1) | (f == ONE)).all() for f in self.factors)  # none is negative
+            large = [f for f in self.factors if int(f.max(initial=0)) > 1]  # at most one is
+            nothing = any(int(f.max(initial=0)) == 0 for f in self.factors)
+            return nothing or not self.factors or bool(large and np.isin(large[0], (0, ONE)).all())
         return bool(np.isin(self.weights, (0, ONE)).all())
 
     @property

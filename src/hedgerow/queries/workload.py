@@ -172,6 +172,11 @@ class ListBlock:
     attributes: tuple[str, ...]
     queries: tuple[Query, ...]
 
+    def __post_init__(self) -> None:
+        """Tables of rows are handed to these queries: a class of somebody else's would see them."""
+        if not all(type(q) is Query for q in self.queries):
+            raise UnsupportedQuery("a workload is a list of Hedgerow's own queries")
+
     def __len__(self) -> int:
         return len(self.queries)
 
@@ -208,7 +213,9 @@ class ListBlock:
         cells = prod(self.queries[0].shape)
         if len(self.queries) < _FEW or cells * len(self.queries) > _STACKED:
             return None
-        return np.stack([q.weights.reshape(-1) for q in self.queries]) // (ONE // self.denominator)
+        stacked = np.stack([q.weights.reshape(-1) for q in self.queries]) // (ONE // self.denominator)
+        stacked.setflags(write=False)
+        return stacked
 
     def apply(self, marginal: NDArray[Any]) -> NDArray[Any]:
         """All answers: lattice steps of the block's lattice from integers, counts from floats."""
@@ -224,6 +231,10 @@ class ListBlock:
         return np.array([q.apply(marginal) for q in self.queries], dtype=np.float64)
 
 
+BLOCKS: set[type] = {ProductBlock, ListBlock}
+"""The classes that a workload is made of; `coarse` adds its own."""
+
+
 class Workload(Sequence[Query]):
     """An ordered, lazy family of queries.
 
@@ -234,12 +245,17 @@ class Workload(Sequence[Query]):
     def __init__(
         self, blocks: Iterable[Block], *, order: NDArray[np.intp] | None = None, name: str = "queries"
     ) -> None:
-        self.blocks: tuple[Block, ...] = tuple(blocks)
-        if not all(type(b).__module__.startswith("hedgerow.queries.") for b in self.blocks):
+        self._blocks: tuple[Block, ...] = tuple(blocks)
+        if not all(type(b) in BLOCKS for b in self._blocks):
             raise UnsupportedQuery("a workload is made of Hedgerow's own blocks; give a list of queries")
         self.name = name
         self._starts = np.concatenate([[0], np.cumsum([len(b) for b in self.blocks])]).astype(np.int64)
         self._order = None if order is None else self._permutation(order)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Queries over one attribute set each."""
+        return self._blocks
 
     def _permutation(self, order: NDArray[np.intp]) -> NDArray[np.intp]:
         """Position in block order of each query; one that repeats answers would repeat them uncharged."""

@@ -1,4 +1,4 @@
-"""Errors that follow from public numbers alone: the noise that a budget buys, summed as each mechanism sums it."""
+"""Errors that follow from public numbers: the noise that a budget buys, summed as each mechanism sums it."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def factorization(task: Task) -> float:
 
 
 def sparse_project(task: Task) -> float:
-    """The root mean square error of SparseProject for queries of m names: noise, and the distortion it adds."""
+    """The root mean square error of SparseProject for queries of m names: noise and distortion."""
     known = task.total_is_public
     rest = task.price.share(1 - (Fraction(2, 100) if known else _ASIDE))
     each = float(task.privacy.sensitivity(Norms.signed(1, 1)).l2_squared) / (2.0 * float(rest.amount))

@@ -1,4 +1,4 @@
-"""Task: everything public that a plan is made for, and the part of its workload that errors are taken over."""
+"""Task: everything public that a plan is made for, and the part of a workload that errors are taken over."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hedgerow.queries.query import Norms, SparseQuery
 from hedgerow.queries.workload import Block, ProductBlock, Workload
 
 if TYPE_CHECKING:
-    from fractions import Fraction
+    pass
 
 TABLES = 60
 """Errors are simulated on so many blocks of a workload, chosen in proportion to their queries."""
@@ -197,5 +197,3 @@ def _sparse(workload: Any, sparsity: int | None, queries: int | None) -> tuple[i
     if (sparsity or widest) < widest or (queries or many) < many:
         raise UnsupportedQuery(f"the workload has {many:,} queries of up to {widest:,} names")
     return sparsity or widest, queries or many
-
-

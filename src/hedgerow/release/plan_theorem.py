@@ -25,7 +25,7 @@ _ALPHAS = [exp(-0.1 * j) for j in range(1, 100)]
 
 @dataclass(frozen=True)
 class Promise:
-    """A theorem's error as a fraction of the rows, whether its constants are hidden, and the rows it needs."""
+    """A theorem's error as a fraction of the rows, if constants are hidden, and the rows it needs."""
 
     theorem: str
     fraction: float
@@ -81,9 +81,7 @@ def _response(task: Task) -> Rule:
     if task.finite.size <= 256:
         return lambda n: bounds.response_union(task.queries, n, task.finite.size, epsilon, task.beta) / n
     each = epsilon / len(task.finite)
-    width = max(
-        prod(1.0 + task.finite[a].size / (exp(each) - 1.0) for a in s) for s in task.asked.cliques
-    )
+    width = max(prod(1.0 + task.finite[a].size / (exp(each) - 1.0) for a in s) for s in task.asked.cliques)
     return lambda n: width * sqrt(log(2.0 * task.queries / task.beta) / (2.0 * n))
 
 
@@ -182,4 +180,3 @@ _RULES: dict[str, tuple[str, bool, Callable[[Task], Rule]]] = {
     "SparseProject": ("[BR11] Thm 4.9", False, _sparse_project),
 }
 """Theorem, whether constants are hidden, and the bound as a function of the rows."""
-

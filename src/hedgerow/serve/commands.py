@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import hedgerow
-from hedgerow.serve import ask, budget, demo, query, release, schema, tools
+from hedgerow.serve import ask, budget, demo, plan, query, release, schema, tools
 from hedgerow.serve.terminal import Commands
 
 app = typer.Typer(
@@ -37,6 +37,7 @@ def _root(
 
 app.command("demo")(demo.demo)
 app.add_typer(schema.app, name="schema")
+app.command("plan")(plan.plan)
 app.command("release")(release.release)
 app.command("query")(query.query)
 app.command("ask")(ask.ask)

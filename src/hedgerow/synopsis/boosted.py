@@ -33,10 +33,11 @@ class BoostedSynopsis(Synopsis):
         questions: the workload's, in order.
         values: the medians, in rows.
         histograms: the databases, one flat table of all cells each.
-        bound: lambda + mu in rows, or infinite when a round failed or nothing is proven.
+        bound: lambda + mu in rows; the most that rows allow when a round failed or nothing is proven.
         sure: how often the bound holds for all questions at once.
         rows: the number of rows they were made for.
         failed: in how many rounds no database fitted.
+        vacuous: whether the bound says nothing.
     """
 
     questions: tuple[Any, ...] = ()
@@ -46,6 +47,7 @@ class BoostedSynopsis(Synopsis):
     sure: float = 0.95
     rows: float = 0.0
     failed: int = 0
+    vacuous: bool = False
     kind: ClassVar[str] = "boosted"
 
     @property
@@ -64,13 +66,13 @@ class BoostedSynopsis(Synopsis):
         said = []
         if self.failed:
             said.append(f"In {self.failed} rounds no database fitted the noisy answers: nothing is promised.")
-        elif self.bound >= self.rows:
+        elif self.vacuous:
             said.append("The error bound is vacuous: it is not below the number of rows.")
         return tuple(said)
 
     @cached_property
     def _places(self) -> dict[Any, int]:
-        return {_key(q): i for i, q in enumerate(self.questions)}
+        return {key_of(q): i for i, q in enumerate(self.questions)}
 
     def answer(self, question: Any, *, confidence: float = 0.95, simultaneous: bool = False) -> Answer:
         """Answer a question of the workload, or several; the bound holds for all of them at once.
@@ -90,10 +92,10 @@ class BoostedSynopsis(Synopsis):
         return Answer(values, errors, self.sure, self.source, simultaneous=True, notes=self.notes)
 
     def _one(self, question: Any) -> tuple[float, float]:
-        place = self._places.get(_key(question))
+        place = self._places.get(key_of(question))
         if place is None or self.values is None:
             raise UnsupportedQuery("this synopsis answers the questions of its own workload only")
-        value, error = float(self.values[place]), min(self.bound, max(self.rows, 1.0))
+        value, error = float(self.values[place]), self.bound
         if isinstance(question, Query):
             return float(question.to_unit(value)), abs(question.scale) * error
         return value, error
@@ -121,10 +123,11 @@ class BoostedSynopsis(Synopsis):
         return {
             "low": [[type(q).__name__, q.__dict__] for q in self.questions] if low else None,
             "workload": None if low else pack_workload(Workload.of(list(self.questions)), arrays),
-            "bound": None if self.bound == float("inf") else self.bound,
+            "bound": self.bound,
             "sure": self.sure,
             "rows": self.rows,
             "failed": self.failed,
+            "vacuous": self.vacuous,
         }
 
     @classmethod
@@ -136,9 +139,8 @@ class BoostedSynopsis(Synopsis):
         else:
             kinds = {k.__name__: k for k in low_sensitivity.LowSensitivity.__args__}
             questions = tuple(kinds[name](**fields) for name, fields in body["low"])
-        bound = float("inf") if body["bound"] is None else body["bound"]
         values, histograms = arrays["medians"], arrays["histograms"]
-        rest = (bound, body["sure"], body["rows"], body["failed"])
+        rest = (body[k] for k in ("bound", "sure", "rows", "failed", "vacuous"))
         return cls(domain, provenance, questions, values, histograms, *rest)
 
 
@@ -148,5 +150,6 @@ def _several(question: Any) -> list[Any]:
     return list(Workload.of(question))
 
 
-def _key(question: Any) -> Any:
+def key_of(question: Any) -> Any:
+    """What makes a question the same as another: its weights and unit, or its kind and numbers."""
     return question.digest if isinstance(question, Query) else question

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import log, sqrt
+from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -65,8 +66,9 @@ class SketchSynopsis(Synopsis):
         return self.matrix
 
     @cached_property
-    def _scratch(self) -> NDArray[np.int64]:
-        return np.zeros(self._matrix.size if self._matrix.columns == "blocks" else 0, dtype=np.int64)
+    def _scratch(self) -> tuple[Lock, NDArray[np.int64]]:
+        size = self._matrix.size if self._matrix.columns == "blocks" else 0
+        return Lock(), np.zeros(size, dtype=np.int64)  # one reader at a time
 
     def answer(self, question: Any, *, confidence: float = 0.95, simultaneous: bool = False) -> Answer:
         """Answer a sparse query, or a list of them.
@@ -79,27 +81,33 @@ class SketchSynopsis(Synopsis):
         if not 0.0 < confidence < 1.0:
             raise UnsupportedQuery("confidence must lie strictly between 0 and 1")
         if isinstance(question, SparseQuery):
-            value, error = self._sparse(question, 1.0 - confidence)
+            value, error = self._sparse(question, self._left(confidence))
             return Answer(value, error, confidence, self.source)
         if not isinstance(question, Sequence) or not all(isinstance(q, SparseQuery) for q in question):
             raise UnsupportedQuery("a sketch answers sparse queries: {name: weight}, one or a list of them")
-        beta = (1.0 - confidence) / (len(question) if simultaneous and question else 1)
+        beta = self._left(confidence) / (len(question) if simultaneous and question else 1)
         pairs = [self._sparse(q, beta) for q in question]
         values, errors = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
         return Answer(values, errors, confidence, self.source, simultaneous=simultaneous)
 
+    def _left(self, confidence: float) -> float:
+        """The probability that is left for the noise and the matrix, once |D|_2 has had its part."""
+        left = 1.0 - confidence - self.miss
+        if left <= 0.0:
+            raise UnsupportedQuery("the bound on the data's length is not sure enough for this confidence")
+        return left
+
     def _sparse(self, query: SparseQuery, beta: float) -> tuple[float, float]:
         """A sparse query's value and its error bound."""
         weights = np.fromiter(query.texts.values(), np.int64, len(query.texts))
-        found = self._matrix.read(query.texts, weights, self._vector.counts, self._scratch)
+        lock, scratch = self._scratch
+        with lock:
+            found = self._matrix.read(query.texts, weights, self._vector.counts, scratch)
         unit = float(ONE) * self._matrix.column
         inner, spread, largest = found[0] / unit, sqrt(found[1]) / unit, found[2] / unit
-        left = beta - self.miss
-        if left <= 0.0:
-            raise UnsupportedQuery("the bound on the data's length is not sure enough for this confidence")
         norm = sqrt(float((weights / ONE) @ (weights / ONE)))
-        noise = self._noise(left / 2.0, spread, largest)
-        distortion = norm * self.length * sqrt(2.0 / self._matrix.size / (left / 2.0))
+        noise = self._noise(beta / 2.0, spread, largest)
+        distortion = norm * self.length * sqrt(2.0 / self._matrix.size / (beta / 2.0))
         return float(query.to_unit(inner)), abs(query.scale) * (noise + distortion)
 
     def _noise(self, beta: float, spread: float, largest: float) -> float:

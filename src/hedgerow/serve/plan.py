@@ -1,0 +1,104 @@
+"""`hedgerow plan`: what every mechanism would do, before any private row is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hedgerow.serve.release import Neighbours
+from hedgerow.serve.terminal import Json, emit, progress, screen
+
+_PLOTS = (".svg", ".html", ".json")
+
+
+def plan(
+    schema: Annotated[Path, typer.Option(help="The schema file.", show_default=False)],
+    rows: Annotated[int, typer.Option(min=1, help="About how many rows there are.", show_default=False)],
+    workload: Annotated[
+        str,
+        typer.Option(
+            help="What must be answered well: marginals:2, conjunctions:2, ranges:1, prefixes:1, parities:2, "
+            "or named tables, marginals:age,sex;region."
+        ),
+    ] = "marginals:2",
+    epsilon: Annotated[str, typer.Option(help="What may be spent.")] = "1",
+    delta: Annotated[str, typer.Option(help="Delta of the budget; 0 is pure.")] = "1e-9",
+    neighbours: Annotated[
+        Neighbours, typer.Option(help="add_remove: one person more or fewer; replace: one exchanged.")
+    ] = Neighbours.add_remove,
+    max_rows: Annotated[int, typer.Option(min=1, help="How many rows of each person are used.")] = 1,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Write errors against epsilon, rows and queries as .svg, .html or .json."),
+    ] = None,
+    no_simulate: Annotated[
+        bool, typer.Option("--no-simulate", help="Leave out what has to be tried on made-up populations.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Predict error, time and memory of every mechanism, and recommend one.
+
+    Needs a schema and about how many rows there are; reads no data and charges nothing. Mechanisms whose
+    error depends on the data are tried on made-up populations of the same shape.
+    """
+    from hedgerow.errors import UnsupportedQuery
+    from hedgerow.queries.domain import Domain
+    from hedgerow.release.catalogue import workload as named
+    from hedgerow.release.plan import plan as make_plan
+
+    if plot is not None and plot.suffix not in _PLOTS:
+        raise UnsupportedQuery(f"a plot is written as {', '.join(_PLOTS[:2])} or {_PLOTS[2]}")
+    domain = Domain.load(schema)
+    asked = named(domain, workload)
+    budget = _budget(epsilon, delta)
+    with progress(json) as step:
+        made = make_plan(
+            domain,
+            rows,
+            asked,
+            budget,
+            neighbours=neighbours.value,
+            max_rows=max_rows,
+            simulate=not no_simulate,
+            step=step,
+        )
+        if plot is not None:
+            from hedgerow.release.plan_curve import write
+
+            step("Drawing", None)
+            write(made.chart(), plot)
+    _show(made, json, plot)
+
+
+def _budget(epsilon: str, delta: str) -> Any:
+    from hedgerow.errors import UnsupportedQuery
+    from hedgerow.privacy.budget import Budget
+
+    try:
+        return Budget(epsilon=epsilon, delta=delta)
+    except (ValueError, TypeError, ZeroDivisionError) as error:
+        raise UnsupportedQuery(str(error) or "epsilon and delta are numbers") from None
+
+
+def _show(made: Any, json: bool, plot: Path | None) -> None:
+    if json:
+        emit(made.to_json() | ({} if plot is None else {"plot": str(plot)}))
+        return
+    from rich.table import Table
+
+    from hedgerow.release.plan_table import HEADS
+
+    to = screen()
+    to.print(made.title)
+    grid = Table(box=None, pad_edge=False)
+    for head in HEADS:
+        last = head == HEADS[-1]
+        grid.add_column(head, no_wrap=not last, overflow="fold", min_width=24 if last else None)
+    for cells in made.table():
+        grid.add_row(*cells)
+    to.print(grid)
+    to.print(made.advice)
+    if plot is not None:
+        to.print(f"  {plot}", soft_wrap=True)
