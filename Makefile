@@ -23,10 +23,10 @@ browser:  ## fetch chromium for the browser tests, where that can be done
 	@.ci/browser
 
 test: $(STAMP) browser  ## all tests, the long ones at small size
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 verify: $(STAMP) browser  ## all tests at full size (kill loops, long streams)
-	HEDGEROW_FULL=1 $(BIN)/python -m pytest
+	HEDGEROW_FULL=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(STAMP)  ## ruff
 	$(BIN)/ruff check src tests benchmarks examples
