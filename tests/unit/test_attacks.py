@@ -468,3 +468,81 @@ def test_weights_that_were_built_later_cannot_be_changed_either():
     query = hr.Query.where(DOMAIN, {"a": 0, "b": 1})
     with pytest.raises(ValueError, match="read-only"):
         query.weights[0, 1] = 10**9
+
+
+def _smooth_parts() -> dict:
+    from fractions import Fraction
+
+    return {
+        "label": "a",
+        "sides": np.array([0, 1]),
+        "votes": {},
+        "penalties": (1,),
+        "candidates": {"b": np.array([[1, 1, -1], [-1, -1, 1]])},
+        "cap": 1,
+        "samples": 10**6,
+        "epsilon_base": Fraction(1, 2),
+    }
+
+
+def test_a_stranger_that_looks_like_a_round_of_boosting_is_no_round():
+    from types import SimpleNamespace
+
+    from hedgerow.curator.smooth import weak_hypothesis
+    from hedgerow.privacy import event as events
+
+    seen = []
+    stranger = SimpleNamespace(
+        **_smooth_parts(),
+        event=events.Pure("1/1000000"),
+        digest="x",
+        exact=lambda rows: seen.append(rows),
+        draw=lambda held, one, entropy: 0,
+    )
+    curator = make(neighbours="replace")
+    with pytest.raises(hr.UnsupportedQuery):
+        weak_hypothesis(curator, stranger)
+    assert not seen
+    assert curator.spent.epsilon == 0
+
+
+def test_a_round_of_boosting_that_prices_itself_is_no_round():
+    from hedgerow.curator.smooth import SmoothRound, weak_hypothesis
+    from hedgerow.privacy import event as events
+
+    class Cheap(SmoothRound):
+        event = events.Pure("1/1000000")
+
+    curator = make(neighbours="replace")
+    with pytest.raises(hr.UnsupportedQuery):
+        weak_hypothesis(curator, Cheap(**_smooth_parts()))
+    assert curator.spent.epsilon == 0
+
+
+class _Unspeakable:
+    def __str__(self):
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Decimal("sNaN"),
+        10**5000,
+        -(10**5000),
+        np.timedelta64(5, "D"),
+        np.timedelta64("NaT"),
+        Decimal("1e999999"),
+        _Unspeakable(),
+    ],
+    ids=lambda v: type(v).__name__,
+)
+def test_no_value_makes_reading_rows_fail_or_changes_another_row(value):
+    from hedgerow.queries.encoding import text_of, to_arrow
+
+    assert isinstance(text_of(value), str)
+    attribute = hr.Categorical(["a", "b"], other=True, missing=True)
+    assert attribute.encode(to_arrow(["a", "b", value])).tolist()[:2] == [0, 1]
+    assert attribute.encode(to_arrow(np.array(["a", value, "b"], dtype=object))).tolist()[::2] == [0, 1]
+    numbers = hr.bins(0, 4, 1, missing=True)
+    assert numbers.encode(to_arrow([1, 2, value])).tolist()[:2] == [1, 2]

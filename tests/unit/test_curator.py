@@ -42,6 +42,13 @@ class Exploding:
         raise AssertionError("rows were read")
 
 
+def test_queries_that_weigh_nothing_are_measured_like_others():
+    domain = hr.Domain({"a": 2})
+    curator = hr.Curator(hr.Table.open({"a": [0, 1]}, domain), hr.Budget(1.0), ":memory:")
+    nothing = hr.Query.of(domain, ["a"], np.zeros(2))
+    assert curator.measure([nothing], 0.5).values.shape == (1,)
+
+
 def test_a_refused_charge_reads_nothing_and_charges_nothing():
     table = hr.Table.open(frame(), DOMAIN)
     table._engine = Exploding(table._engine)

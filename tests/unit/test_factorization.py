@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
 from math import prod
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -393,6 +396,128 @@ def test_entries_cannot_be_changed_after_the_norms_were_read():
     for array in (strategy.matrix, strategy.groups, axis.scales, axis.tree.left, axis.tree.low):
         with pytest.raises(ValueError, match="read-only"):
             array[..., 0] = 7
+
+
+def arrays_behind(thing: Any, seen: set[int] | None = None) -> Iterator[np.ndarray]:
+    """Every array that can be reached from an object, those that others are views of too."""
+    seen = set() if seen is None else seen
+    if thing is None or id(thing) in seen:
+        return
+    seen.add(id(thing))
+    if isinstance(thing, np.ndarray):
+        yield thing
+        yield from arrays_behind(thing.base, seen)
+    elif isinstance(thing, tuple | list):
+        for part in thing:
+            yield from arrays_behind(part, seen)
+    elif isinstance(thing, Mapping):
+        yield from arrays_behind(list(thing.values()), seen)
+    elif hasattr(thing, "__dict__"):
+        yield from arrays_behind(list(vars(thing).values()), seen)
+
+
+@pytest.mark.parametrize("grading", ["even", "depth"])
+def test_nothing_that_the_norms_rest_on_can_be_written_to(grading):
+    axis = Contrasts(6, grading, np.arange(1, 6))
+    residual = Residual(("x",), np.ones(axis.classes, dtype=np.int64))
+    strategy = ResidualStrategy({"x": axis}, (Residual((), np.array(3)), residual))
+    before = strategy.norms
+    for array in (*axis.weights, axis.columns, axis.column_sums, axis.class_of, *axis.tree.strata):
+        with pytest.raises(ValueError, match="read-only"):
+            array[:] = 10**9
+    for mapping in (strategy.axes, strategy.of, strategy.places):
+        with pytest.raises(TypeError):
+            mapping[()] = None
+    other = MatrixStrategy(["x"], np.array([0, 1, -1, 1, 0, 0]), np.array([[1, -2], [3, 4]]))
+    assert other.norms.l2_squared == 20
+    assert other.attributes == ("x",)
+    for thing in (strategy, other):
+        _ = [getattr(thing, name) for name in dir(type(thing)) if not name.startswith("__")]
+        found = list(arrays_behind(thing))
+        assert len(found) >= 2
+        assert not any(a.flags.writeable for a in found)
+    assert strategy.norms == before == ResidualStrategy({"x": axis}, strategy.residuals).norms
+
+
+def test_contrasts_whose_squares_would_pass_64_bits_are_refused():
+    """Two entries of almost 2^31 on one path of the tree: their squares add up to more than 2^63."""
+    tree = Contrasts(175_039, "even", np.ones(175_038, dtype=np.int64)).tree
+    scales = np.minimum(2**31 // np.maximum(tree.left, tree.right), 1 << 16)
+    with pytest.raises(hr.RangeTooLarge, match="64-bit"):
+        Contrasts(175_039, "even", scales)
+
+
+@pytest.mark.parametrize("grading", ["even", "depth"])
+@pytest.mark.parametrize("levels", [3, 97, 5_003])
+def test_norms_of_the_largest_contrasts_are_those_of_unbounded_integers(levels, grading):
+    axis = Contrasts(levels, grading, np.full(levels - 1, 1 << 16))
+    t = axis.tree
+    squares, sums = (np.zeros((axis.classes, levels), dtype=object) for _ in range(2))
+    above, parted = {0: 0}, []
+    for j, c in enumerate(axis.class_of.tolist()):
+        a, b = (int(w[j]) << 16 for w in (t.right, t.left))
+        for part, entry, child in (
+            (slice(t.low[j], t.middle[j]), a, t.children[j, 0]),
+            (slice(t.middle[j], t.high[j]), b, t.children[j, 1]),
+        ):
+            squares[c, part] += entry**2
+            sums[c, part] += entry
+            above[int(child)] = above[j] + entry**2
+        parted.append(above[j] - a * b)
+    assert (axis.columns.astype(object) == squares).all()
+    assert (axis.column_sums.astype(object) == sums).all()
+    assert axis.products == (min(parted), max(parted))
+
+
+@pytest.mark.parametrize("cells", [(1 << 31, 5, 9), (1 << 62, 1 << 62, 1 << 61)])
+def test_no_table_is_refused_for_what_it_holds(cells):
+    """Whole numbers go round at 2^64, and noise is added after: a refusal would speak of the rows."""
+    axis = Contrasts(3, "even", np.array([65_536, 65_535]))
+    residuals = (Residual((), np.array(1 << 31)), Residual(("a",), np.array([1 << 13])))
+    strategies = [
+        ResidualStrategy({"a": axis}, residuals),
+        MatrixStrategy(("a",), np.array([0, 1, 0]), np.array([[1 << 31, -(1 << 31)], [3, 5]])),
+    ]
+
+    whole = (sum(cells) + (1 << 63)) % (1 << 64) - (1 << 63)
+    tables = {(): np.array(whole), ("a",): np.array(cells, dtype=np.int64)}
+    for strategy in strategies:
+        small = np.array(
+            [strategy.apply({(): np.array(1), ("a",): e}.__getitem__) for e in np.eye(3, dtype=np.int64)]
+        )
+        exact = small.T.astype(object) @ np.array(cells, dtype=object)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            said = strategy.apply(tables.__getitem__)
+        assert said.dtype == np.int64
+        assert [int(v) % (1 << 64) for v in said] == [int(v) % (1 << 64) for v in exact]
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+@pytest.mark.parametrize("asked", ["total", "ones", "zeros", "several"])
+def test_what_no_swap_moves_is_measured_all_the_same(asked, relation):
+    ones, zeros = (hr.Query.of(DOMAIN, ["a"], np.full(3, w)) for w in (1.0, 0.0))
+    total = hr.Query.total()
+    queries = {"total": [total], "ones": [ones], "zeros": [zeros], "several": [total, ones, zeros]}[asked]
+    guard = curator(relation)
+    synopsis = hr.Factorization().release(guard, queries)
+    assert guard.spent.rho > 0
+    answer = synopsis.answer(hr.Workload.of(queries))
+    truth = [0 if q is zeros else 400 for q in queries]
+    np.testing.assert_allclose(answer.value, truth, atol=60)
+
+
+def test_norms_are_never_below_one_step():
+    empty = np.zeros((2, 1), dtype=np.int64)
+    one_level = Contrasts(1, "even", np.zeros(0, dtype=np.int64))
+    for strategy in (
+        MatrixStrategy(("a",), np.zeros(3, dtype=np.int64), empty),
+        MatrixStrategy(("a",), np.full(3, -1), empty),
+        ResidualStrategy({"a": one_level}, (Residual(("a",), ONE),)),
+    ):
+        norms = strategy.norms
+        assert (norms.l1, norms.l2_squared, norms.replace_l2_squared) == (1, 1, 1)
+        assert norms.replace_l1 >= 1
 
 
 def test_a_swap_with_a_row_that_is_not_looked_at_moves_a_whole_column():

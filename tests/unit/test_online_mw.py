@@ -349,6 +349,76 @@ class TestRestart:
             np.testing.assert_array_equal(a.value, b.value)
         assert alone.updates == max(p.updates for p in pair) == 9
 
+    @pytest.mark.parametrize("late", [False, True], ids=["before the update", "after the update"])
+    def test_an_interrupt_while_learning_leaves_no_stale_hypothesis(
+        self, late: bool, quiet: None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The "above" is in the ledger: what is asked next must build on it, once."""
+        session, alone = (hr.OnlineMW(updates=9, threshold=150.0).open(curator()) for _ in range(2))
+        learn, waiting = type(session)._learn, [True]
+
+        def interrupted(self: Any, query: Any, error: float) -> None:
+            if self is session and waiting:
+                waiting.pop()
+                if late:
+                    learn(self, query, error)
+                raise KeyboardInterrupt
+            learn(self, query, error)
+
+        monkeypatch.setattr(type(session), "_learn", interrupted)
+        women = hr.Query.where(DOMAIN, {"sex": "F"})
+        with pytest.raises(KeyboardInterrupt):
+            session.ask(women)
+        alone.ask(women)
+        assert session.updates == alone.updates == 1
+        for query in (women, *self.stream()):
+            a, b = alone.ask(query), session.ask(query)
+            assert (a.value, a.error, a.source) == (b.value, b.error, b.source)
+        assert session.asked == alone.asked
+        told = [(a.value.tolist(), a.sources.tolist()) for a in session.transcript()]
+        assert told == [(a.value.tolist(), a.sources.tolist()) for a in alone.transcript()]
+        np.testing.assert_array_equal(session.hypothesis.log_cells(), alone.hypothesis.log_cells())
+
+    def test_an_interrupt_while_rebuilding_is_made_good(
+        self, quiet: None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        session = hr.OnlineMW(updates=9, threshold=150.0).open(curator())
+        session.ask(self.stream())
+        cells, asked = session.hypothesis.log_cells(), session.asked
+        learn, left = type(session)._learn, [2]
+
+        def interrupted(self: Any, query: Any, error: float) -> None:
+            left[0] -= 1
+            if left[0] == 0:
+                raise KeyboardInterrupt
+            learn(self, query, error)
+
+        monkeypatch.setattr(type(session), "_learn", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            session._rebuild()
+        session.ask(hr.Query.total())
+        np.testing.assert_array_equal(session.hypothesis.log_cells(), cells)
+        assert session.asked == asked + (session.updates < 9)
+
+    def test_of_two_that_open_one_run_at_once_the_first_one_s_prices_hold(self, tmp_path: Path) -> None:
+        """The other opens it, after a spend of its own, between this one's look and this one's line."""
+        mechanism = hr.OnlineMW(updates=3, run="mine")
+        first, second = (curator(ledger=tmp_path / "l.db") for _ in range(2))
+        record, opened = second.ledger.record, []
+
+        def late(*given: Any, **named: Any) -> Any:
+            if not opened:
+                first.measure(("sex",), 0.3)
+                opened.append(mechanism.open(first))
+            return record(*given, **named)
+
+        second.ledger.record = late  # type: ignore[method-assign]
+        session = mechanism.open(second)
+        assert session.terms == opened[0].terms
+        assert session.cost == opened[0].cost
+        assert session._run.plan == opened[0]._run.plan
+        assert 0.999 < second.spent.epsilon <= 1.0
+
 
 def test_questions_survive_packing() -> None:
     mean = hr.Query.of(DOMAIN, ["z", "x"], np.arange(48).reshape(3, 16) / 47, scale=2.5, name="mean")

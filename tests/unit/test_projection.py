@@ -138,6 +138,18 @@ def test_error_does_not_grow_with_the_queries_where_plain_noise_does():
     assert errors[1] < plain[1] / 3
 
 
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+def test_queries_that_count_nothing_are_answered_by_nothing(relation, count):
+    nothing = [hr.Query.of(DOMAIN, ["a"], np.zeros(3)), hr.Query.of(DOMAIN, ["a", "b"], np.zeros((3, 2)))]
+    workload = Workload.of([nothing[i % 2] for i in range(count)])
+    guard = curator(relation)
+    synopsis = hr.Projection().release(guard, workload)
+    assert guard.spent.rho > 0
+    np.testing.assert_array_equal(synopsis.answer(workload).value, np.zeros(count))
+    assert synopsis.table(("a",)).sum() == pytest.approx(synopsis.total)
+
+
 @pytest.mark.parametrize(
     ("options", "workload", "match"),
     [

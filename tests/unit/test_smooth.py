@@ -251,3 +251,41 @@ def test_stumps_are_all_cuts_both_ways_with_extra_levels_apart():
     assert len({tuple(row) for row in stumps(DOMAIN["a"]).tolist()}) == 14
     assert stumps(hr.Categorical(["only"])).shape[1] == 1
     assert len(stumps(hr.bins(0, 10_000, 1))) <= 2 * 257
+
+
+def test_terms_count_what_a_sample_hides_too():
+    """Samples alone may mislead by 2 sqrt(log(H T K / .05) / 2k); a vote that errs on half says nothing."""
+    rich = Cost("rho", Fraction(10**4))
+    terms = Terms.of(0.2, 0.1, 500, rich, 500)
+    hidden = 2.0 * sqrt(log(500 * terms.rounds / 0.05) / (2.0 * terms.samples))
+    assert terms.loss > hidden
+    assert Terms.of(0.2, 0.1, 500, rich, 500, 3).loss > terms.loss
+    few = Terms.of(0.2, 0.1, 20_000, Cost("rho", Fraction(1)), 500)
+    assert few.loss >= few.eta
+    assert few.vacuous
+    assert Terms.of(0.6, 0.3, 10**7, rich, 500).vacuous  # at most 0.6 of the rows are wrong
+
+
+@pytest.mark.parametrize("rows", [0, 1, 50, 1000, 10**5])
+def test_the_rows_that_are_needed_suffice_and_hardly_fewer_do(rows):
+    price = Cost("rho", Fraction(1, 10))
+    terms = Terms.of(0.2, 0.1, rows, price, 500)
+    needed = terms.rows_needed
+    assert needed is not None
+    assert needed > max(rows, 1)
+    assert not Terms.of(0.2, 0.1, needed, price, 500).vacuous
+    assert Terms.of(0.2, 0.1, needed * 98 // 100, price, 500).vacuous
+    assert Terms.of(0.2, 0.1, 2 * needed, price, 500).rows_needed == 2 * needed
+
+
+def test_no_rows_are_enough_where_the_theorem_never_speaks():
+    assert Terms.of(0.7, 0.1, 100, Cost("rho", Fraction(1)), 500).rows_needed is None
+    assert Terms.of(0.2, 0.001, 100, Cost("rho", Fraction(1)), 500).rows_needed is None
+
+
+def test_a_round_changed_after_it_was_made_is_checked_again():
+    curator, round_ = curator_of(), a_round()
+    round_.candidates["a"] = np.full((1, 6), 1000)
+    with pytest.raises(hr.UnsupportedQuery):
+        weak_hypothesis(curator, round_)
+    assert curator.spent.epsilon == 0

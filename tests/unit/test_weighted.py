@@ -196,3 +196,21 @@ def test_another_model_or_another_map_is_another_question():
         good(columns=[Column("a", [0, 1, 2, 2], [1, 1, 1, 1])]).digest,
     }
     assert len(digests) == 8
+
+
+def test_a_map_of_zeros_measures_nothing_and_is_refused():
+    nothing = Column("a", [0, 0, 0, 0], [0, 0, 0, 0])
+    with pytest.raises(hr.UnsupportedQuery, match="factor"):
+        good(columns=[nothing, nothing])
+    assert good(columns=[nothing, Column("a", [0, 0, 0, 0], [0, 0, 0, 1])]).norms.l1 == ONE
+
+
+def test_columns_changed_afterwards_change_nothing():
+    column = Column("a", [0, 1, 2, 3], [1, 1, 1, 1])
+    sums = good(columns=[column])
+    before, norms = sums.digest, sums.norms
+    object.__setattr__(column, "factors", np.full(4, 1 << 30))
+    assert sums.digest == before
+    assert sums.norms == norms
+    with pytest.raises(hr.UnsupportedQuery):
+        good(columns=[column])  # a column forged after its own check

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
@@ -86,7 +86,7 @@ class SmoothRound:
             )
         if type(self.cap) is not int or type(self.samples) is not int or min(self.cap, self.samples) < 1:
             raise UnsupportedQuery("the cap and the number of samples are whole numbers of at least 1")
-        if not isinstance(self.epsilon_base, Fraction) or not 0 < self.epsilon_base <= Fraction(1, 2):
+        if type(self.epsilon_base) is not Fraction or not 0 < self.epsilon_base <= Fraction(1, 2):
             raise UnsupportedQuery("Lemma 6.5 needs an epsilon_base above 0 and at most 1/2")
 
     @property
@@ -184,6 +184,9 @@ def weak_hypothesis(curator: Curator, round_: SmoothRound, *, note: str = "") ->
 
     Privacy: the argument at the head of this file; the charge is made in `Curator._act`.
     """
+    if type(round_) is not SmoothRound:  # only this class's own price and law are proven
+        raise UnsupportedQuery("a weak hypothesis is chosen in a SmoothRound")
+    round_ = replace(round_)  # checked again, and held by nobody else
     privacy = curator.privacy
     if privacy.neighbours != "replace" or privacy.max_rows != 1:
         raise UnsupportedQuery(

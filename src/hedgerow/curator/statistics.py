@@ -112,8 +112,9 @@ class Answers:
 
     @cached_property
     def norms(self) -> Norms:
-        """The workload's largest columns."""
-        return self.workload.norms
+        """The workload's largest columns; one step for queries that weigh nothing, so that noise has a scale."""
+        n = self.workload.norms
+        return Norms(*(max(x, 1) for x in (n.l1, n.l2_squared, n.replace_l1, n.replace_l2_squared)))
 
     @property
     def cliques(self) -> tuple[tuple[str, ...], ...]:

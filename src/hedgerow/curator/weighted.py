@@ -75,13 +75,15 @@ class WeightedSums:
         signed: bool = True,
     ) -> None:
         """Copy, check and freeze: the sensitivity rests on 0 <= weight <= 2^20 and on the largest factors."""
+        if any(type(c) is not Column for c in columns) or not columns:
+            raise UnsupportedQuery("weighted counts need at least one column")
         values = {
             "label": label,
             "sides": whole(sides),
             "offset": int(offset),
             "margins": tuple((str(a), whole(m)) for a, m in margins.items()),
             "weights": whole(weights),
-            "columns": tuple(columns),
+            "columns": tuple(Column(c.attribute, c.cells, c.factors) for c in columns),
             "signed": bool(signed),
         }
         for name, value in values.items():
@@ -89,8 +91,8 @@ class WeightedSums:
         self._sound()
 
     def _sound(self) -> None:
-        if any(type(c) is not Column for c in self.columns) or not self.columns:
-            raise UnsupportedQuery("weighted counts need at least one column")
+        if not any(c.largest for c in self.columns):
+            raise UnsupportedQuery("weighted counts need a factor that is not 0")
         if self.weights.shape != (2, 2 * REACH + 1):
             raise UnsupportedQuery("weights are given for two sides and for every margin")
         if not 0 <= int(self.weights.min()) <= int(self.weights.max()) <= ONE:

@@ -3,7 +3,8 @@
 To write one's own, give an object `rounds` and `begin(evidence)`; what `begin` returns is asked in every
 round for `columns(model)` - what to measure - and handed the noisy sums in `step`, which returns the next
 model. All of it is post-processing: whatever a learner does, it cannot cost more privacy than the round it
-was given.
+was given. A learner may say in `largest` the largest factor of its columns (1024 if it does not): a price
+too small for noise at such factors to be drawn is refused before anything is charged.
 """
 
 from __future__ import annotations

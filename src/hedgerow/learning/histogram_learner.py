@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -43,6 +43,8 @@ class HistogramLearner:
     least: float = 0.004
     above: float = 6.0
 
+    largest: ClassVar[int] = _FINEST
+
     def begin(self, evidence: Evidence) -> HistogramCourse:
         """Groups, priors and a first model from the released counts."""
         return HistogramCourse(self, evidence)
@@ -61,7 +63,7 @@ class HistogramCourse:
         counts = {f: _grouped(evidence.counts[f], g) for f, g in self._groups.items()}
         gains = {f: self._gain(c) for f, c in counts.items()}
         best = max(gains.values(), default=0.0)
-        finest = {f: round(_FINEST * (g / best) ** 0.125) for f, g in gains.items() if best > 0 and g > 0}
+        finest = {f: max(1, round(_FINEST * (g / best) ** 0.125)) for f, g in gains.items() if g > 0}
         self._factors = finest or dict.fromkeys(features, _FINEST)
         self._names = list(self._factors)
         self._counts = [np.maximum(counts[f].sum(0), 1.0) for f in self._names]

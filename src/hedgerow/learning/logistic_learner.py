@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ class LogisticLearner:
 
     rounds: int = 8
     effect: float = 1.0
+
+    largest: ClassVar[int] = 2 * _UNIT
 
     def begin(self, evidence: Evidence) -> LogisticCourse:
         """A constant first model."""

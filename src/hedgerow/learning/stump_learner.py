@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -33,6 +33,8 @@ class StumpLearner:
     rounds: int = 20
     rate: float = 0.7
     leaf: float = 1.0
+
+    largest: ClassVar[int] = 1
 
     def begin(self, evidence: Evidence) -> StumpCourse:
         """Groups and a constant first model."""

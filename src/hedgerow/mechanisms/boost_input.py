@@ -1,15 +1,22 @@
-"""What a classifier is given: columns by name or by place, checked by their shape and names alone."""
+"""What a classifier is given: columns by name or by place, checked by their shape and names alone.
+
+Values that come without a type of their own are kept as they are, one by one: a type inferred from all of
+them would let one row change how every other row reads.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hedgerow.errors import DomainMismatch
 from hedgerow.queries.attribute import Attribute, Categorical
 from hedgerow.queries.domain import Domain
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Columns = dict[str, Any]
 
@@ -39,7 +46,9 @@ def columns_of(data: Any, features: Sequence[str]) -> Columns:
         for name in names:
             if name not in features:
                 raise DomainMismatch(f"the data has a column {name!r}, which is no declared feature")
-        return {name: data[original] for name, original in zip(names, names_of(data), strict=True)}
+        return {
+            name: _one_by_one(data[original]) for name, original in zip(names, names_of(data), strict=True)
+        }
     matrix = _matrix(data)
     if matrix.shape[1] != len(features):
         raise DomainMismatch(
@@ -52,9 +61,13 @@ def classes_column(y: Any) -> Any:
     """The classes as one column."""
     if y is None:
         raise ValueError("This classifier requires y to be passed, but the target y is None.")
-    if hasattr(y, "to_arrow") or hasattr(y, "iloc"):
-        return y.iloc[:, 0] if getattr(y, "ndim", 1) == 2 else y
-    column = np.asarray(y)
+    if is_frame(y):
+        if len(names_of(y)) != 1:
+            raise ValueError("y should be a 1d array of classes")
+        return _one_by_one(y[names_of(y)[0]])
+    if _typed(y):
+        return _one_by_one(y)
+    column = _array(y)
     if column.ndim == 2 and column.shape[1] == 1:
         import warnings
 
@@ -66,7 +79,7 @@ def classes_column(y: Any) -> Any:
         raise ValueError("y should be a 1d array of classes")
     if column.dtype.kind == "c":
         raise ValueError("Complex data not supported")
-    return column
+    return _objects(map(_unwrapped, column)) if column.dtype.kind == "O" else column
 
 
 def domain_for(
@@ -102,7 +115,7 @@ def domain_for(
 def _matrix(data: Any) -> Any:
     if hasattr(data, "tocsr"):
         raise TypeError("Sparse data was passed, but dense data is required; use .toarray()")
-    matrix = np.asarray(data)
+    matrix = _array(data)
     if matrix.dtype.kind == "c":
         raise ValueError("Complex data not supported")
     if matrix.ndim != 2:
@@ -110,3 +123,36 @@ def _matrix(data: Any) -> Any:
     if matrix.shape[1] == 0:
         raise ValueError(f"0 feature(s) (shape={matrix.shape}) while a minimum of 1 is required.")
     return matrix
+
+
+def _typed(values: Any) -> bool:
+    """Whether it is a column with a type of its own that is no NumPy array: Arrow, polars, pandas."""
+    import pyarrow as pa
+
+    if (
+        isinstance(values, (pa.Array, pa.ChunkedArray))
+        or hasattr(values, "to_arrow")
+        or hasattr(values, "iloc")
+    ):
+        return True
+    return getattr(values, "ndim", None) == 1 and type(values).__module__.split(".")[0] == "pandas"
+
+
+def _array(values: Any) -> NDArray[Any]:
+    """An array of the input's own type, or of the objects as they are."""
+    return np.asarray(values) if hasattr(values, "dtype") else np.asarray(values, dtype=object)
+
+
+def _one_by_one(column: Any) -> Any:
+    """The column; categories of mixed types as objects, because Arrow would look for one type for all."""
+    categories = getattr(getattr(column, "dtype", None), "categories", None)
+    return _objects(column) if str(getattr(categories, "dtype", "")) == "object" else column
+
+
+def _objects(values: Iterable[Any]) -> NDArray[Any]:
+    return np.fromiter(values, dtype=object)
+
+
+def _unwrapped(value: Any) -> Any:
+    """A class in brackets of its own is that class, whatever the other rows have."""
+    return value[0] if isinstance(value, (list, tuple)) and len(value) == 1 else value

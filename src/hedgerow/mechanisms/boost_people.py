@@ -31,7 +31,7 @@ from hedgerow.mechanisms.boost_input import (
 )
 from hedgerow.mechanisms.boost_receipt import BoostReceipt
 from hedgerow.mechanisms.boost_rounds import Problem, Terms, Trained
-from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.queries.domain import Domain
 
 if TYPE_CHECKING:
@@ -142,10 +142,22 @@ class BoostedClassifier(*BASES):  # type: ignore[misc]
         if not isinstance(curator.domain, Domain):
             raise DomainMismatch("a classifier needs a declared domain; see Domain.load")
         problem = Problem(*domain_for(curator.domain, self.label, None, None, None))
+        self._same_promise(curator, problem)
         self._train(curator, problem, learner, budget, remembered=True)
         self.n_features_in_ = len(problem.features)
         self.feature_names_in_ = np.array(list(problem.features), dtype=object)
         return self
+
+    def _same_promise(self, curator: Curator, problem: Problem) -> None:
+        """Parameters that a curator settles are left out, or say the same."""
+        if self.neighbours not in (None, curator.privacy.neighbours):
+            raise UnsupportedQuery(
+                f"the curator's ledger was made for {curator.privacy.neighbours!r} neighbours"
+            )
+        if self.domain is not None and self.domain != curator.domain:
+            raise DomainMismatch("the curator's table has another domain; leave domain out")
+        if self.classes is not None and list(self.classes) != list(problem.classes):
+            raise DomainMismatch("the curator's domain declares other classes; leave classes out")
 
     def _train(
         self, curator: Curator, problem: Problem, learner: BaseLearner, budget: Budget, *, remembered: bool
@@ -153,7 +165,7 @@ class BoostedClassifier(*BASES):  # type: ignore[misc]
         privacy = curator.privacy
         if self.mode == "theorem" and (privacy.neighbours != "replace" or privacy.max_rows != 1):
             raise UnsupportedQuery("theorem mode needs neighbours='replace' and one row per unit")
-        price = curator.price(budget)
+        price = _price(curator, budget)
         curator.ledger.check(price, curator.account)
         models = len(problem.sides)
         if self.mode == "theorem":
@@ -161,6 +173,7 @@ class BoostedClassifier(*BASES):  # type: ignore[misc]
             each = f"{self.theorem_[0].rounds} rounds at most, of which a tenth tests whether to stop"
         else:
             trained = boost_rounds.tuned(curator, problem, learner, price)
+            vars(self).pop("theorem_", None)  # of an earlier fit
             each = f"a fifth for counts by class, the rest evenly for {learner.rounds} rounds"
         shared = f", each shared evenly by {models} one-against-rest classifiers" if models > 1 else ""
         self.problem_: Problem = problem
@@ -260,6 +273,16 @@ class BoostedClassifier(*BASES):  # type: ignore[misc]
 
 def _number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and isfinite(float(value))
+
+
+def _price(curator: Curator, budget: Budget) -> Cost:
+    """The budget in the ledger's currency, never worth more than its epsilon at the ledger's delta."""
+    kept = curator.ledger.budget
+    if budget.currency == "epsilon" and curator.ledger.currency != "epsilon":
+        raise UnsupportedQuery("delta=0 asks for pure epsilon, but the dataset's ledger is not pure")
+    if curator.ledger.currency == "rho" and 0 < kept.delta_exact < budget.delta_exact:
+        return curator.price(Budget(epsilon=budget.epsilon_exact))
+    return curator.price(budget)
 
 
 def _array(values: tuple[Any, ...]) -> NDArray[Any]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate
-from math import ceil, exp, floor, log
+from math import ceil, exp, floor, log, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +15,12 @@ import numpy as np
 from hedgerow.curator.curator import Curator
 from hedgerow.curator.smooth import MOST_ROUNDS, SmoothRound, weak_hypothesis
 from hedgerow.curator.weighted import REACH, STEPS, WeightedSums
-from hedgerow.errors import DomainMismatch
+from hedgerow.errors import DomainMismatch, UnsupportedQuery
 from hedgerow.learning.additive import Additive, sigmoid
 from hedgerow.learning.base_learner import BaseLearner, Evidence, Sums
-from hedgerow.privacy.budget import Cost, selection_epsilon
+from hedgerow.privacy.budget import Cost, gaussian_sigma, laplace_scale, selection_epsilon
 from hedgerow.queries.attribute import Attribute, Categorical
-from hedgerow.queries.column import Column
+from hedgerow.queries.column import LARGEST_FACTOR, Column
 from hedgerow.queries.domain import Domain
 from hedgerow.queries.query import ONE
 
@@ -32,6 +32,7 @@ TEST = Fraction(1, 10)  # of a round's price in theorem mode, for the test wheth
 _LARGEST = 1 << 20  # margin steps of one level
 _CUTS = 256  # a stump looks at no more cuts of a feature
 _SAMPLES = 1 << 15
+_MOST_ROWS = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,11 @@ class Problem:
         return self.domain[self.label].values
 
     @property
+    def leaves_out(self) -> bool:
+        """Whether a row may have no class: `other` or missing is declared."""
+        return self.domain[self.label].size > len(self.classes)
+
+    @property
     def sides(self) -> list[NDArray[np.int64]]:
         """For each model the side of every level: one model for two classes, else one against the rest each.
 
@@ -95,6 +101,7 @@ def tuned(curator: Curator, problem: Problem, learner: BaseLearner, price: Cost)
     """
     first, rest = price.split(FIRST, 1 - FIRST)
     sides = problem.sides
+    drawable(curator, _largest(problem, learner), rest.share(Fraction(1, learner.rounds * len(sides))))
     courses = [learner.begin(e) for e in _evidence(curator, problem, first)]
     models = [course.first for course in courses]
     stages = [[model] for model in models]
@@ -113,6 +120,25 @@ def tuned(curator: Curator, problem: Problem, learner: BaseLearner, price: Cost)
             models[i] = courses[i].step(models[i], seen)
             stages[i].append(models[i])
     return Trained(tuple(tuple(s[1:]) for s in stages))
+
+
+def drawable(curator: Curator, sums: WeightedSums, price: Cost, *, pure: bool = False) -> None:
+    """Refuse a price for which a later act could not draw its noise, before an earlier one is charged."""
+    sensitivity = curator.privacy.sensitivity(sums.norms)
+    if pure or price.currency == "epsilon":
+        laplace_scale(sensitivity.l1, price)
+    else:
+        gaussian_sigma(sensitivity.l2_squared, price)
+
+
+def _largest(problem: Problem, learner: BaseLearner) -> WeightedSums:
+    """What a round measures at most: every feature, and a constant, at the learner's largest factor."""
+    said = getattr(learner, "largest", LARGEST_FACTOR)
+    factor = said if type(said) is int and 1 <= said <= LARGEST_FACTOR else LARGEST_FACTOR
+    levels = problem.domain[problem.label].size
+    column = Column(problem.label, np.zeros(levels, dtype=np.int64), np.full(levels, factor))
+    columns = [column] * (len(problem.features) + 1)
+    return WeightedSums(problem.label, problem.sides[0], 0, {}, logistic_weights(), columns)
 
 
 def _evidence(curator: Curator, problem: Problem, price: Cost) -> list[Evidence]:
@@ -162,6 +188,8 @@ class Terms:
         samples: k.
         epsilon_base: of the weak learner.
         hypotheses: how many stumps there are.
+        epsilon: of one round's choice, samples included.
+        models: K, how many votes are trained.
     """
 
     gamma: float
@@ -172,16 +200,23 @@ class Terms:
     samples: int
     epsilon_base: Fraction
     hypotheses: int
+    epsilon: Fraction
+    models: int = 1
 
     @classmethod
-    def of(cls, gamma: float, eta: float, rows: int, price: Cost, hypotheses: int) -> Terms:
+    def of(cls, gamma: float, eta: float, rows: int, price: Cost, hypotheses: int, models: int = 1) -> Terms:
         """T = ln(1/gamma) / (2 eta^2), l = gamma m, and as many samples as a round's price buys."""
         rounds = min(MOST_ROUNDS, max(1, ceil(log(1.0 / gamma) / (2.0 * eta * eta))))
-        cap = max(1, min(int(gamma * rows), rows))
         epsilon = selection_epsilon(price.share((1 - TEST) / rounds), bounded_range=False)
-        samples = min(_SAMPLES, max(1, int(epsilon * cap / 2)))  # what the price buys at epsilon_base = 1/2
-        base = min(Fraction(1, 2), epsilon * cap / (4 * samples))
-        return cls(gamma, eta, rounds, rows, cap, samples, base, hypotheses)
+        return cls(gamma, eta, rounds, 0, 1, 1, Fraction(1, 2), hypotheses, epsilon, models)._at(rows)
+
+    def _at(self, rows: int) -> Terms:
+        """The same for another number of rows."""
+        cap = max(1, min(int(self.gamma * rows), rows))
+        # what the price buys at epsilon_base = 1/2
+        samples = min(_SAMPLES, max(1, int(self.epsilon * cap / 2)))
+        base = min(Fraction(1, 2), self.epsilon * cap / (4 * samples))
+        return replace(self, rows=rows, cap=cap, samples=samples, epsilon_base=base)
 
     @property
     def error(self) -> float:
@@ -190,31 +225,54 @@ class Terms:
 
     @property
     def loss(self) -> float:
-        """How far from the best stump a choice may be, per sample, in 95% of runs [MT07]."""
-        return 2.0 * log(self.hypotheses * self.rounds / 0.05) / (float(self.epsilon_base) * self.samples)
+        """How far from the best stump on D_t every choice is at most, in 90% of fits.
+
+        In 95% what the exponential mechanism loses on its sample [MT07], in 95% what k samples hide
+        (Hoeffding, all stumps, rounds and votes at once).
+        """
+        many = log(self.hypotheses * self.rounds * self.models / 0.05)
+        chosen = 2.0 * many / (float(self.epsilon_base) * self.samples)
+        return chosen + 2.0 * sqrt(many / (2.0 * self.samples))
 
     @property
     def vacuous(self) -> bool:
-        """Whether noise alone may eat the advantage, so that the theorem promises nothing at this size."""
-        return self.loss >= self.eta
+        """Whether noise and sampling alone may eat the advantage, or half of the rows may be wrong."""
+        return self.loss >= self.eta or self.error >= 0.5
 
     @property
-    def rows_needed(self) -> int:
-        """About how many rows the same budget needs before the choice loses less than the advantage."""
-        return ceil(self.rows * max(1.0, self.loss / self.eta))
+    def rows_needed(self) -> int | None:
+        """About how many rows the same budget needs before the theorem promises something; None: never."""
+        low = high = max(self.rows, 1)
+        while self._at(high).vacuous:
+            if high > _MOST_ROWS:
+                return None
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._at(middle).vacuous else (low, middle)
+        return high
 
 
 def theorem(
     curator: Curator, problem: Problem, gamma: float, eta: float, price: Cost
 ) -> tuple[Trained, list[Terms]]:
     """[DRV10] Fig. 2 with lazy smoothing [BCS20]: sample, choose a stump, test, reweight from scratch."""
+    if problem.leaves_out:
+        raise UnsupportedQuery(
+            "theorem mode needs a class for every row: declare it without other and missing"
+        )
     rows = curator.rows or 0
     candidates = {f: stumps(a) for f, a in problem.features.items()}
     offered = sum(len(c) for c in candidates.values())
-    sides, stages, terms = problem.sides, [], []
-    for side, part in zip(sides, price.split(*[1] * len(sides)), strict=True):
-        terms.append(Terms.of(gamma, eta, rows, part, offered))
-        stages.append(_vote(curator, problem.label, np.maximum(side, 0), candidates, terms[-1], part))
+    sides = problem.sides
+    parts = price.split(*[1] * len(sides))
+    terms = [Terms.of(gamma, eta, rows, part, offered, len(sides)) for part in parts]
+    for side, term, part in zip(sides, terms, parts, strict=True):
+        drawable(curator, _mistakes(problem.label, side, {}), part.share(TEST / term.rounds), pure=True)
+    stages = [
+        _vote(curator, problem.label, side, candidates, term, part)
+        for side, term, part in zip(sides, terms, parts, strict=True)
+    ]
     longest = max(map(len, stages))
     padded = [tuple(s) + (s[-1],) * (longest - len(s)) for s in stages]
     return Trained(tuple(padded), votes=True), terms

@@ -88,7 +88,9 @@ class IDC:
             whole = cost_of(made.event, curator.ledger.currency)
             curator.ledger.check(whole if prices.total is None else whole + prices.total, curator.account)
             who = {"account": curator.account, "analyst": curator.account}
-            curator.ledger.record(prices.text(), request=kept, question=question, **who)
+            entry = curator.ledger.record(prices.text(), request=kept, question=question, **who)
+            prices = Prices.read(entry.answer or b"")  # of two that open a run at once the first one's hold
+            made = prices.plan(curator, c)
         total = self._known_total(curator) if prices.total is None else self._measured(curator, prices, label)
         terms = self._terms(made, total)
         vector = curator.sparse_vector(

@@ -126,12 +126,15 @@ class Conversation:
 
     def _stream(self, questions: Questions) -> Said:
         """[DR14] Alg. 6's loop: compare in order, stop at an "above", learn from it, go on with the rest."""
+        if self._behind:  # the last call was interrupted: the ledger may hold an update that was not made
+            self._rebuild()
         said, at, first = Said.unsaid(len(questions)), 0, 0
         guesses = self._guesses(questions)
         packed = pack_questions(questions) if self._compares else ""
         while at < len(questions) and self._compares:
             stop = None if self.terms.alpha is None else at + self.terms.queries - self.asked
             about = f"{at}={first}" if first else f"{at}:{packed}"
+            self._behind = True  # from before anything is drawn until it is learned
             outcomes = self._compare(questions, guesses, at, stop, about)
             if outcomes is None:  # another process went on with this run: learn what it learned
                 self._rebuild()
@@ -139,6 +142,7 @@ class Conversation:
                 continue
             first = first or self._run.calls
             at, tripped = self._take(questions, at, guesses, outcomes, said)
+            self._behind = False
             guesses = self._guesses(questions) if tripped and at < len(questions) else guesses
         said.values[at:] = guesses[at:]
         said.errors[at:] = self.terms.certified(self.asked + 1, 1)[0]
@@ -236,6 +240,7 @@ class Conversation:
 
     def _rebuild(self) -> None:
         """Make the hypothesis from the log: the updates alone decide it, bit for bit."""
+        self._behind = True
         self.hypothesis = self._start()
         self.asked, self.full = 0, False
         for questions, start, outcomes in self._log(only_above=True):
@@ -244,6 +249,7 @@ class Conversation:
             if outcomes.above.any():
                 error = float(outcomes.values[-1]) * (1 if len(outcomes) % 2 else -1)
                 self._learn(questions[start + answered - 1], error)
+        self._behind = False
 
     def _unbegun(self, hypothesis: Any) -> Conversation:
         """The same run with nothing said yet, to go through its log again."""

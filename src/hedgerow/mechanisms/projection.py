@@ -68,6 +68,8 @@ class Projection(Baseline):
             raise UnsupportedQuery("`steps` is a whole number, 1 or more")
         for clique in queries.cliques:
             domain.order(clique)
+        if not queries.norms.l2_squared:  # nothing is counted, so noise has no scale: ask for the total too
+            queries = Workload.of([*queries, Query.total()])
         refuse_large(domain, queries)
         spend = curator.price(self._spend())
         known, part = curator.rows, Fraction(repr(float(self.total_share)))

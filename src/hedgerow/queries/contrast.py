@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Grading = Literal["even", "depth"]
 
 _LARGEST_SCALE = 1 << 16
+_LARGEST_SQUARES = 1 << 62  # of the largest squared entry times the depth, which bounds every sum of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,8 @@ class Tree:
     @cached_property
     def strata(self) -> tuple[Ints, ...]:
         """The nodes of every depth."""
-        return tuple(np.flatnonzero(self.depth == k) for k in range(int(self.depth.max(initial=-1)) + 1))
+        deepest = int(self.depth.max(initial=-1))
+        return tuple(frozen(np.flatnonzero(self.depth == k)) for k in range(deepest + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +60,8 @@ class Contrasts:
 
     With all of them at exactly one length, an attribute's residual is the projection off the constants, which
     is what the optimal strategy for tables measures [XHZK23]; whole numbers come as close as `scales` are
-    large, and keep every exact answer a whole number.
+    large, and keep every exact answer a whole number. Every array is a copy that cannot be written to, and
+    contrasts whose squares might not add up within 64 bits are refused: norms are read off them.
 
     Args:
         levels: how many levels the attribute has.
@@ -84,9 +87,9 @@ class Contrasts:
             )
         if given.size and not 1 <= int(given.min()) <= int(given.max()) <= _LARGEST_SCALE:
             raise UnsupportedQuery(f"the scales of contrasts are whole numbers from 1 to {_LARGEST_SCALE:,}")
-        copy = given.astype(np.int64)
-        copy.setflags(write=False)
-        object.__setattr__(self, "scales", copy)
+        object.__setattr__(self, "scales", frozen(given))
+        if self.largest**2 * max(1, len(self.tree.strata)) >= _LARGEST_SQUARES:
+            raise RangeTooLarge("the squares of these contrasts would pass 64-bit integers")
 
     @classmethod
     def close(cls, levels: int, grading: Grading, tolerance: float = 1e-3) -> Contrasts:
@@ -106,12 +109,12 @@ class Contrasts:
     @cached_property
     def class_of(self) -> Ints:
         """The class of every contrast."""
-        return self.tree.depth if self.grading == "depth" else np.zeros(self.levels - 1, dtype=np.int64)
+        return self.tree.depth if self.grading == "depth" else frozen(np.zeros(self.levels - 1))
 
     @cached_property
     def weights(self) -> tuple[Ints, Ints]:
         """The scaled entries of every contrast on its left half, and (without sign) on its right half."""
-        return self.scales * self.tree.right, self.scales * self.tree.left
+        return frozen(self.scales * self.tree.right), frozen(self.scales * self.tree.left)
 
     @property
     def largest(self) -> int:
@@ -183,13 +186,13 @@ class Contrasts:
         return self._sum_down(1)
 
     def _sum_down(self, power: int) -> Ints:
-        out = np.zeros((self.classes, self.levels), dtype=np.int64)
+        """Every node adds to the levels of its halves: no sum passes 2^62, see `__post_init__`."""
+        steps = np.zeros((self.classes, self.levels + 1), dtype=np.int64)
         t = self.tree
-        a, b = self.weights
-        for j, c in enumerate(self.class_of):
-            out[c, t.low[j] : t.middle[j]] += a[j] ** power
-            out[c, t.middle[j] : t.high[j]] += b[j] ** power
-        return out
+        a, b = (w**power for w in self.weights)
+        for places, change in ((t.low, a), (t.middle, b - a), (t.high, -b)):
+            np.add.at(steps, (self.class_of, places), change)
+        return frozen(np.cumsum(steps, axis=1)[:, :-1])
 
     @cached_property
     def products(self) -> tuple[int, int]:
@@ -223,6 +226,13 @@ class Contrasts:
         return best
 
 
+def frozen(values: NDArray[Any]) -> Ints:
+    """A copy of whole numbers that nobody can write to, and no view of something that can be."""
+    copy = np.array(values, dtype=np.int64, order="C")
+    copy.setflags(write=False)
+    return copy
+
+
 def int_array(scales: Ints, weights: Ints) -> list[int]:
     """Products as Python's own integers, which do not overflow."""
     return [int(s) * int(w) for s, w in zip(scales, weights, strict=True)]
@@ -247,10 +257,8 @@ def _tree(levels: int, grading: Grading) -> Tree:
     low, middle, high, depth = np.array(nodes, dtype=np.int64).reshape(-1, 4).T
     common = np.gcd(middle - low, high - middle)
     left, right = (middle - low) // common, (high - middle) // common
-    made = Tree(low, middle, high, left, right, np.array(children, dtype=np.int64).reshape(-1, 2), depth)
-    for array in (low, middle, high, left, right, made.children, depth):
-        array.setflags(write=False)
-    return made
+    pairs = np.array(children, dtype=np.int64).reshape(-1, 2)
+    return Tree(*(frozen(x) for x in (low, middle, high, left, right, pairs, depth)))
 
 
 def _grow(waiting: list[tuple[int, int, int]], grading: Grading) -> Iterator[tuple[int, int, int]]:

@@ -20,11 +20,23 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int32]
 
 _NUMBER = r"(?i)^\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)\s*$"
+_UNREADABLE = "\ufffd"
 _DATE = r"^\s*\d{4}-\d{2}-\d{2}([T ].*)?$"
 
 
 def text_of(value: object) -> str:
-    """The canonical text of one value; `as_text` spells typed columns in the same way."""
+    """The canonical text of one value; `as_text` spells typed columns in the same way.
+
+    A value that cannot be spelled (a number of too many digits, a signalling NaN) has a fixed text.
+    """
+    with suppress(Exception):
+        return _spelled(value)
+    return _UNREADABLE
+
+
+def _spelled(value: object) -> str:
+    if isinstance(value, np.timedelta64):  # NumPy counts it among the integers
+        return str(value)
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, (int, np.integer)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from math import ceil, prod
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
-from hedgerow.queries.contrast import Contrasts
+from hedgerow.queries.contrast import Contrasts, frozen
 from hedgerow.queries.query import Norms
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     TableOf = Callable[[tuple[str, ...]], Ints]
 
 LARGEST_ENTRY = 1 << 31
-"""A row moves a measured number by at most this much: 2^31 rows then stay within 64 bits."""
+"""A row moves a measured number by at most this much: the sums of 2^31 rows then stay within 64 bits."""
 
 _PATTERNS = 16
 _SLACK = 2.0**-36  # far above the rounding of a few thousand float products of norms
@@ -83,16 +83,18 @@ class ResidualStrategy:
 
     axes: Mapping[str, Contrasts]
     residuals: tuple[Residual, ...]
+    norms: Norms = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse weights that are not whole or out of range, and freeze them: the norms rest on them."""
         object.__setattr__(self, "axes", MappingProxyType(dict(self.axes)))
-        frozen = tuple(self._frozen(r) for r in self.residuals)
-        object.__setattr__(self, "residuals", frozen)
-        if not frozen or len({r.attributes for r in frozen}) < len(frozen):
+        own = tuple(self._frozen(r) for r in self.residuals)
+        object.__setattr__(self, "residuals", own)
+        if not own or len({r.attributes for r in own}) < len(own):
             raise UnsupportedQuery("a strategy measures at least one residual, and none twice")
-        if max(self._largest(r) for r in frozen) > LARGEST_ENTRY:
+        if max(self._largest(r) for r in own) > LARGEST_ENTRY:
             raise RangeTooLarge("the strategy's whole numbers would pass 64-bit integers")
+        object.__setattr__(self, "norms", self._norms())
 
     def _frozen(self, r: Residual) -> Residual:
         if len(set(r.attributes)) < len(r.attributes) or not all(
@@ -106,9 +108,7 @@ class ResidualStrategy:
             raise UnsupportedQuery("a residual has one whole weight for every combination of classes")
         if not 1 <= int(given.min()) <= int(given.max()) <= LARGEST_ENTRY:
             raise UnsupportedQuery(f"weights of residuals are whole numbers from 1 to {LARGEST_ENTRY:,}")
-        copy = given.astype(np.int64)
-        copy.setflags(write=False)
-        return Residual(tuple(r.attributes), copy)
+        return Residual(tuple(r.attributes), frozen(given))
 
     def _largest(self, r: Residual) -> int:
         return int(r.weights.max()) * prod(max(self.axes[a].largest, 1) for a in r.attributes)
@@ -142,16 +142,18 @@ class ResidualStrategy:
         return tuple(self.axes[a].levels - 1 for a in attributes)
 
     @cached_property
-    def places(self) -> dict[tuple[str, ...], slice]:
+    def places(self) -> Mapping[tuple[str, ...], slice]:
         """Where every residual lies in the vector of measured numbers."""
         ends = list(accumulate(prod(self.shape(r.attributes)) for r in self.residuals))
         starts = [0, *ends[:-1]]
-        return {r.attributes: slice(i, j) for r, i, j in zip(self.residuals, starts, ends, strict=True)}
+        return MappingProxyType(
+            {r.attributes: slice(i, j) for r, i, j in zip(self.residuals, starts, ends, strict=True)}
+        )
 
     @cached_property
-    def of(self) -> dict[tuple[str, ...], Residual]:
+    def of(self) -> Mapping[tuple[str, ...], Residual]:
         """The residuals by their attributes."""
-        return {r.attributes: r for r in self.residuals}
+        return MappingProxyType({r.attributes: r for r in self.residuals})
 
     def factors(self, r: Residual) -> Ints:
         """The whole number that each unscaled contrast of a residual is multiplied with."""
@@ -162,35 +164,35 @@ class ResidualStrategy:
         return np.asarray(out)
 
     def apply(self, table_of: TableOf) -> Ints:
-        """All numbers to measure from exact tables, overflow-checked."""
+        """All numbers to measure from exact tables; as 64-bit integers, which go round at 2^64.
+
+        A refusal of large tables would speak of the rows. The map is linear, so what goes round is A x mod
+        2^64; with integer noise added it is (A x + noise) mod 2^64, a function of what is released.
+        """
         return np.concatenate([self._one(r, np.asarray(table_of(r.attributes))) for r in self.residuals])
 
     def _one(self, r: Residual, table: Ints) -> Ints:
         axes = [self.axes[a] for a in r.attributes]
-        table = table.reshape([axis.levels for axis in axes])
-        if int(table.sum(dtype=np.int64)) >= 1 << 31:  # entries are at most 2^31, partial sums too
-            raise RangeTooLarge("the exact answer would pass 64-bit integers")
-        for i, axis in enumerate(axes):
-            table = axis.apply(table, i)
+        table = table.astype(np.int64, copy=False).reshape([axis.levels for axis in axes])
         weights = r.weights[np.ix_(*(axis.class_of for axis in axes))] if axes else r.weights
-        return np.asarray(table * weights, dtype=np.int64).reshape(-1)
+        with np.errstate(over="ignore"):  # not even a warning: it would depend on the rows
+            for i, axis in enumerate(axes):
+                table = axis.apply(table, i)
+            return np.asarray(table.reshape(-1) * weights.reshape(-1), dtype=np.int64)
 
     # -- norms --------------------------------------------------------------------------------------------
 
-    @cached_property
-    def norms(self) -> Norms:
-        """Exact norms of every residual's columns, added up over residuals.
+    def _norms(self) -> Norms:
+        """Exact norms of every residual's columns, added up over residuals; never below one step.
 
         A column of a residual is a product of its attributes' columns, so its squared length is the product
         of theirs; likewise inner products. A swap of rows that differ in the attributes D moves residual S by
         |a_x|^2 + |a_y|^2 - 2 <a_x, a_y>, which `_moved` bounds for every part of S in D; what all residuals
         move by together is the largest sum over one D.
         """
-        squares = sum(self._column(r, 2) for r in self.residuals)
-        sums = sum(self._column(r, 1) for r in self.residuals)
-        total = (
-            int(self.of[()].weights) ** 2 if () in self.of else 0
-        )  # never nothing, even if only it is asked
+        squares = max(1, sum(self._column(r, 2) for r in self.residuals))
+        sums = max(1, sum(self._column(r, 1) for r in self.residuals))
+        total = int(self.of[()].weights) ** 2 if () in self.of else 1  # no swap moves it: noise all the same
         return Norms(sums, squares, 2 * sums, min(max(self._swapped(), total), 4 * squares))
 
     def _column(self, r: Residual, power: int) -> int:
@@ -258,22 +260,23 @@ class MatrixStrategy:
     attributes: tuple[str, ...]
     groups: Ints
     matrix: Ints
+    norms: Norms = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse what is not a whole matrix over these groups, and freeze it."""
+        object.__setattr__(self, "attributes", tuple(self.attributes))
         for name in ("groups", "matrix"):
             given = np.asarray(getattr(self, name))
             if not np.issubdtype(given.dtype, np.integer) or not given.size:
                 raise UnsupportedQuery("a strategy's groups and matrix are whole numbers")
-            copy = given.astype(np.int64)
-            copy.setflags(write=False)
-            object.__setattr__(self, name, copy)
+            object.__setattr__(self, name, frozen(given))
         if self.matrix.ndim != 2 or self.groups.ndim != len(self.attributes):
             raise UnsupportedQuery("a strategy has a matrix, and one group for every cell of its table")
         if not -1 <= int(self.groups.min()) <= int(self.groups.max()) < self.matrix.shape[1]:
             raise UnsupportedQuery("every cell is in a group that the matrix has a column for, or in none")
         if int(np.abs(self.matrix.astype(object)).max()) > LARGEST_ENTRY:
             raise RangeTooLarge("the strategy's whole numbers would pass 64-bit integers")
+        object.__setattr__(self, "norms", self._norms())
 
     def check(self, domain: Domain) -> None:
         """The groups are of a table of this domain."""
@@ -296,24 +299,21 @@ class MatrixStrategy:
         return h.hexdigest()
 
     def apply(self, table_of: TableOf) -> Ints:
-        """All numbers to measure from the exact table, overflow-checked."""
-        table = np.asarray(table_of(self.attributes)).reshape(-1)
-        if int(table.sum(dtype=np.int64)) >= 1 << 31:
-            raise RangeTooLarge("the exact answer would pass 64-bit integers")
+        """All numbers to measure from the exact table, mod 2^64 as in `ResidualStrategy.apply`."""
+        table = np.asarray(table_of(self.attributes)).astype(np.int64, copy=False).reshape(-1)
         counted = np.zeros(self.matrix.shape[1], dtype=np.int64)
         seen = self.groups.reshape(-1) >= 0
-        np.add.at(counted, self.groups.reshape(-1)[seen], table[seen])
-        return np.asarray(self.matrix @ counted)
+        with np.errstate(over="ignore"):
+            np.add.at(counted, self.groups.reshape(-1)[seen], table[seen])
+            return np.asarray(self.matrix @ counted)
 
-    @cached_property
-    def norms(self) -> Norms:
-        """The exact largest column, and the exact largest difference of two (of the empty column too)."""
-        used = self._columns
-        squares = [sum(int(v) ** 2 for v in column) for column in used]
-        sums = [sum(abs(int(v)) for v in column) for column in used]
-        return Norms(max(sums), max(squares), 2 * max(sums), max(self._differences(used), default=0))
+    def _norms(self) -> Norms:
+        """The exact largest column and difference of two (of the empty column too); never below one step."""
+        used = self._columns()
+        squares = max(1, *(sum(int(v) ** 2 for v in column) for column in used))
+        sums = max(1, *(sum(abs(int(v)) for v in column) for column in used))
+        return Norms(sums, squares, 2 * sums, max(1, *self._differences(used)))
 
-    @cached_property
     def _columns(self) -> Ints:
         """The columns a row can have; a row of no group has a column of zeros."""
         found = np.unique(self.groups)

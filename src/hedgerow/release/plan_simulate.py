@@ -62,10 +62,7 @@ def scaled(task: Task) -> tuple[Task, float]:
     amount = budget.cost.amount
     wanted = amount * by if task.pure else amount * by * by
     used = min(wanted, max(amount, _CLEAR))
-    if task.pure:
-        budget = Budget(epsilon=used)
-    else:
-        budget = Budget(rho=used, delta=budget.delta_exact)
+    budget = Budget(epsilon=used) if task.pure else Budget(rho=used, delta=budget.delta_exact)
     ratio = float(used / wanted)
     return task.with_rows(MOST_ROWS).with_budget(budget), ratio if task.pure else sqrt(ratio)
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hedgerow.serve.release import Neighbours
+from hedgerow.serve.release import Whom
 from hedgerow.serve.terminal import Json, emit, progress, screen
 
 _PLOTS = (".svg", ".html", ".json")
@@ -25,9 +25,7 @@ def plan(
     ] = "marginals:2",
     epsilon: Annotated[str, typer.Option(help="What may be spent.")] = "1",
     delta: Annotated[str, typer.Option(help="Delta of the budget; 0 is pure.")] = "1e-9",
-    neighbours: Annotated[
-        Neighbours, typer.Option(help="add_remove: one person more or fewer; replace: one exchanged.")
-    ] = Neighbours.add_remove,
+    neighbours: Whom = None,
     max_rows: Annotated[int, typer.Option(min=1, help="How many rows of each person are used.")] = 1,
     plot: Annotated[
         Path | None,
@@ -59,7 +57,7 @@ def plan(
             rows,
             asked,
             budget,
-            neighbours=neighbours.value,
+            neighbours=neighbours.value if neighbours else "add_remove",
             max_rows=max_rows,
             simulate=not no_simulate,
             step=step,
