@@ -91,7 +91,7 @@ def budget_given(table: hr.Table, domain: hr.Domain) -> Iterator[Row]:
     rho = float(curator.budget.cost.amount)
     worst: dict[str, list[float]] = {"mean": [], "max": []}
     for kind in KINDS:
-        asked = stream(kind, domain, SIZES[-1], 1)
+        asked = stream(kind, domain, SIZES[-1], 11)
         off = np.abs(np.array([belief.count(q) for q in asked]) - truth(asked)) / n
         rng = np.random.default_rng(2)
         for size, mean_bar, max_bar in zip(SIZES, MEAN, MAX, strict=True):

@@ -112,9 +112,10 @@ class Answers:
 
     @cached_property
     def norms(self) -> Norms:
-        """The workload's largest columns; one step for queries that weigh nothing, so that noise has a scale."""
+        """The workload's largest columns; one step at least, so that noise has a scale."""
         n = self.workload.norms
-        return Norms(*(max(x, 1) for x in (n.l1, n.l2_squared, n.replace_l1, n.replace_l2_squared)))
+        l1, l2 = max(n.l1, 1), max(n.l2_squared, 1)
+        return Norms(l1, l2, max(n.replace_l1, 1), max(n.replace_l2_squared, 1))
 
     @property
     def cliques(self) -> tuple[tuple[str, ...], ...]:
