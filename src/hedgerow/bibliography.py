@@ -19,7 +19,7 @@ ENTRIES: dict[str, str] = {
     "DR14": "Dwork, Roth. The algorithmic foundations of differential privacy. 2014.",
     "MO03": "McAllester, Ortiz. Concentration inequalities for the missing mass. 2003.",
     "DRV10": "Dwork, Rothblum, Vadhan. Boosting and differential privacy. 2010.",
-    "FHT00": "Friedman, Hastie, Tibshirani. Additive logistic regression: a statistical view of boosting. 2000.",
+    "FHT00": "Friedman, Hastie, Tibshirani. Additive logistic regression. 2000.",
     "F54": "Fieller. Some problems in interval estimation. 1954.",
     "GRS09": "Ghosh, Roughgarden, Sundararajan. Universally utility-maximizing privacy mechanisms. 2009.",
     "HSTV23": "Haney, Shoemate, Tian, Vadhan et al. Concurrent composition with adaptive parameters. 2023.",
