@@ -158,20 +158,19 @@ def accuracy_given(table: hr.Table, domain: hr.Domain) -> Iterator[Row]:
 
 
 def bypass(asked: list[hr.Query], truth: Truth, domain: hr.Domain, ours: float) -> Iterator[Row]:
-    """PMW-Bypass on the same stream."""
+    """PMW-Bypass on the same stream, at the best of several settings in hindsight."""
     exact = truth(asked)
-    for what, options, bar in (
-        ("Laplace noise, 100 visits, then 5 more", {}, None),
-        ("modernised, 4 visits, then 1 more", {"modern": True, "warm": 4, "back": 1}, 5.0),
-    ):
-        peer = Bypass(domain, truth.rows, **options)
-        for q, t in zip(asked, exact.tolist(), strict=True):
-            peer.ask(q, t)
-        name = (
-            f"accuracy given, random, 10,000 questions, rho; peer: PMW-Bypass, {what} ({peer.resets} resets)"
-        )
-        row = {"name": name, "ours": ours, "peer": peer.spent, "ratio": peer.spent / ours}
-        yield row if bar is None else row | {"bar": f"{bar:g}x", "passed": peer.spent >= bar * ours}
+    for what, modern, bar in (("Laplace noise", False, None), ("modernised", True, 5.0)):
+        tried = []
+        for warm, back in ((100, 5), (500, 20), (2000, 50)):
+            peer = Bypass(domain, truth.rows, modern=modern, warm=warm, back=back)
+            for q, t in zip(asked, exact.tolist(), strict=True):
+                peer.ask(q, t)
+            tried.append((peer.spent, f"{warm} visits, {peer.resets} resets"))
+        best, setting = min(tried)
+        name = f"accuracy given, random, 10,000 questions, rho; peer: PMW-Bypass, {what} ({setting})"
+        row = {"name": name, "ours": ours, "peer": best, "ratio": best / ours}
+        yield row if bar is None else row | {"bar": f"{bar:g}x", "passed": best >= bar * ours}
 
 
 def adversary(table: hr.Table, domain: hr.Domain) -> Iterator[Row]:

@@ -546,3 +546,24 @@ def test_no_value_makes_reading_rows_fail_or_changes_another_row(value):
     assert attribute.encode(to_arrow(np.array(["a", value, "b"], dtype=object))).tolist()[::2] == [0, 1]
     numbers = hr.bins(0, 4, 1, missing=True)
     assert numbers.encode(to_arrow([1, 2, value])).tolist()[:2] == [1, 2]
+
+
+def test_a_session_of_test_randomness_is_not_continued_as_private(tmp_path):
+    table = hr.Table.open({"a": [0] * 99, "b": [1] * 99}, DOMAIN)
+    plan, question = hr.Session(within_count=20.0, questions=1), "SELECT COUNT(*) FROM t WHERE a = 0"
+    with hr.testing.seeded(3):
+        seeded = hr.Curator(table, hr.Budget(50, 1e-6), tmp_path / "l.db")
+    with plan.open(seeded) as session:
+        session.ask(question)
+        assert session.ask(question).cached
+    seeded.ledger.close()
+    real = hr.Curator(table, None, tmp_path / "l.db")
+    with plan.open(real) as session:
+        assert not session.ask(question).cached
+    assert real.private
+
+
+def test_factors_and_weights_with_the_same_bytes_are_different_questions():
+    factors = hr.Query(("a", "b"), (2, 2), factors=(np.array([ONE, 0]), np.array([0, 1])))
+    weights = hr.Query(("a", "b"), (2, 2), dense=np.array([[ONE, 0], [0, 1]]))
+    assert factors.digest != weights.digest

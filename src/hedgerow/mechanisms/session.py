@@ -10,7 +10,9 @@ from hedgerow.curator.curator import Curator, Spend
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms.session_core import Core
 from hedgerow.mechanisms.session_open import OpenSession
+from hedgerow.mechanisms.session_price import refuse_accuracy
 from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.event import exact
 from hedgerow.queries.domain import Domain
 
 
@@ -74,14 +76,7 @@ class Session:
     def _check(self) -> None:
         if self.epsilon is not None and self.budget is not None:
             raise UnsupportedQuery("give a session an epsilon or a budget, not both")
-        if self.within is not None and self.within_count is not None:
-            raise UnsupportedQuery("give an accuracy as `within` or as `within_count`, not both")
-        if self.within is not None and not 0.0 < self.within < 1.0:
-            raise UnsupportedQuery("`within` is a part of all rows, between 0 and 1")
-        if self.within_count is not None and not self.within_count >= 1.0:
-            raise UnsupportedQuery("`within_count` is a number of rows, 1 or more")
-        if not 0.0 < self.confidence < 1.0:
-            raise UnsupportedQuery("a confidence lies between 0 and 1")
+        refuse_accuracy(self.within, self.within_count, self.confidence)
         if (
             type(self.questions) is not int
             or self.questions < 1
@@ -93,7 +88,15 @@ class Session:
             raise UnsupportedQuery("a session's name is printable text")
 
     def _name(self, curator: Curator) -> str:
-        """The session's name in the ledger: everything public that it depends on."""
-        about = (self, curator._domain.fingerprint, curator.account)
+        """The session's name in the ledger: everything public that it depends on, and whether noise is real.
+
+        Amounts are exact numbers: 1 and 1.0 are one session, and so is a budget after a raised delta.
+        """
+        numbers = [
+            None if x is None else str(exact(x)) for x in (self.epsilon, self.within, self.within_count)
+        ]
+        spend = None if self.budget is None else curator.price(self.budget).to_json()
+        rest = (str(exact(self.confidence)), self.questions, self.cells, self.name)
+        about = (numbers, spend, rest, curator._domain.fingerprint, curator.account, curator._real)
         digest = hashlib.sha256(repr(about).encode()).hexdigest()
         return f"session {self.name + ' ' if self.name else ''}{digest[:12]}"

@@ -64,12 +64,9 @@ class Cache:
         for kept in self._sure.get(key, []):
             given = kept.answer.confidence if kept.answer else (kept.line or {})["confidence"]
             together = kept.answer.simultaneous if kept.answer else (kept.line or {})["simultaneous"]
-            if promise.alpha is None or (
-                given >= promise.confidence
-                and kept.alpha is not None
-                and kept.alpha <= promise.alpha
-                and (together or not promise.simultaneous)
-            ):
+            sure = given >= promise.confidence and (together or not promise.simultaneous)
+            near = promise.alpha is None or (kept.alpha is not None and kept.alpha <= promise.alpha)
+            if sure and near:
                 return kept
         return None
 

@@ -12,7 +12,7 @@ from hedgerow.curator.statistics import PeopleCounts
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms.session_cache import Promise
 from hedgerow.mechanisms.session_certify import Certify, Known
-from hedgerow.mechanisms.session_price import Goal, direct_price
+from hedgerow.mechanisms.session_price import Goal, direct_price, refuse_accuracy
 from hedgerow.mechanisms.session_quantile import quantile_of
 from hedgerow.mechanisms.session_question import Asked, OneQuery, Reply, Statement, read
 from hedgerow.synopsis.answer import Answer, Source
@@ -214,15 +214,12 @@ class OpenSession:
     def _goal(
         self, within: float | None, within_count: float | None, confidence: float | None
     ) -> Goal | None:
+        refuse_accuracy(within, within_count, confidence)
         if within is None and within_count is None:
             own = self._core.own_goal
             if own is None or confidence is None:
                 return own
             return Goal(own.alpha, confidence)
-        if within is not None and within_count is not None:
-            raise UnsupportedQuery("give an accuracy as `within` or as `within_count`, not both")
-        if within is not None and not 0.0 < within < 1.0:
-            raise UnsupportedQuery("`within` is a part of all rows, between 0 and 1")
         sure = self._core.plan.confidence if confidence is None else confidence
         return self._core.goal(within, within_count, sure)
 

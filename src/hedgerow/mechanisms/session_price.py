@@ -37,6 +37,20 @@ class Goal:
         return 1 - exact(self.confidence)
 
 
+def refuse_accuracy(
+    within: float | None, within_count: float | None, confidence: float | None = None
+) -> None:
+    """Refuse an accuracy that nobody can mean, from the numbers themselves."""
+    if within is not None and within_count is not None:
+        raise UnsupportedQuery("give an accuracy as `within` or as `within_count`, not both")
+    if within is not None and not 0.0 < within < 1.0:
+        raise UnsupportedQuery("`within` is a part of all rows, between 0 and 1")
+    if within_count is not None and not 1.0 <= within_count < float(1 << 53):
+        raise UnsupportedQuery("`within_count` is a number of rows, 1 or more")
+    if confidence is not None and not 0.0 < confidence <= 1.0 - 1e-12:
+        raise UnsupportedQuery("a confidence lies between 0 and 1, and not too close to 1")
+
+
 def direct_price(curator: Curator, target: Any, goal: Goal, numbers: int = 1) -> Cost:
     """What it costs to measure something so that `numbers` of its counts at once keep a goal.
 

@@ -211,7 +211,8 @@ class Query:
     @cached_property
     def digest(self) -> str:
         """A fingerprint of what is asked, whatever it is called."""
-        h = hashlib.sha256(repr((self.attributes, self.shape, self.scale, self.offset)).encode())
+        kind = "factors" if self.factors is not None else "weights"
+        h = hashlib.sha256(repr((kind, self.attributes, self.shape, self.scale, self.offset)).encode())
         for array in self.factors if self.factors is not None else (self.weights,):
             h.update(np.ascontiguousarray(array).tobytes())
         return h.hexdigest()

@@ -58,7 +58,8 @@ def plan(
 
     >>> import hedgerow as hr
     >>> domain = hr.Domain({"sex": ["F", "M"], "age": hr.bins(0, 100, 10)})
-    >>> made = plan(domain, 50_000, hr.marginals(domain, 1), hr.Budget(epsilon=1, delta=1e-9), simulate=False)
+    >>> one = hr.marginals(domain, [("sex", "age")])
+    >>> made = plan(domain, 50_000, one, hr.Budget(epsilon=1, delta=1e-9), simulate=False)
     >>> made.recommended
     'GaussianBaseline'
     """

@@ -110,7 +110,7 @@ class Prediction:
 class Plan:
     """Predictions for every mechanism, best first, and a recommendation.
 
-    `print(plan)` shows the table; in a notebook it is HTML. `curve` says what another epsilon would bring,
+    Its text is the table; in a notebook it is HTML. `curve` says what another epsilon would bring,
     `chart` draws errors against rows, queries and epsilon.
     """
 

@@ -155,11 +155,15 @@ def _boost(task: Task) -> Rule:
 def _sparse_mw(task: Task) -> Rule:
     epsilon, delta = min(task.budget.epsilon, 1.0), task.budget.delta
     k = task.queries
+    if not delta:  # the theorem is about delta above 0
+        return lambda n: inf
     return lambda n: bounds.sparse_mw(n / task.row, task.sparsity, k, epsilon, delta, task.beta)
 
 
 def _sparse_project(task: Task) -> Rule:
     epsilon, delta = min(task.budget.epsilon, 1.0), task.budget.delta
+    if not delta:
+        return lambda n: inf
     step = float(task.privacy.sensitivity(Norms.signed(1, 1)).l1)
     rule = partial(bounds.thm_4_9_sparse, sensitivity=step)
     return lambda n: rule(n, task.sparsity, task.queries, epsilon, delta, task.beta) / n

@@ -58,9 +58,12 @@ def ask(
     question gets the same answer again, free. What was learned and said lies in DATA.hedgerow.db.
     """
     from hedgerow.curator.curator import Curator
+    from hedgerow.mechanisms.session_price import refuse_accuracy
+    from hedgerow.privacy.budget import Cost
     from hedgerow.release.publication import Publication, ledger_path
     from hedgerow.release.schema import Schema
 
+    refuse_accuracy(within, within_count, confidence)
     domain = Schema.load(schema).confirmed_domain()
     wanted = Publication(
         data, schema, Path(), epsilon=epsilon, delta=delta, unit=unit, max_rows=max_rows,
@@ -70,17 +73,44 @@ def ask(
     table = wanted._as_ledger_says(known)._open(domain)
     curator = Curator(table, known.budget, ledger_path(data), known.neighbours)
     with curator.ledger:
+        if explain and curator.ledger.recall(_PRICE, "ask") is None:
+            _unlearned(curator, sql, epsilon, json)
+            return
         before = curator.ledger.spent()
         with progress(json) as step:
             step("Learning", None)
             session = _session(curator, sql, epsilon)
-        learning = curator.ledger.spent() - before
+        after = curator.ledger.spent()  # less than before when a crashed session's reserve came back
+        learning = after - before if before <= after else Cost.zero(after.currency)
         with session:
             if explain:
                 _explained(session.explain(sql, within, within_count, confidence), json)
             else:
                 answer = session.ask(sql, within, within_count, confidence)
                 _answered(answer, sql, curator, learning, json)
+
+
+def _unlearned(curator: Curator, sql: str, epsilon: str | None, json: bool) -> None:
+    """What a first question would do: nothing is charged and nothing is opened."""
+    from hedgerow.queries.sql import sql as compiled
+
+    unit = curator.table.unit
+    compiled(curator._domain, sql, unit=unit.column if unit else None)
+    price = curator.ledger.budget.part(_price(curator, epsilon))
+    words = "This dataset has not been asked yet: the first question pays for learning what rows look like."
+    if json:
+        cost = {"epsilon": price.epsilon, "delta": price.delta}
+        emit({"source": None, "cached": False, "confidence": None, "error": None, "learning": price.epsilon,
+              "cost": cost, "affordable": True, "words": words})  # fmt: skip
+        return
+    to = screen()
+    to.print(words)
+    to.print(f"Learning would cost epsilon {price.epsilon:.3g}, once.")
+
+
+def _price(curator: Curator, epsilon: str | None) -> Cost:
+    """What learning costs: what was said, or half of what remains."""
+    return curator.price(epsilon) if epsilon is not None else curator.price().share(Fraction(1, 2))
 
 
 def _session(curator: Curator, sql: str, epsilon: str | None) -> OpenSession:
@@ -95,7 +125,7 @@ def _session(curator: Curator, sql: str, epsilon: str | None) -> OpenSession:
     ledger = curator.ledger
     kept = ledger.recall(_PRICE, "ask")
     if kept is None:
-        price = curator.price(epsilon) if epsilon is not None else curator.price().share(Fraction(1, 2))
+        price = _price(curator, epsilon)
         ledger.check(price)
         kept = ledger.record(jsons.dumps(price.to_json()).encode(), request=_PRICE, question="ask")
     elif epsilon is not None:
