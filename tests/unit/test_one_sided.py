@@ -251,7 +251,7 @@ def test_queries_of_strangers_and_negative_weights_cannot_be_asked():
     with pytest.raises(UnsupportedQuery):
         run.ask(hr.Workload([ProductBlock(("a",), (Steep("cells", 3),))]), np.zeros(3))
     thief = Thief(("a",), (3,), dense=np.array([ONE, 0, 0]))
-    for queries in (thief, [thief], hr.Workload.of([thief])):
+    for queries in (thief, [thief]):
         with pytest.raises(UnsupportedQuery):
             run.ask(queries, 0.0)
     with pytest.raises(UnsupportedQuery):

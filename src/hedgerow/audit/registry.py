@@ -183,7 +183,7 @@ def audits(
                 list(case.pairs),
                 epsilon,
                 case.delta,
-                samples=max(400, int(samples * case.share)),
+                samples=max(200, int(samples * case.share)),
                 batch=True,
                 time_limit=0.7 * share,  # the rest is for learning and choosing
                 name=f"{case.name} at {epsilon:g}",

@@ -131,6 +131,11 @@ class ProductBlock:
         """The number of questions per attribute."""
         return tuple(axis.rows for axis in self.axes)
 
+    def __post_init__(self) -> None:
+        """Norms are read off the axes: only real ones have them."""
+        if any(type(axis) is not Axis for axis in self.axes) or len(self.axes) != len(self.attributes):
+            raise UnsupportedQuery("a workload is made of Hedgerow's own blocks; give a list of queries")
+
     def __len__(self) -> int:
         return prod(self.shape)
 
