@@ -364,3 +364,14 @@ def test_scores_keep_copies_and_take_whole_weights_only():
     assert score.norms.l1 == 1
     with pytest.raises(ValueError, match="read-only"):
         score.views.maps[0] = 5
+
+
+def test_a_prior_leaves_its_trace_and_one_that_is_not_private_is_not_laundered(tmp_path):
+    table = hr.Table.open(population(seed=5), DOMAIN)
+    practice = hr.LaplaceBaseline().release(curator(hr.Budget(9.0, 1e-6)), hr.marginals(DOMAIN, 2))
+    real = hr.Curator(table, hr.Budget(1.0, 1e-6), tmp_path / "l.db")
+    synopsis = AdaptiveRelease().release(real, hr.marginals(DOMAIN, 2), prior=practice)
+    assert real.private
+    assert not practice.private
+    assert not synopsis.private
+    assert "prior" in synopsis.provenance.parameters

@@ -117,10 +117,10 @@ class AdaptiveRelease:
         cost = curator.ledger.budget.part(price - run.left)
         signed = Provenance(
             type(self).__name__,
-            self._parameters(queries) | facts,
+            self._parameters(queries) | facts | ({} if believed is None else {"prior": believed.digest}),
             cost,
             curator.receipt,
-            curator.private,
+            curator.private and (not isinstance(prior, Synopsis) or prior.private),
             self.citations,
         )
         return ModelSynopsis(domain, signed, outcome)
