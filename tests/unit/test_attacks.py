@@ -567,3 +567,65 @@ def test_factors_and_weights_with_the_same_bytes_are_different_questions():
     factors = hr.Query(("a", "b"), (2, 2), factors=(np.array([ONE, 0]), np.array([0, 1])))
     weights = hr.Query(("a", "b"), (2, 2), dense=np.array([[ONE, 0], [0, 1]]))
     assert factors.digest != weights.digest
+
+
+def frames_of(error: BaseException):
+    while error is not None:
+        at = error.__traceback__
+        while at is not None:
+            yield at.tb_frame
+            at = at.tb_next
+        error = error.__cause__ or error.__context__
+
+
+def test_a_query_made_for_another_domain_meets_no_table():
+    other = hr.Domain({"a": 2, "b": 4})
+    turned = hr.Domain({"a": 3, "b": 2})
+    curator = make()
+    for domain in (other, turned):
+        query = hr.Query.where(domain, {"a": 0, "b": 1})
+        workload = hr.marginals(domain, 2)
+        for act in (
+            lambda query=query: curator.measure(query, 0.1),
+            lambda query=query: curator.measure([query] * 5, 0.1),
+            lambda workload=workload: curator.measure(workload, 0.1),
+            lambda workload=workload: curator.select(QueryErrors(workload, np.zeros(len(workload))), 0.1),
+            lambda query=query: curator.sparse_vector(5, 0.1, denominator=1).ask(query),
+        ):
+            with pytest.raises(hr.DomainMismatch):
+                act()
+    assert curator.spent.epsilon <= 0.2  # only the two sparse vectors were opened
+
+
+def test_no_frame_of_an_error_holds_exact_values(monkeypatch):
+    curator = make()
+
+    def broken(self, marginal):
+        kept = marginal * 1  # what a failing evaluation would leave behind
+        raise ValueError(f"broken on {kept.size} cells")
+
+    monkeypatch.setattr(hr.Query, "apply", broken)
+    with pytest.raises(ValueError, match="broken") as caught:
+        curator.measure(hr.Query.where(DOMAIN, {"a": 0}), 0.1)
+    inside = [f for f in frames_of(caught.value) if f.f_code.co_name in ("broken", "exact", "evaluate")]
+    assert inside
+    assert not any(frame.f_locals for frame in inside)
+    assert curator.spent.epsilon == 0
+
+
+def test_what_small_databases_share_cannot_be_changed():
+    from hedgerow.curator.small_range import SmallRange
+
+    known = SmallRange(hr.marginals(DOMAIN, 1), 3, 99).incidence(DOMAIN)
+    with pytest.raises(ValueError, match="read-only"):
+        known.type_of[:] = 99
+    with pytest.raises(hr.UnsupportedQuery):
+        SmallRange(hr.marginals(DOMAIN, 1), 3, 99).incidence(object())
+
+
+def test_a_small_database_of_one_question_is_chosen_without_end_or_refusal():
+    domain = hr.Domain({"sex": ["F", "M"]})
+    table = hr.Table.open({"sex": ["F"] * 500}, domain)
+    for workload in ([hr.Query.where(domain, {"sex": "F"})], [hr.Query.total()]):
+        curator = hr.Curator(table, hr.Budget(1.0, 1e-6), ":memory:")
+        assert hr.SmallDB().release(curator, workload).total > 0

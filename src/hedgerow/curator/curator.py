@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
+from traceback import clear_frames
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -459,17 +460,21 @@ class Curator:
             if known is not None and known.answer is not None:
                 return unpack(known.answer)
         self.ledger.check(cost_of(event, self.ledger.currency), self.account)
-        held = [evaluate()]
-        entry = self.ledger.charge(
-            event,
-            lambda: (pack(draw(held.pop())), None),  # popped: no frame of a failing charge holds it
-            account=self.account,
-            analyst=self.account,
-            request=request,
-            question=question,
-            note=note,
-            run=run,
-        )
+        try:
+            held = [evaluate()]
+            entry = self.ledger.charge(
+                event,
+                lambda: (pack(draw(held.pop())), None),  # popped: no frame of a failing charge holds it
+                account=self.account,
+                analyst=self.account,
+                request=request,
+                question=question,
+                note=note,
+                run=run,
+            )
+        except BaseException as error:
+            forget(error)
+            raise
         assert entry.answer is not None
         return unpack(entry.answer)
 
@@ -501,6 +506,13 @@ class Curator:
         attributes = stat.attributes if isinstance(stat, TableOf) else ()
         workload = stat.workload if isinstance(stat, Answers) else None
         return Measurement(attributes, values, law, workload, self.private, getattr(stat, "strategy", None))
+
+
+def forget(error: BaseException | None) -> None:
+    """Empty the finished frames behind an error: whoever catches it must not find exact values there."""
+    while error is not None:
+        clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 def event_text(event: Event) -> str:

@@ -18,6 +18,7 @@ from hedgerow.curator.statistics import _digest as fingerprint
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.privacy.bounds import range_size
 from hedgerow.queries.complexity import Incidence
+from hedgerow.queries.domain import Domain
 from hedgerow.queries.query import Norms
 from hedgerow.queries.workload import Workload
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from hedgerow.curator.noise import Entropy
     from hedgerow.curator.table import Rows
-    from hedgerow.queries.domain import Domain
 
 VISITS = 10**9
 """Ranges with more databases than this, those that no query tells apart being one, are refused."""
@@ -57,6 +57,8 @@ class SmallRange:
 
     def __post_init__(self) -> None:
         """Refuse sizes and totals that are not whole numbers: the sensitivity is read off them."""
+        if type(self.workload) is not Workload:
+            raise UnsupportedQuery("small databases are judged by a Workload")
         if type(self.size) is not int or self.size < 1:
             raise UnsupportedQuery("a small database has a whole number of rows, 1 or more")
         if type(self.total) is not int or not 1 <= self.total <= _LONGEST:
@@ -91,6 +93,8 @@ class SmallRange:
 
     def incidence(self, domain: Domain) -> Incidence:
         """Which cells the queries count; worked out once."""
+        if type(domain) is not Domain:
+            raise UnsupportedQuery("small databases are over a declared finite domain")
         key = (domain.fingerprint, self.workload.digest)
         if key not in _KNOWN:
             while len(_KNOWN) >= _KEPT:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 
-from hedgerow.errors import UnsupportedQuery
+from hedgerow.errors import DomainMismatch, UnsupportedQuery
 from hedgerow.queries.form import LinearForm
 from hedgerow.queries.query import ONE, Norms, Query, SparseQuery
 from hedgerow.queries.workload import Workload
@@ -293,7 +293,7 @@ class QueryErrors:
 
     def check(self, domain: Domain) -> None:
         """One estimate for each query."""
-        Answers(self.workload)
+        Answers(self.workload).workload.check(domain)
         _same_shape(np.shape(self.estimates), (len(self.workload),))
         for clique in self.workload.cliques:
             domain.order(clique)
@@ -390,12 +390,14 @@ def _digest(kind: str, *parts: object) -> str:
 
 def statistic_of(target: Any, domain: Any) -> Statistic:
     """What `measure` may be asked for: attribute names, a query, queries, a workload, or a statistic."""
+    if type(target) is Answers:
+        return _answers(target.workload, domain)
     if type(target) in _STATISTICS:
         return cast(Statistic, target)  # this room's own, with a proven sensitivity; a score is not one
     if isinstance(target, SparseQuery):
         return SparseAnswers((target,))
     if isinstance(target, (Query, Workload)):
-        return Answers(Workload.of(target))
+        return _answers(Workload.of(target), domain)
     if isinstance(target, str):
         return TableOf(domain.order((target,)))
     if isinstance(target, Sequence) and all(isinstance(t, str) for t in target):
@@ -403,5 +405,14 @@ def statistic_of(target: Any, domain: Any) -> Statistic:
     if isinstance(target, Sequence) and all(isinstance(t, SparseQuery) for t in target):
         return SparseAnswers(tuple(target))
     if isinstance(target, Sequence) and all(isinstance(t, Query) for t in target):
-        return Answers(Workload.of(target))
+        return _answers(Workload.of(target), domain)
     raise UnsupportedQuery("measure takes attribute names, a query, a list of queries, or a workload")
+
+
+def _answers(workload: Workload, domain: Any) -> Answers:
+    """Answers to a workload that was made for this domain."""
+    if not hasattr(domain, "shape_of"):
+        raise DomainMismatch("this table has an open domain of names; ask it sparse queries")
+    answers = Answers(workload)
+    workload.check(domain)
+    return answers

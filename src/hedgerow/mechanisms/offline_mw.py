@@ -84,7 +84,7 @@ class OfflineMW(Baseline):
         """
         domain, queries = _finite(curator), Workload.of(workload)
         self._check(curator, domain, queries)
-        account = self._account(domain.fingerprint + queries.digest)
+        account = self._account(domain.fingerprint + queries.digest + curator.account)
         paying, price = account.open(curator, self._spend())
         try:
             made, facts = self._learn(paying, domain, queries, price, watch or _silent)
@@ -123,8 +123,7 @@ class OfflineMW(Baseline):
             )
         if not len(queries):
             raise UnsupportedQuery("a workload is a non-empty list of queries")
-        for clique in queries.cliques:
-            domain.order(clique)
+        queries.check(domain)
         if not any(queries.cliques):
             raise UnsupportedQuery("multiplicative weights need questions about at least one attribute")
         if domain.size > CELLS:

@@ -27,6 +27,7 @@ from hedgerow.synopsis.synopsis import Provenance, Synopsis
 _TOTAL = Fraction(1, 10)  # of the price, for the number of rows where it is private
 _VISITS = 100_000  # a range that alpha is chosen for may have so many databases
 _CONFIDENCE = 0.95
+_MOST_PLACES = 1 << 13  # of a small database that is chosen here
 _LARGEST = 0.999  # alpha, when nobody says
 
 
@@ -61,7 +62,7 @@ class SmallDB(Baseline):
         """Release a small database chosen for a workload of counting queries."""
         domain, queries = _finite(curator), Workload.of(workload)
         self._check(curator, domain, queries)
-        account = self._account(domain.fingerprint + queries.digest)
+        account = self._account(domain.fingerprint + queries.digest + curator.account)
         paying, price = account.open(curator, self._spend())
         try:
             small, distinct = self._release(paying, domain, queries, price)
@@ -139,11 +140,12 @@ def _best_alpha(queries: int, types: int, cells: int, total: int, epsilon: Fract
     size = small_db_size(queries, _LARGEST)
     best, found = inf, _LARGEST
     while size == small_db_size(queries, _LARGEST) or log_range(types, size) <= log(_VISITS):
-        alpha = min(sqrt(log(max(queries, 3)) / size) * (1.0 + 1e-12), _LARGEST)
+        wanted = log(queries) if queries > 2 else log(2 * queries) / 2.0  # as in `small_db_size`
+        alpha = min(sqrt(wanted / size) * (1.0 + 1e-12), _LARGEST)
         bound = alpha * total + 2.0 * row * log_range(cells, size) / float(epsilon)
         if bound < best:
             best, found = bound, alpha
         size += 1
-        if bound > 2.0 * best:
+        if bound > 2.0 * best or size >= _MOST_PLACES:
             break
     return found

@@ -42,6 +42,11 @@ class Incidence:
     member: NDArray[np.bool_]
     first: NDArray[np.int64]
 
+    def __post_init__(self) -> None:
+        """It is shared by all who ask: nobody changes it."""
+        for array in (self.type_of, self.member, self.first):
+            array.setflags(write=False)
+
     @cached_property
     def cells(self) -> tuple[int, ...]:
         """How many cells of the whole domain are of each type."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from hedgerow.errors import RangeTooLarge, UnsupportedQuery
+from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
 from hedgerow.queries.query import ONE, Norms, Query
 from hedgerow.queries.query import _check_overflow as check_overflow
 
@@ -261,6 +261,14 @@ class Workload(Sequence[Query]):
     def blocks(self) -> tuple[Block, ...]:
         """Queries over one attribute set each."""
         return self._blocks
+
+    def check(self, domain: Domain) -> None:
+        """Refuse queries that were made for another domain, before a table of this one meets them."""
+        for block in self._blocks:
+            shape = domain.shape_of(block.attributes)
+            asked = block.queries if isinstance(block, ListBlock) else (block.query(0),)
+            if any(q.attributes != block.attributes or q.shape != shape for q in asked):
+                raise DomainMismatch("a query was made for another domain than these rows have")
 
     def _permutation(self, order: NDArray[np.intp]) -> NDArray[np.intp]:
         """Position in block order of each query; one that repeats answers would repeat them uncharged."""

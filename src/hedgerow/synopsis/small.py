@@ -157,7 +157,6 @@ class SmallSynopsis(Synopsis):
         return cls(domain, provenance, small)
 
 
-def _marks(weights: NDArray[np.float64]) -> bytes:
-    return (
-        np.packbits(np.asarray(weights) == 1.0).tobytes() if np.isin(weights, (0, 1)).all() else b"fractional"
-    )
+def _marks(weights: NDArray[np.float64]) -> bytes | None:
+    """The cells that a query counts; None for fractional weights, which no counting query has."""
+    return np.packbits(np.asarray(weights) == 1.0).tobytes() if np.isin(weights, (0, 1)).all() else None
