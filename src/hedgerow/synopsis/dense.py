@@ -79,8 +79,9 @@ class Guarantee:
         """How far off, in rows, any query of the workload may be: all of them at once."""
         beta = (1.0 - confidence) / 3.0
         chosen = selection_off(len(self.workload), self.epsilon, beta / self.rounds, self.sensitivity)
+        chosen += 1.0  # scores compare estimates rounded to whole rows
         measured = self.noise.half_width(1.0 - beta, numbers=self.rounds)
-        found = thm_12_6(self.alpha, chosen, measured, self.total_off(beta), self.rows) + 1.0  # whole rows
+        found = thm_12_6(self.alpha, chosen, measured, self.total_off(beta), self.rows)
         # A run that stopped has seen that its worst query is right, whether or not it had to stop.
         return 2.0 * self.alpha * self.rows + chosen + measured if self.stopped else found
 
