@@ -526,6 +526,17 @@ def test_hedgerow_ask_works_without_a_server(tmp_path, monkeypatch):
     (tmp_path / "schema.yaml").write_text("attributes:\n  sex: [F, M]\n  k: [0, 1, 2]\n")
     run = CliRunner()
     sql = "SELECT sex, COUNT(*) FROM t GROUP BY sex"
+    bad = (
+        ["--within", "5"],
+        ["--within-count", "nan"],
+        ["--confidence", "2"],
+        ["--within", ".1", "--within-count", "9"],
+    )
+    for options in bad:
+        refused = run.invoke(app, ["ask", "people.csv", sql, "--epsilon", "1", *options])
+        assert refused.exit_code == 2, options
+    before = run.invoke(app, ["ask", "people.csv", sql, "--epsilon", "1", "--explain"])
+    assert "has not been asked" in before.stdout
     first = run.invoke(app, ["ask", "people.csv", sql, "--epsilon", "1", "--json"])
     assert first.exit_code == 0, first.output
     said = json.loads(first.stdout)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hedgerow.privacy.budget import Cost
 
 _PRICE = "hedgerow ask: price"
+_LEAST = Fraction(1, 10**4)  # of the budget: less is what rounding left behind
 
 
 def ask(
@@ -109,8 +110,15 @@ def _unlearned(curator: Curator, sql: str, epsilon: str | None, json: bool) -> N
 
 
 def _price(curator: Curator, epsilon: str | None) -> Cost:
-    """What learning costs: what was said, or half of what remains."""
-    return curator.price(epsilon) if epsilon is not None else curator.price().share(Fraction(1, 2))
+    """What learning costs: what was said, or half of what remains; crumbs of a budget teach nothing."""
+    from hedgerow.errors import BudgetExceeded
+
+    if epsilon is not None:
+        return curator.price(epsilon)
+    left = curator.price()
+    if left.amount < curator.ledger.budget.cost.amount * _LEAST:
+        raise BudgetExceeded("Nothing is left of this dataset's budget to learn from.")
+    return left.share(Fraction(1, 2))
 
 
 def _session(curator: Curator, sql: str, epsilon: str | None) -> OpenSession:

@@ -59,7 +59,7 @@ def _price(cost: Cost, budget: Budget) -> str:
     if cost.is_zero:
         return "nothing"
     part = budget.part(cost)
-    return amount(Budget(epsilon=part.epsilon)) if part.epsilon != float("inf") else amount(part)
+    return amount(Budget(epsilon=part.epsilon)) if 0.0 < part.epsilon < float("inf") else amount(part)
 
 
 def _words(line: dict[str, Any]) -> str:
