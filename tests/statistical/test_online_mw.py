@@ -150,15 +150,16 @@ def test_a_total_that_was_measured_keeps_the_theorem(delta: float | None) -> Non
     table = hr.Table.open(population(domain, 420_000, rng), domain)
     workload = hr.prefixes(domain, 1)
     budget = hr.Budget(epsilon=3, delta=1e-6) if delta else hr.Budget(epsilon=1)
-    seen = []
+    seen, totals = [], []
     for run in range(40 if FULL else 4):
         curator = hr.Curator(table, budget, ":memory:")
         truth = workload.evaluate(lambda s, c=curator: c._rows.tables([s])[s])
         session = hr.OnlineMW(alpha=alpha, beta=BETA, queries=queries, epsilon=1.0, delta=delta).open(curator)
-        assert session.terms.total != 420_000 or run
+        totals.append(session.terms.total)
         seen.append(attack(session, curator, workload, truth, queries, run))
         assert seen[-1].spent <= curator.budget.epsilon
     assert sum(s.worst > 1 or s.learned > 0 for s in seen) <= allowed(len(seen))
+    assert any(total != 420_000 for total in totals)  # noise of scale 20 or more: all 0 in 4e-7 of cases
     report(f"add_remove, delta {delta}", 420_000, session.terms, seen)
 
 
