@@ -597,20 +597,43 @@ def test_a_query_made_for_another_domain_meets_no_table():
     assert curator.spent.epsilon <= 0.2  # only the two sparse vectors were opened
 
 
-def test_no_frame_of_an_error_holds_exact_values(monkeypatch):
+@pytest.mark.parametrize("door", ["measure", "sparse_vector", "one_sided"])
+def test_no_frame_of_an_error_holds_exact_values(monkeypatch, door):
+    curator = make()
+    query, counted = hr.Query.where(DOMAIN, {"a": 0}), Rows.tables
+    sparse = curator.sparse_vector(5, 0.1, denominator=1)
+    one_sided = curator.one_sided(5, 0.1, side="over", denominator=1)
+    spent = curator.spent.epsilon
+
+    def broken(self, cliques):
+        kept = counted(self, cliques)  # what a failing evaluation would leave behind
+        raise KeyboardInterrupt(f"broken after {len(kept)} tables")
+
+    monkeypatch.setattr(Rows, "tables", broken)
+    doors = {
+        "measure": lambda: curator.measure(query, 0.1),
+        "sparse_vector": lambda: sparse.ask(query),
+        "one_sided": lambda: one_sided.ask(query, 1.0),
+    }
+    with pytest.raises(KeyboardInterrupt, match="broken") as caught:
+        doors[door]()
+    frames = list(frames_of(caught.value))
+    assert any(frame.f_code is broken.__code__ for frame in frames)
+    assert not any("kept" in frame.f_locals or frame.f_locals.get("held") for frame in frames)
+    assert curator.spent.epsilon == spent
+
+
+def test_a_charge_that_is_refused_late_leaves_no_exact_values(monkeypatch):
     curator = make()
 
-    def broken(self, marginal):
-        kept = marginal * 1  # what a failing evaluation would leave behind
-        raise ValueError(f"broken on {kept.size} cells")
+    def refuse(*_, **__):
+        raise hr.BudgetExceeded("someone else was faster")
 
-    monkeypatch.setattr(hr.Query, "apply", broken)
-    with pytest.raises(ValueError, match="broken") as caught:
-        curator.measure(hr.Query.where(DOMAIN, {"a": 0}), 0.1)
-    inside = [f for f in frames_of(caught.value) if f.f_code.co_name in ("broken", "exact", "evaluate")]
-    assert inside
-    assert not any(frame.f_locals for frame in inside)
-    assert curator.spent.epsilon == 0
+    monkeypatch.setattr(curator.ledger, "charge", refuse)
+    with pytest.raises(hr.BudgetExceeded) as caught:
+        curator.measure("a", 0.1)
+    for frame in frames_of(caught.value):
+        assert not frame.f_locals.get("held")
 
 
 def test_what_small_databases_share_cannot_be_changed():

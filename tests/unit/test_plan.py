@@ -91,7 +91,7 @@ def test_sparse_project_s_closed_form_is_what_it_does():
     squares = []
     random = np.random.default_rng(3)
     distinct, counts = np.unique(np.array(names, dtype=object), return_counts=True)
-    for seed in range(3):
+    for seed in range(8):  # fixed seeds: these runs stay what they are
         table = hr.Table.open(names, hr.OpenDomain())
         entropy = hr.testing.seeded(seed)
         with entropy:
@@ -100,7 +100,7 @@ def test_sparse_project_s_closed_form_is_what_it_does():
             at = random.choice(len(distinct), 40, replace=False)
             query = hr.SparseQuery.of(dict.fromkeys(distinct[at].tolist(), 1))
             squares.append((synopsis.answer(query).value - counts[at].sum()) ** 2)
-    assert made["SparseProject"].low == pytest.approx(sqrt(np.mean(squares)), rel=0.15)  # distortion <= 1/2
+    assert made["SparseProject"].low == pytest.approx(sqrt(np.mean(squares)), rel=0.1)
     assert made.recommended == "SparseProject"
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
-from traceback import clear_frames
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from hedgerow.curator import noise as sampling
 from hedgerow.curator import selection
+from hedgerow.curator.forgetting import forgetting
 from hedgerow.curator.noise import Entropy
 from hedgerow.curator.opening import open_ledger
 from hedgerow.curator.sparse_vector_plan import RESERVED
@@ -460,11 +460,12 @@ class Curator:
             if known is not None and known.answer is not None:
                 return unpack(known.answer)
         self.ledger.check(cost_of(event, self.ledger.currency), self.account)
-        try:
-            held = [evaluate()]
+        held: list[Any] = []  # emptied when it is drawn from, and when anything fails
+        with forgetting(held):
+            held.append(evaluate())
             entry = self.ledger.charge(
                 event,
-                lambda: (pack(draw(held.pop())), None),  # popped: no frame of a failing charge holds it
+                lambda: (pack(draw(held.pop())), None),
                 account=self.account,
                 analyst=self.account,
                 request=request,
@@ -472,9 +473,6 @@ class Curator:
                 note=note,
                 run=run,
             )
-        except BaseException as error:
-            forget(error)
-            raise
         assert entry.answer is not None
         return unpack(entry.answer)
 
@@ -506,13 +504,6 @@ class Curator:
         attributes = stat.attributes if isinstance(stat, TableOf) else ()
         workload = stat.workload if isinstance(stat, Answers) else None
         return Measurement(attributes, values, law, workload, self.private, getattr(stat, "strategy", None))
-
-
-def forget(error: BaseException | None) -> None:
-    """Empty the finished frames behind an error: whoever catches it must not find exact values there."""
-    while error is not None:
-        clear_frames(error.__traceback__)
-        error = error.__cause__ or error.__context__
 
 
 def event_text(event: Event) -> str:

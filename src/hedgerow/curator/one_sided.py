@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from hedgerow.curator.exact_answers import exact_steps, questions_of
+from hedgerow.curator.forgetting import forgetting
 from hedgerow.curator.one_sided_plan import (
     OneSidedPlan,
     Side,
@@ -223,12 +224,13 @@ def _ask(asked_runs: list[OneSidedRun], queries: Any, estimates: Any) -> tuple[i
     curator, denominator = runs[0]._curator, runs[0].plan.denominator
     questions = questions_of(queries, curator.domain, denominator)
     guesses = _guesses(estimates, len(questions), denominator)
-    with ExitStack() as locks:
+    held: list[Any] = []
+    with forgetting(held), ExitStack() as locks:
         for run in sorted(runs, key=id):  # one order for everyone: no deadlock
             locks.enter_context(run._lock)
         for run in runs:
             run._refuse_closed()
-        held = [_differences(questions, guesses, curator, denominator)]
+        held.append(_differences(questions, guesses, curator, denominator))
         try:
             with curator.ledger.transaction(durable=False) as transaction:
                 for one in asked_runs:
@@ -247,8 +249,6 @@ def _ask(asked_runs: list[OneSidedRun], queries: Any, estimates: Any) -> tuple[i
             for run in runs:
                 run._lost = True  # something was drawn and perhaps not kept: only the ledger knows
             raise
-        finally:
-            held.clear()  # no frame of a failure holds it
     return stop, trips
 
 

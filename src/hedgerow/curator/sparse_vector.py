@@ -51,6 +51,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from hedgerow.curator import noise
+from hedgerow.curator.forgetting import forgetting
 from hedgerow.curator.noise import Entropy
 from hedgerow.curator.sparse_vector_plan import RESERVED, Family, Plan
 from hedgerow.curator.statistics import (
@@ -276,11 +277,12 @@ class SparseVectorRun:
         """
         if start < 0 or (stop or 0) < 0 or (most is not None and most < 1):
             raise UnsupportedQuery("positions are not negative, and a call stops after 1 above or more")
-        with self._lock:
+        held: list[Any] = []
+        with self._lock, forgetting(held):
             self._refuse_closed()
             each = 2 if side == "both" else 1
             part = slice(start * each, None if stop is None else stop * each)
-            held = [self._differences(queries, estimates, side)[part]]
+            held.append(self._differences(queries, estimates, side)[part])
             try:
                 with self._curator.ledger.transaction(durable=False) as transaction:
                     self._catch_up(transaction)

@@ -195,7 +195,7 @@ class Query:
         table = np.asarray(marginal).reshape(self.shape)
         if np.issubdtype(table.dtype, np.integer):
             weights = self.weights // (ONE // self.denominator)
-            _check_overflow(int(np.abs(table).sum(dtype=np.float64)), self.denominator)
+            _check_overflow(int(np.abs(table).sum(dtype=np.int64)), self.denominator)
             return int((table.astype(np.int64) * weights).sum())
         value = table
         if self.factors is None:

@@ -228,7 +228,7 @@ class ListBlock:
             flat = np.asarray(marginal).reshape(-1)
             if not np.issubdtype(flat.dtype, np.integer):
                 return np.asarray(self._stack @ flat.astype(np.float64)) / self.denominator
-            check_overflow(int(np.abs(flat).sum(dtype=np.float64)), self.denominator)
+            check_overflow(int(np.abs(flat).sum(dtype=np.int64)), self.denominator)
             return np.asarray(self._stack @ flat.astype(np.int64))
         if np.issubdtype(np.asarray(marginal).dtype, np.integer):
             values = [q.apply(marginal) * (self.denominator // q.denominator) for q in self.queries]
