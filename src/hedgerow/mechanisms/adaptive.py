@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from hedgerow.curator.curator import Curator, Spend
-from hedgerow.errors import DomainMismatch, HedgerowError, LedgerError, RangeTooLarge, UnsupportedQuery
+from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
 from hedgerow.learning.factored import FactoredHypothesis, Zeros
 from hedgerow.mechanisms.adaptive_plan import CELL_BYTES
 from hedgerow.mechanisms.adaptive_prior import PublicTables
 from hedgerow.mechanisms.adaptive_run import Progress, Run
-from hedgerow.privacy.budget import Budget, Cost
+from hedgerow.mechanisms.baselines import finite
+from hedgerow.mechanisms.run_account import RunAccount
+from hedgerow.privacy.budget import Budget
 from hedgerow.queries.domain import Domain
 from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload
@@ -101,19 +101,20 @@ class AdaptiveRelease:
             zeros: pairs (attributes, array over their table, False where a combination cannot occur).
             watch: told how far the release is, and its current estimated error.
         """
-        domain, queries = _finite(curator), Workload.of(workload)
+        domain, queries = finite(curator), Workload.of(workload)
         self._check(queries, weights)
         believed = None if prior is None else PublicTables.of(domain, prior)
         model = self._model(domain, zeros, believed)
         digest = self._digest(domain, curator.account, queries, weights, believed, model.zeros)
-        account, price = self._open(curator, digest)
-        run = Run(account, domain, queries, self, price)
+        account = RunAccount("adaptive", self.run, digest)
+        paying, price = account.open(curator, self._spend())
+        run = Run(paying, domain, queries, self, price)
         try:
             outcome, facts = run.learn(model, weights, watch or _silent)
         except BaseException:
-            self._give_up(account)
+            account.give_up(paying)
             raise
-        self._close(account, digest)
+        account.close(paying)
         cost = curator.ledger.budget.part(price - run.left)
         signed = Provenance(
             type(self).__name__,
@@ -133,7 +134,7 @@ class AdaptiveRelease:
 
     def begun(self, curator: Curator) -> bool:
         """Whether the ledger knows this run by its name: going on with it needs no more budget."""
-        return self.run is not None and _known(curator, self._name("", curator))
+        return RunAccount("adaptive", self.run, "").begun(curator)
 
     # -- inside -------------------------------------------------------------------------------------------
 
@@ -197,84 +198,6 @@ class AdaptiveRelease:
             h.update(prior.digest.encode())
         return h.hexdigest()
 
-    def _open(self, curator: Curator, digest: str) -> tuple[Curator, Cost]:
-        """The account of this run and its price: an unfinished run of the same plan is taken up again."""
-        ledger, name = curator.ledger, self._name(digest, curator)
-        if _known(curator, name):
-            account = curator.child(name)
-        else:
-            price = curator.price(self._spend())
-            account = curator.allot(price, name, note=f"{type(self).__name__}, plan {digest[:12]}")
-        # The price is kept with the run: what remains of the budget is another amount after a crash.
-        kept = ledger.recall(f"{name}: price", digest, analyst=name)
-        if kept is None:
-            price = ledger.spent(name) + ledger.remaining(name)
-            text = json.dumps(price.to_json()).encode()
-            kept = ledger.record(
-                text,
-                account=name,
-                analyst=name,
-                request=f"{name}: price",
-                question=digest,
-                note="adaptive release: what it may spend was fixed",
-                run=name,
-            )
-        assert kept.answer is not None
-        return account, Cost.from_json(json.loads(kept.answer))
-
-    def _name(self, digest: str, curator: Curator) -> str:
-        """The account of this run: the first that was neither given up nor, when it has no name, finished."""
-        first, number = f"adaptive {self.run}" if self.run else f"adaptive {digest[:12]}", 0
-        while True:
-            name = f"{first} {number}" if number or not self.run else first
-            over = curator.ledger.recall(f"{name}: given up", name, analyst=name)
-            if over is None and not self.run:
-                over = curator.ledger.recall(f"{name}: done", digest, analyst=name)
-            if over is None:
-                return name
-            number += 1
-
-    def _give_up(self, account: Curator) -> None:
-        """A run that stopped before its first act gives its price back; any other waits to be taken up."""
-        ledger, name = account.ledger, account.account
-        with suppress(HedgerowError, OSError):
-            if ledger.spent(name).is_zero:
-                with ledger.transaction() as both:
-                    both.record(
-                        b"",
-                        account=name,
-                        analyst=name,
-                        request=f"{name}: given up",
-                        question=name,
-                        note="adaptive release: given up before anything was read",
-                        run=name,
-                    )
-                    both.settle(name)
-
-    def _close(self, account: Curator, digest: str) -> None:
-        """Mark the run as done and give back what rounding left; once."""
-        ledger, name = account.ledger, account.account
-        if ledger.recall(f"{name}: done", digest, analyst=name) is None:
-            with ledger.transaction() as both:
-                both.record(
-                    b"",
-                    account=name,
-                    analyst=name,
-                    request=f"{name}: done",
-                    question=digest,
-                    note="adaptive release: done",
-                    run=name,
-                )
-                both.settle(name)
-
-
-def _known(curator: Curator, account: str) -> bool:
-    try:
-        curator.ledger.spent(account)
-    except LedgerError:
-        return False
-    return True
-
 
 def _fair(weights: Sequence[float]) -> bool:
     return all(0.0 <= w < float("inf") for w in weights) and any(w > 0.0 for w in weights)
@@ -290,9 +213,3 @@ def _possible(domain: Domain, names: Sequence[str], array: Any) -> NDArray[np.bo
 
 def _silent(progress: Progress) -> None:
     """Nobody watches."""
-
-
-def _finite(curator: Curator) -> Domain:
-    if not isinstance(curator.domain, Domain):
-        raise UnsupportedQuery("this mechanism needs a declared finite domain, not an open one")
-    return curator.domain

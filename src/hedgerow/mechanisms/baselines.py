@@ -48,7 +48,7 @@ class Baseline:
 
 def _independent(self: Baseline, curator: Curator, workload: Any, noise: NoiseChoice) -> Synopsis:
     """Noise on whole tables when the workload is tables, else on the vector of answers."""
-    domain, queries = _finite(curator), Workload.of(workload)
+    domain, queries = finite(curator), Workload.of(workload)
     spend = curator.price(self._spend())
     note = f"{type(self).__name__}: {queries.name}"
     if queries.is_tables:
@@ -103,7 +103,7 @@ class HistogramRelease(Baseline):
 
     def release(self, curator: Curator, workload: Any = None) -> Synopsis:
         """Release the noisy histogram; the workload does not matter."""
-        domain = _finite(curator)
+        domain = finite(curator)
         if domain.size > _HISTOGRAM_CELLS:
             raise RangeTooLarge(
                 f"the full table has {domain.size:,} cells, more than {_HISTOGRAM_CELLS:,}; "
@@ -133,7 +133,7 @@ class RandomizedResponse(Baseline):
 
     def release(self, curator: Curator, workload: Any = None) -> Synopsis:
         """Release randomised records; the workload does not matter."""
-        domain = _finite(curator)
+        domain = finite(curator)
         spend = curator.price(self._spend())
         by = ("row" if domain.size <= 256 else "attribute") if self.by == "auto" else self.by
         reports = curator.randomize(spend, by=by, note=f"RandomizedResponse: by {by}")
@@ -143,7 +143,8 @@ class RandomizedResponse(Baseline):
         return LocalSynopsis(domain, signed, reports)
 
 
-def _finite(curator: Curator) -> Domain:
+def finite(curator: Curator) -> Domain:
+    """The declared finite domain, or a refusal."""
     if not isinstance(curator.domain, Domain):
         raise UnsupportedQuery("this mechanism needs a declared finite domain, not an open one")
     return curator.domain

@@ -22,7 +22,7 @@ from hedgerow.learning.fitting_database import (
     need_linear_programs,
     query_matrix,
 )
-from hedgerow.mechanisms.baselines import Baseline, _finite
+from hedgerow.mechanisms.baselines import Baseline, finite
 from hedgerow.mechanisms.boost_plan import BoostPlan, Setting, plan, unreached
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.low_sensitivity import is_low_sensitivity
@@ -70,7 +70,7 @@ class BoostQueries(Baseline):
 
     def release(self, curator: Curator, workload: Any) -> BoostedSynopsis:
         """Release T databases whose median answers the workload."""
-        domain = _finite(curator)
+        domain = finite(curator)
         self._check(curator)
         queries, low = _questions(workload)
         if self.samples is not None and self.samples > len(queries):

@@ -12,7 +12,7 @@ import numpy as np
 from hedgerow.curator.strategy import StrategyAnswers
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms import factorization_matrix, factorization_plan
-from hedgerow.mechanisms.baselines import Baseline, _finite
+from hedgerow.mechanisms.baselines import Baseline, finite
 from hedgerow.queries.query import Query
 from hedgerow.queries.workload import ProductBlock, Workload
 from hedgerow.synopsis.measured import TablesSynopsis
@@ -66,7 +66,7 @@ class Factorization(Baseline):
             workload: what must be answered well.
             weights: how much the variance of each block of the workload counts; all the same if None.
         """
-        domain, queries = _finite(curator), Workload.of(workload)
+        domain, queries = finite(curator), Workload.of(workload)
         each = _weights(queries, weights)
         spend = curator.price(self._spend())
         note = f"{type(self).__name__}: {queries.name}"

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from hedgerow.curator.curator import Curator
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.mechanisms.adaptive_run import Progress
-from hedgerow.mechanisms.baselines import Baseline, _finite
+from hedgerow.mechanisms.baselines import Baseline, finite
 from hedgerow.mechanisms.offline_mw_theorem import play
 from hedgerow.mechanisms.offline_mw_tuned import Rounds
 from hedgerow.mechanisms.run_account import RunAccount, check_delta
@@ -82,7 +82,7 @@ class OfflineMW(Baseline):
             workload: what must be answered well.
             watch: told how far the release is.
         """
-        domain, queries = _finite(curator), Workload.of(workload)
+        domain, queries = finite(curator), Workload.of(workload)
         self._check(curator, domain, queries)
         account = self._account(domain.fingerprint + queries.digest + curator.account)
         paying, price = account.open(curator, self._spend())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.learning.projection import project, refuse_large
-from hedgerow.mechanisms.baselines import Baseline, _finite
+from hedgerow.mechanisms.baselines import Baseline, finite
 from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.distribution import PUBLIC, DistributionSynopsis, Reach
@@ -61,7 +61,7 @@ class Projection(Baseline):
             curator: the guardian of the rows.
             workload: what must be answered well.
         """
-        domain, queries = _finite(curator), Workload.of(workload)
+        domain, queries = finite(curator), Workload.of(workload)
         if not 0.0 < self.total_share < 1.0:
             raise UnsupportedQuery("`total_share` is a part between 0 and 1")
         if type(self.steps) is not int or self.steps < 1:

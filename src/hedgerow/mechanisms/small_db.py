@@ -14,7 +14,7 @@ import numpy as np
 from hedgerow.curator.curator import Curator
 from hedgerow.curator.small_range import SmallRange, log_range, rows_of
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.mechanisms.baselines import Baseline, _finite
+from hedgerow.mechanisms.baselines import Baseline, finite
 from hedgerow.mechanisms.run_account import RunAccount, check_delta
 from hedgerow.privacy.bounds import log_whole, range_size, small_db_size
 from hedgerow.privacy.budget import Cost, selection_epsilon
@@ -60,7 +60,7 @@ class SmallDB(Baseline):
 
     def release(self, curator: Curator, workload: Workload | Query | Sequence[Query]) -> Synopsis:
         """Release a small database chosen for a workload of counting queries."""
-        domain, queries = _finite(curator), Workload.of(workload)
+        domain, queries = finite(curator), Workload.of(workload)
         self._check(curator, domain, queries)
         account = self._account(domain.fingerprint + queries.digest + curator.account)
         paying, price = account.open(curator, self._spend())
