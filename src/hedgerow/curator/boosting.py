@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from hedgerow.curator import selection
-from hedgerow.curator.statistics import Answers, _digest, statistic
+from hedgerow.curator.statistics import Answers, fingerprint, statistic
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy import event as events
 from hedgerow.queries.low_sensitivity import LowSensitivity, is_low_sensitivity
@@ -64,7 +64,7 @@ class LowSensitivityAnswers:
     @property
     def digest(self) -> str:
         """A fingerprint of what is asked."""
-        return _digest("low sensitivity", *(repr(q) for q in self.queries))
+        return fingerprint("low sensitivity", *(repr(q) for q in self.queries))
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """Whole numbers, one per question."""
@@ -131,7 +131,7 @@ class BoostWeights:
     def digest(self) -> str:
         """A fingerprint of what is asked."""
         parts = (self.questions.digest, self.accurate, self.gap)
-        return _digest("boost", *parts, *(g.tobytes() for g in self.given))
+        return fingerprint("boost", *parts, *(g.tobytes() for g in self.given))
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """The scores."""

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.curator import kernels
-from hedgerow.curator.statistics import _digest as fingerprint
 from hedgerow.curator.statistics import _steps as on_lattice
-from hedgerow.curator.statistics import score
+from hedgerow.curator.statistics import fingerprint, score
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.queries.coarse import GroupBlock
 from hedgerow.queries.query import Norms

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from hedgerow.curator.statistics import _digest, statistic
+from hedgerow.curator.statistics import fingerprint, statistic
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy import event as events
 from hedgerow.privacy.budget import gaussian_sigma
@@ -46,7 +46,7 @@ class SketchOf:
     @property
     def digest(self) -> str:
         """A fingerprint of what is asked."""
-        return _digest("sketch", self.matrix.digest)
+        return fingerprint("sketch", self.matrix.digest)
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """The sketch, in whole numbers."""
@@ -74,7 +74,7 @@ class LengthOfCounts:
     @property
     def digest(self) -> str:
         """A fingerprint of what is asked."""
-        return _digest("length of counts")
+        return fingerprint("length of counts")
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """The length, rounded down in exact arithmetic."""
@@ -98,7 +98,7 @@ class RowsOfNames:
     @property
     def digest(self) -> str:
         """A fingerprint of what is asked."""
-        return _digest("rows of names")
+        return fingerprint("rows of names")
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """The count."""

@@ -13,8 +13,7 @@ import numpy as np
 
 from hedgerow.curator import small_range_kernels as kernels
 from hedgerow.curator.selection import exponential_levels
-from hedgerow.curator.statistics import Answers
-from hedgerow.curator.statistics import _digest as fingerprint
+from hedgerow.curator.statistics import Answers, fingerprint
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.privacy.bounds import range_size
 from hedgerow.queries.complexity import Incidence

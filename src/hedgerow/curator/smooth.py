@@ -26,7 +26,7 @@ import numpy as np
 
 from hedgerow.curator import selection
 from hedgerow.curator.noise import Entropy, uniform_below
-from hedgerow.curator.statistics import _digest as fingerprint
+from hedgerow.curator.statistics import fingerprint
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy import event as events
 from hedgerow.queries.column import whole

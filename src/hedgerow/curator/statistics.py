@@ -86,7 +86,7 @@ class TableOf:
     @property
     def digest(self) -> str:
         """A fingerprint of what is asked."""
-        return _digest("table", self.attributes)
+        return fingerprint("table", self.attributes)
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """The counts."""
@@ -125,7 +125,7 @@ class Answers:
     @cached_property
     def digest(self) -> str:
         """A fingerprint of what is asked."""
-        return _digest("answers", self.workload.digest)
+        return fingerprint("answers", self.workload.digest)
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """Lattice steps, in the workload's order; product queries over huge tables are summed row by row."""
@@ -181,7 +181,7 @@ class SparseAnswers:
     @property
     def digest(self) -> str:
         """A fingerprint of what is asked."""
-        return _digest("sparse", *(q.digest for q in self.queries))
+        return fingerprint("sparse", *(q.digest for q in self.queries))
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """Lattice steps, one per query."""
@@ -220,7 +220,9 @@ class PeopleCounts:
         """A fingerprint of what is asked."""
         form = self.form
         factors = [(f.attributes, f.weights.tobytes()) for f in form.factors]
-        return _digest("people", *factors, *((a.attribute, a.parent.tobytes(), a.size) for a in form.axes))
+        return fingerprint(
+            "people", *factors, *((a.attribute, a.parent.tobytes(), a.size) for a in form.axes)
+        )
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """The numbers of units, one per group."""
@@ -273,7 +275,7 @@ class LevelCounts:
     @property
     def digest(self) -> str:
         """A fingerprint of what is asked."""
-        return _digest("levels", self.attribute)
+        return fingerprint("levels", self.attribute)
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """The counts."""
@@ -306,7 +308,7 @@ class QueryErrors:
     @cached_property
     def digest(self) -> str:
         """A fingerprint of what is asked."""
-        return _digest("errors", Answers(self.workload).digest, self.estimates.tobytes())
+        return fingerprint("errors", Answers(self.workload).digest, self.estimates.tobytes())
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """Absolute errors."""
@@ -337,7 +339,7 @@ class TableErrors:
     @cached_property
     def digest(self) -> str:
         """A fingerprint of what is asked."""
-        return _digest(
+        return fingerprint(
             "tables", self.tables, *(e.tobytes() for e in self.estimates), self.penalties.tobytes()
         )
 
@@ -380,7 +382,7 @@ def _row_by_row(query: Query, rows: Rows) -> int:
     return total // (ONE // query.denominator)
 
 
-def _digest(kind: str, *parts: object) -> str:
+def fingerprint(kind: str, *parts: object) -> str:
     h = hashlib.sha256(kind.encode())
     for part in parts:
         data = part if isinstance(part, bytes) else repr(part).encode()

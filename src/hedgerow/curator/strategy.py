@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from hedgerow.curator.statistics import _digest as fingerprint
-from hedgerow.curator.statistics import statistic
+from hedgerow.curator.statistics import fingerprint, statistic
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.queries.strategy import MatrixStrategy, ResidualStrategy
 

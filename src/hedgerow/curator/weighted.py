@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numba import njit
 
-from hedgerow.curator.statistics import _digest as fingerprint
-from hedgerow.curator.statistics import statistic
+from hedgerow.curator.statistics import fingerprint, statistic
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.queries.column import Column, whole
 from hedgerow.queries.query import ONE, Norms

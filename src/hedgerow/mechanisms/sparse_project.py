@@ -13,12 +13,13 @@ from hedgerow.curator.noise import current_entropy
 from hedgerow.curator.sketch import LengthOfCounts, RowsOfNames, measure_sketch, open_domain
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.mechanisms.baselines import Baseline
+from hedgerow.privacy.bounds import sparse_project_size, thm_4_9_sparse
 from hedgerow.privacy.budget import Cost
-from hedgerow.queries.query import SparseQuery
+from hedgerow.queries.query import Norms, SparseQuery
 from hedgerow.queries.sketch_matrix import LARGEST, SEED_BYTES, SketchMatrix
 from hedgerow.synopsis.sketch import SketchSynopsis
 
-_ASIDE = (Fraction(1, 50), Fraction(1, 100))  # of the price, for |D|_2 and for the number of rows
+ASIDE = (Fraction(1, 50), Fraction(1, 100))  # of the price, for |D|_2 and for the number of rows
 _SURE = 1e-4  # how often the measured bound on |D|_2 may fail
 _SMALLEST = 1 << 10
 
@@ -96,7 +97,7 @@ class SparseProject(Baseline):
             SketchMatrix(self.size, seed, blocks=self.blocks)
         curator.ledger.check(price, curator.account)
         known = (self.length is not None, (self.rows or curator.rows) is not None)
-        aside = [price.share(s) for s, k in zip(_ASIDE, known, strict=True) if not k]
+        aside = [price.share(s) for s, k in zip(ASIDE, known, strict=True) if not k]
         rest = price
         for part in aside:
             rest = rest - part
@@ -127,9 +128,7 @@ class SparseProject(Baseline):
 
     def _balanced(self, curator: Curator, length: float, price: Cost) -> int:
         """T at which the distortion's variance, about |q|^2 |D|^2 / T, is distortion^2 of the noise's."""
-        step = float(
-            curator.privacy.sensitivity(SketchMatrix(1, bytes(SEED_BYTES), blocks=1).norms).l2_squared
-        )
+        step = float(curator.privacy.sensitivity(Norms.signed(1, 1)).l2_squared)
         noise = step / (2.0 * float(price.amount))  # variance per name asked for
         wanted = length * length / (self.distortion**2 * noise)
         return self.blocks * ceil(min(max(wanted, _SMALLEST), LARGEST - self.blocks) / self.blocks)
@@ -141,8 +140,7 @@ class SparseProject(Baseline):
 
     def _theorem(self, curator: Curator, workload: tuple[SparseQuery, ...]) -> SketchSynopsis:
         epsilon, delta, n, m, k = self._paper(curator, workload)
-        log_tau = log(4.0 * k / self.beta)
-        wanted = ceil(4 * 64**2 * log_tau * (m**1.5 / 2 + n**4 / (2 * sqrt(m)) + sqrt(m) * n**2))
+        wanted = sparse_project_size(n, m, k, self.beta)
         size = self.size or wanted
         if size > LARGEST:
             raise RangeTooLarge(
@@ -157,7 +155,8 @@ class SparseProject(Baseline):
         vector = measure_sketch(curator, matrix, price, noise="laplace", note=note)
         signed = self._signed(curator, price)
         signed.parameters.update(size=size, seed=seed.hex(), independence=matrix.independence)
-        bound = self._bound(curator, epsilon, delta, m, k, size)
+        step = float(curator.privacy.sensitivity(Norms.signed(1, 1)).l1)
+        bound = thm_4_9_sparse(n, m, k, epsilon, delta, self.beta, size=size, sensitivity=step)
         paper = size >= wanted  # the theorem is about the paper's T
         signed.parameters.update(theorem_error=bound if paper else None, vacuous=bound >= n or not paper)
         rows = float(curator.rows or n)
@@ -182,12 +181,6 @@ class SparseProject(Baseline):
         if widest > m or len(workload) > k:
             raise UnsupportedQuery(f"the workload goes beyond {k:,} queries of sparsity {m:,}")
         return epsilon, delta, n, m, k
-
-    def _bound(self, curator: Curator, epsilon: float, delta: float, m: int, k: int, size: int) -> float:
-        """[BR11] Thm 4.9 before its O-tilde, in rows: all k queries at once, except with probability beta."""
-        step = float(curator.privacy.sensitivity(SketchMatrix(1, bytes(SEED_BYTES), blocks=1).norms).l1)
-        logs = log(4 * k / self.beta) * log(1 / delta) * (log(2 * k / self.beta) + log(size))
-        return sqrt(m) + step * 16.0 * sqrt(3.0) / epsilon * sqrt(m * logs)
 
 
 def _sparse_queries(workload: Any) -> tuple[SparseQuery, ...]:

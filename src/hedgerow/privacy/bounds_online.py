@@ -176,7 +176,7 @@ def cor_3_11_rows(
 def sparse_project_size(rows: float, sparsity: float, queries: float, beta: float) -> int:
     """[BR11] Alg. 2: T = 4 64^2 ln(4k/beta) / varsigma^2 at varsigma = 2 sqrt(m) / (m + n^2).
 
-    As `SparseProject` has it in theorem mode: (m + n^2)^2 / (4 m) times 2 sqrt(m), never below the paper's.
+    The box multiplies out (m + n^2)^2 / (4 m) and is 2 sqrt(m) times that, which is never too few.
 
     >>> sparse_project_size(2, 1, 1, 0.5)
     425870

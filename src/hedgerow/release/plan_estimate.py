@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hedgerow.errors import HedgerowError
 from hedgerow.mechanisms import factorization_matrix, factorization_plan
-from hedgerow.mechanisms.sparse_project import SparseProject
+from hedgerow.mechanisms.sparse_project import ASIDE, SparseProject
 from hedgerow.privacy.budget import Cost, gaussian_sigma, laplace_scale
 from hedgerow.queries.measurement import Noise
 from hedgerow.queries.query import ONE, Norms
@@ -16,8 +16,6 @@ from hedgerow.queries.workload import Axis, Block, ProductBlock
 
 if TYPE_CHECKING:
     from hedgerow.release.plan_task import Task
-
-_ASIDE = Fraction(3, 100)  # of SparseProject's price, for |D|_2 and the number of rows
 
 
 def law(task: Task, norms: Norms, denominator: int, price: Cost, *, laplace: bool) -> Noise:
@@ -119,7 +117,7 @@ def factorization(task: Task) -> float:
 def sparse_project(task: Task) -> float:
     """The root mean square error of SparseProject for queries of m names: noise and distortion."""
     known = task.total_is_public
-    rest = task.price.share(1 - (Fraction(2, 100) if known else _ASIDE))
+    rest = task.price.share(1 - (ASIDE[0] if known else sum(ASIDE)))
     each = float(task.privacy.sensitivity(Norms.signed(1, 1)).l2_squared) / (2.0 * float(rest.amount))
     spread = 1.0 + SparseProject.distortion**2
     return sqrt(task.sparsity * each * spread)
