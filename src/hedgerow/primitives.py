@@ -9,7 +9,7 @@ from hedgerow.curator.local import LocalReports
 from hedgerow.curator.one_sided import OneSidedRun
 from hedgerow.curator.sparse_vector import SparseVectorRun
 from hedgerow.curator.statistics import LevelCounts, QueryErrors, Score, TableErrors
-from hedgerow.privacy.event import Number
+from hedgerow.privacy.rational import Number
 from hedgerow.queries.measurement import Measurement
 
 __all__ = [

@@ -29,8 +29,9 @@ from hedgerow.privacy.budget import (
     rho_of,
     selection_epsilon,
 )
-from hedgerow.privacy.event import Event, Number
+from hedgerow.privacy.event import Event
 from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.rational import Number
 from hedgerow.queries.domain import Domain
 from hedgerow.queries.measurement import Measurement, Noise, pack, unpack
 from hedgerow.queries.query import ONE, Norms
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
     from hedgerow.curator.local import LocalReports
     from hedgerow.curator.one_sided import OneSidedRun
-    from hedgerow.curator.small_range import SmallRange
     from hedgerow.curator.sparse_vector import SparseVectorRun
     from hedgerow.curator.sparse_vector_plan import Method
     from hedgerow.privacy.receipt import Receipt
@@ -254,43 +254,6 @@ class Curator:
             event, lambda: score.exact(self._rows), choose, question, request=request, note=note, run=run
         )
         return int(chosen[0])
-
-    def select_database(
-        self,
-        candidates: SmallRange,
-        spend: Spend = None,
-        *,
-        request: str | None = None,
-        note: str = "",
-        run: str | None = None,
-    ) -> NDArray[np.int64]:
-        """Choose a small database of nearly the highest score: its cells among the workload's, and beside.
-
-        Privacy: the exponential mechanism ([MT07] Thm 6; bounded range [DDR20]) at the score's own
-        sensitivity; charged in the transaction that draws the choice.
-
-        Args:
-            candidates: all small databases, see `curator.small_range`.
-            spend, request, note, run: as in `select`.
-        """
-        from hedgerow.curator.small_range import SmallRange
-
-        if type(candidates) is not SmallRange:
-            raise UnsupportedQuery("a small database is chosen from a SmallRange")
-        candidates.check(self._domain)
-        epsilon = selection_epsilon(self.price(spend), bounded_range=True)
-        sensitivity = self.privacy.sensitivity(candidates.norms).l1
-        event = events.Exponential(epsilon)
-        question = f"database:{candidates.digest}" + event_text(event)
-        return self._act(
-            event,
-            lambda: candidates.exact(self._rows),
-            lambda levels: [levels.draw(sensitivity, epsilon, self._entropy)],
-            question,
-            request=request,
-            note=note,
-            run=run,
-        )[0]
 
     def randomize(
         self, spend: Spend = None, *, by: Literal["row", "attribute"] = "row", note: str = ""

@@ -52,8 +52,9 @@ from hedgerow.curator.sparse_vector import _REACH, SparseVectorRun, State, advan
 from hedgerow.errors import RunClosed, UnsupportedQuery
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Cost
-from hedgerow.privacy.event import Number, OneSidedSparseVector
+from hedgerow.privacy.event import OneSidedSparseVector
 from hedgerow.privacy.ledger import Transaction
+from hedgerow.privacy.rational import Number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

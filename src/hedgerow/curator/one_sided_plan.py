@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Literal
 from hedgerow.curator.sparse_vector_plan import _LARGEST, Family, Plan, _scale
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy.budget import Cost, selection_epsilon
-from hedgerow.privacy.event import Number, OneSidedSparseVector, exact
+from hedgerow.privacy.event import OneSidedSparseVector
+from hedgerow.privacy.rational import Number, exact
 from hedgerow.queries.query import ONE, Norms
 
 if TYPE_CHECKING:

@@ -16,6 +16,8 @@ from hedgerow.curator.selection import exponential_levels
 from hedgerow.curator.statistics import Answers, fingerprint
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.privacy.bounds import range_size
+from hedgerow.privacy.budget import selection_epsilon
+from hedgerow.privacy.event import Exponential
 from hedgerow.queries.complexity import Incidence
 from hedgerow.queries.domain import Domain
 from hedgerow.queries.query import Norms
@@ -24,6 +26,7 @@ from hedgerow.queries.workload import Workload
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from hedgerow.curator.curator import Curator, Spend
     from hedgerow.curator.noise import Entropy
     from hedgerow.curator.table import Rows
 
@@ -106,6 +109,40 @@ class SmallRange:
         known = self.incidence(rows.domain)
         answers = Answers(self.workload).exact(rows)[known.first]
         return Levels.counted(known, [int(a) for a in answers], self.size, self.total)
+
+
+def choose_database(
+    curator: Curator,
+    candidates: SmallRange,
+    spend: Spend = None,
+    *,
+    request: str | None = None,
+    note: str = "",
+) -> NDArray[np.int64]:
+    """Choose a small database of nearly the highest score, as its counts in the cells of the range.
+
+    Privacy: the exponential mechanism ([MT07] Thm 6; bounded range [DDR20]) at the score's own sensitivity;
+    charged in the transaction that draws the choice.
+
+    Args:
+        curator: the guardian of the rows.
+        candidates: all small databases.
+        spend, request, note: as in `Curator.select`.
+    """
+    if type(candidates) is not SmallRange:
+        raise UnsupportedQuery("a small database is chosen from a SmallRange")
+    candidates.check(curator._domain)
+    epsilon = selection_epsilon(curator.price(spend), bounded_range=True)
+    sensitivity = curator.privacy.sensitivity(candidates.norms).l1
+    event = Exponential(epsilon)
+    return curator._act(
+        event,
+        lambda: candidates.exact(curator._rows),
+        lambda levels: [levels.draw(sensitivity, epsilon, curator._entropy)],
+        f"database:{candidates.digest}{event.to_json()!r}",
+        request=request,
+        note=note,
+    )[0]
 
 
 class Levels:

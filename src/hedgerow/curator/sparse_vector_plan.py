@@ -12,7 +12,8 @@ from typing import Literal
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Cost, exact, gaussian_sigma, laplace_scale, rho_of, selection_epsilon
-from hedgerow.privacy.event import GaussianSparseVector, Number, OneSidedSparseVector, SparseVector
+from hedgerow.privacy.event import GaussianSparseVector, OneSidedSparseVector, SparseVector
+from hedgerow.privacy.rational import Number
 
 RESERVED = "sparse-vector:"
 """How the names of sparse-vector runs begin in a ledger; no other act may use such a name."""

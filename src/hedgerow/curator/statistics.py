@@ -383,6 +383,7 @@ def _row_by_row(query: Query, rows: Rows) -> int:
 
 
 def fingerprint(kind: str, *parts: object) -> str:
+    """What is asked, as a short text: the same for the same question and for no other."""
     h = hashlib.sha256(kind.encode())
     for part in parts:
         data = part if isinstance(part, bytes) else repr(part).encode()

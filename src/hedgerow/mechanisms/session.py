@@ -12,7 +12,7 @@ from hedgerow.mechanisms.session_core import Core
 from hedgerow.mechanisms.session_open import OpenSession
 from hedgerow.mechanisms.session_price import refuse_accuracy
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.event import exact
+from hedgerow.privacy.rational import exact
 from hedgerow.queries.domain import Domain
 
 

@@ -16,7 +16,7 @@ from hedgerow.mechanisms.session_guard import Guard
 from hedgerow.mechanisms.session_log import Log, Reserve
 from hedgerow.mechanisms.session_price import Goal, direct_price
 from hedgerow.privacy.budget import Cost
-from hedgerow.privacy.event import exact
+from hedgerow.privacy.rational import exact
 from hedgerow.queries.query import Norms, Query
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from hedgerow.curator.statistics import statistic_of
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms.session_belief import width
 from hedgerow.privacy.budget import Cost, gaussian_sigma, laplace_scale
-from hedgerow.privacy.event import exact
+from hedgerow.privacy.rational import exact
 from hedgerow.queries.measurement import Noise
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hedgerow.curator.curator import Curator
-from hedgerow.curator.small_range import SmallRange, log_range, rows_of
+from hedgerow.curator.small_range import SmallRange, choose_database, log_range, rows_of
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms.baselines import Baseline, finite
 from hedgerow.mechanisms.run_account import RunAccount, check_delta
@@ -40,7 +40,7 @@ class SmallDB(Baseline):
     in rows, of sensitivity 1 per row; `total` is public under `replace` with one row per unit, else
     measured first by the discrete Laplace or Gaussian mechanism with a tenth of the price, and then
     fixed. Accuracy: [DR14] Prop. 4.4 with ln|R| counted exactly, for all queries of the class at once.
-    Charged in `Curator.select_database` and `Curator.measure`, from an account set aside for the run.
+    Charged in `small_range.choose_database` and `Curator.measure`, from an account set aside for the run.
 
     Args:
         alpha: how well, as a fraction of the rows, some small database should do; the smaller, the larger
@@ -113,8 +113,8 @@ class SmallDB(Baseline):
         row = float(account.privacy.sensitivity(Norms.query(1)).l1)
         alpha = self.alpha or _best_alpha(known.queries, len(known.member), domain.size, total, epsilon, row)
         candidates = SmallRange(queries, small_db_size(known.queries, alpha), total)
-        drawn = account.select_database(
-            candidates, left, request=f"{name}: database", note="small-db: choose"
+        drawn = choose_database(
+            account, candidates, left, request=f"{name}: database", note="small-db: choose"
         )
         codes = np.stack(list(rows_of(domain, known, drawn).values()))
         size = range_size(domain.size, candidates.size)

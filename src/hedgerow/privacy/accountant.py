@@ -32,13 +32,12 @@ from hedgerow.privacy.event import (
     Gaussian,
     GaussianSparseVector,
     Laplace,
-    Number,
     OneSidedSparseVector,
     PermuteAndFlip,
     Pure,
     RandomizedResponse,
-    exact,
 )
+from hedgerow.privacy.rational import Number, exact
 
 Floats = npt.NDArray[np.float64]
 

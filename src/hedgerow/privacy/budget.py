@@ -19,7 +19,7 @@ from hedgerow.privacy.calibration import (
     rho_of,
     selection_epsilon,
 )
-from hedgerow.privacy.event import Number, exact
+from hedgerow.privacy.rational import Number, exact
 
 if TYPE_CHECKING:
     from hedgerow.queries.query import Norms

@@ -10,7 +10,7 @@ from math import ceil, exp, expm1, floor, fsum, inf, isqrt, lcm, log, log1p, nex
 from typing import TYPE_CHECKING
 
 from hedgerow.errors import RangeTooLarge, UnknownEvent
-from hedgerow.privacy.event import Number, exact
+from hedgerow.privacy.rational import Number, exact
 
 if TYPE_CHECKING:
     from hedgerow.privacy.budget import Cost
