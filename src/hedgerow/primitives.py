@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from hedgerow.curator.curator import Curator, Spend
-from hedgerow.curator.local import LocalReports
+from hedgerow.curator.local import LocalReports, randomize
 from hedgerow.curator.one_sided import OneSidedRun
 from hedgerow.curator.sparse_vector import SparseVectorRun
 from hedgerow.curator.statistics import LevelCounts, QueryErrors, Score, TableErrors
@@ -58,8 +58,8 @@ def permute_and_flip(
 def randomized_response(
     curator: Curator, epsilon: Spend = None, *, by: Literal["row", "attribute"] = "row"
 ) -> LocalReports:
-    """Randomise every unit's records on their own; see `Curator.randomize`."""
-    return curator.randomize(epsilon, by=by)
+    """Randomise every unit's records on their own; see `curator.local.randomize`."""
+    return randomize(curator, epsilon, by=by)
 
 
 def above_threshold(

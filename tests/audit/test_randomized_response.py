@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator.local import LocalReports, _invert
+from hedgerow.curator.local import LocalReports, _invert, randomize
 
 ALARM = 1e-6
 
@@ -43,7 +43,7 @@ def test_the_error_bound_holds_as_often_as_it_says(levels):
     domain = hr.Domain({"x": levels})
     rows = {"x": [0] * 3000 + [levels - 1] * 1000}
     for epsilon in (0.5, 1.0, 4.0):
-        reports = curator(domain, rows, epsilon).randomize(epsilon)
+        reports = randomize(curator(domain, rows, epsilon), epsilon)
         for level, true in ((0, 3000), (levels - 1, 1000)):
             weights = (np.arange(levels) == level).astype(float)
             value, bound = reports.estimate(("x",), weights, 1 - ALARM)

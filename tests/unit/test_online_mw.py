@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator import sparse_vector
 from hedgerow.curator.sparse_vector_plan import numeric_sparse_alpha
 from hedgerow.errors import RequestReused
 from hedgerow.learning.dense import DenseHypothesis
@@ -36,14 +35,6 @@ def curator(
     table: hr.Table = TABLE, budget: hr.Budget = PURE, ledger: Any = ":memory:", **o: Any
 ) -> hr.Curator:
     return hr.Curator(table, budget, ledger, o.pop("neighbours", "replace"), **o)
-
-
-@pytest.fixture
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No noise at all: what is said depends on rows and updates only."""
-    monkeypatch.setattr(
-        sparse_vector, "_noise", lambda plan, scale, size, entropy: np.zeros(size, dtype=np.int64)
-    )
 
 
 class TestTheoremMode:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator import sparse_vector
 from hedgerow.learning.sparse import variables
 from hedgerow.queries.literals import conjunction_count
 from hedgerow.queries.query import ONE
@@ -24,14 +23,6 @@ def curator(
     table: hr.Table = WOOD, budget: hr.Budget = PURE, ledger: Any = ":memory:", **o: Any
 ) -> hr.Curator:
     return hr.Curator(table, budget, ledger, o.pop("neighbours", "replace"), **o)
-
-
-@pytest.fixture
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No noise at all: what is said depends on rows and updates only."""
-    monkeypatch.setattr(
-        sparse_vector, "_noise", lambda plan, scale, size, entropy: np.zeros(size, dtype=np.int64)
-    )
 
 
 @pytest.mark.parametrize("m", [1, 30, 1000])

@@ -39,7 +39,6 @@ from hedgerow.queries.query import ONE, Norms
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hedgerow.curator.local import LocalReports
     from hedgerow.curator.one_sided import OneSidedRun
     from hedgerow.curator.sparse_vector import SparseVectorRun
     from hedgerow.curator.sparse_vector_plan import Method
@@ -254,35 +253,6 @@ class Curator:
             event, lambda: score.exact(self._rows), choose, question, request=request, note=note, run=run
         )
         return int(chosen[0])
-
-    def randomize(
-        self, spend: Spend = None, *, by: Literal["row", "attribute"] = "row", note: str = ""
-    ) -> LocalReports:
-        """Randomise every unit's records on their own, as if each person had done so before sending them.
-
-        Privacy: k-ary randomised response keeps a record with odds e^eps : 1 against each other one, which is
-        eps-DP for that record ([W65], [KOV16]); a unit sends exactly `max_rows` records (padded with an
-        "absent" record), so its epsilon is divided by `max_rows`, and by the attributes when `by` is
-        "attribute". The number of reports publishes the number of units: only under `replace`.
-        """
-        from hedgerow.curator.local import LocalReports, randomize_records
-
-        if self.privacy.neighbours != "replace":
-            raise UnsupportedQuery(
-                "randomised response publishes the number of units, so it needs neighbours='replace'"
-            )
-        price = self.price(spend)
-        epsilon = selection_epsilon(price, bounded_range=False)
-        plan = LocalReports.plan(self._domain, epsilon, self.privacy.max_rows, by)
-        event = events.RandomizedResponse(epsilon)
-        reports = self._act(
-            event,
-            lambda: self._rows.records(),
-            lambda records: [randomize_records(records, plan, self._entropy)],
-            f"randomize:{by}" + event_text(event),
-            note=note,
-        )
-        return plan.filled(reports[0])
 
     def sparse_vector(
         self,

@@ -11,11 +11,14 @@ import numpy as np
 
 from hedgerow.curator import selection
 from hedgerow.curator.noise import Entropy
-from hedgerow.errors import RangeTooLarge
+from hedgerow.errors import RangeTooLarge, UnsupportedQuery
+from hedgerow.privacy.budget import selection_epsilon
+from hedgerow.privacy.event import RandomizedResponse
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from hedgerow.curator.curator import Curator, Spend
     from hedgerow.queries.domain import Domain
 
 _LARGEST = 1 << 31
@@ -125,6 +128,39 @@ def _invert(f: NDArray[np.float64], axis: int, epsilon: Fraction) -> NDArray[np.
     e = exp(float(epsilon))
     p, q = e / (e + size - 1.0), 1.0 / (e + size - 1.0)
     return np.asarray((f - q * f.sum(axis=axis, keepdims=True)) / (p - q))
+
+
+def randomize(
+    curator: Curator, spend: Spend = None, *, by: Literal["row", "attribute"] = "row", note: str = ""
+) -> LocalReports:
+    """Randomise every unit's records on their own, as if each person had done so before sending them.
+
+    Privacy: k-ary randomised response keeps a record with odds e^eps : 1 against each other one, which is
+    eps-DP for that record ([W65], [KOV16]); a unit sends exactly `max_rows` records (padded with an
+    "absent" record), so its epsilon is divided by `max_rows`, and by the attributes when `by` is
+    "attribute". The number of reports publishes the number of units: only under `replace`. Charged in the
+    transaction that draws the reports.
+
+    Args:
+        curator: the guardian of the rows.
+        spend, note: as in `Curator.measure`.
+        by: whole rows at once, or every attribute on its own.
+    """
+    if curator.privacy.neighbours != "replace":
+        raise UnsupportedQuery(
+            "randomised response publishes the number of units, so it needs neighbours='replace'"
+        )
+    epsilon = selection_epsilon(curator.price(spend), bounded_range=False)
+    plan = LocalReports.plan(curator._domain, epsilon, curator.privacy.max_rows, by)
+    event = RandomizedResponse(epsilon)
+    reports = curator._act(
+        event,
+        lambda: curator._rows.records(),
+        lambda records: [randomize_records(records, plan, curator._entropy)],
+        f"randomize:{by}{event.to_json()!r}",
+        note=note,
+    )
+    return plan.filled(reports[0])
 
 
 def randomize_records(

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
 from hedgerow.curator.curator import Curator, NoiseChoice, Spend
+from hedgerow.curator.local import randomize
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.privacy.budget import Budget
 from hedgerow.queries.domain import Domain
@@ -122,7 +123,7 @@ class RandomizedResponse(Baseline):
 
     Privacy: k-ary randomised response ([W65], [KOV16]), epsilon split over `max_rows` records and, `by`
     "attribute", over the attributes. Accuracy: Hoeffding (W3). Only under `replace`. Charged in
-    `Curator.randomize`.
+    `curator.local.randomize`.
 
     Args:
         by: `row` (one report of the whole row), `attribute` (one report per attribute), or `auto`.
@@ -136,7 +137,7 @@ class RandomizedResponse(Baseline):
         domain = finite(curator)
         spend = curator.price(self._spend())
         by = ("row" if domain.size <= 256 else "attribute") if self.by == "auto" else self.by
-        reports = curator.randomize(spend, by=by, note=f"RandomizedResponse: by {by}")
+        reports = randomize(curator, spend, by=by, note=f"RandomizedResponse: by {by}")
         signed = self._signed(curator, spend)
         split = {"by": by, "epsilon_each": float(reports.epsilon_each), "records_per_unit": reports.max_rows}
         signed.parameters.update(split)
