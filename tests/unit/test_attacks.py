@@ -18,8 +18,8 @@ import hedgerow as hr
 from hedgerow.curator.local import LocalReports, randomize_records
 from hedgerow.curator.statistics import Answers, LevelCounts, PeopleCounts, QueryErrors, TableErrors
 from hedgerow.curator.table import Rows
+from hedgerow.queries.block import ListBlock
 from hedgerow.queries.query import ONE
-from hedgerow.queries.workload import ListBlock
 
 DOMAIN = hr.Domain({"a": 2, "b": 3})
 

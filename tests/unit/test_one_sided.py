@@ -35,8 +35,8 @@ from hedgerow.privacy.accountant import (
 )
 from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.event import BoundedRange, OneSidedSparseVector, Pure, from_json
+from hedgerow.queries.block import Axis, ProductBlock
 from hedgerow.queries.query import ONE
-from hedgerow.queries.workload import Axis, ProductBlock
 
 DOMAIN = hr.Domain({"a": 3, "b": 2})
 ROWS = {"a": [0] * 50 + [1] * 20 + [2] * 5, "b": [0, 1, 1] * 25}

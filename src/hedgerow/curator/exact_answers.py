@@ -13,9 +13,10 @@ import numpy as np
 
 from hedgerow.curator.statistics import _TABLE_CELLS, Answers, SparseAnswers
 from hedgerow.errors import DomainMismatch, UnsupportedQuery
+from hedgerow.queries.block import Axis, ListBlock, ProductBlock
 from hedgerow.queries.domain import Domain
 from hedgerow.queries.query import ONE, Query, SparseQuery
-from hedgerow.queries.workload import Axis, ListBlock, ProductBlock, Workload
+from hedgerow.queries.workload import Workload
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

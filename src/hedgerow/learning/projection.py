@@ -10,8 +10,9 @@ import numpy as np
 
 from hedgerow.errors import RangeTooLarge
 from hedgerow.learning import projection_kernels as kernels
+from hedgerow.queries.block import Axis, Block, ProductBlock
 from hedgerow.queries.query import ONE
-from hedgerow.queries.workload import Axis, Block, ProductBlock, Workload
+from hedgerow.queries.workload import Workload
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

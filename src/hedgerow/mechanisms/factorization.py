@@ -13,8 +13,9 @@ from hedgerow.curator.strategy import StrategyAnswers
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms import factorization_matrix, factorization_plan
 from hedgerow.mechanisms.baselines import Baseline, finite
+from hedgerow.queries.block import ProductBlock
 from hedgerow.queries.query import Query
-from hedgerow.queries.workload import ProductBlock, Workload
+from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.measured import TablesSynopsis
 from hedgerow.synopsis.strategy import MatrixSynopsis, ResidualSynopsis
 from hedgerow.synopsis.synopsis import Synopsis

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.privacy.budget import Privacy
+    from hedgerow.queries.block import Axis, ProductBlock
     from hedgerow.queries.domain import Domain
-    from hedgerow.queries.workload import Axis, ProductBlock
 
     Floats = NDArray[np.float64]
 

@@ -15,9 +15,10 @@ from hedgerow.errors import DomainMismatch, LedgerError, RunClosed, UnsupportedQ
 from hedgerow.learning.dense_kernels import dot
 from hedgerow.learning.sparse import StructureFull
 from hedgerow.mechanisms.idc_terms import Terms
+from hedgerow.queries.block import Block, ListBlock
 from hedgerow.queries.packing import pack_questions, unpack_questions
 from hedgerow.queries.query import ONE, Query, SparseQuery
-from hedgerow.queries.workload import Block, ListBlock, Workload
+from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.answer import Answer, Source
 
 if TYPE_CHECKING:

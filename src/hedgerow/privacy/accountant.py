@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import reduce
-from math import ceil, exp, expm1, fsum, inf, log, sqrt
-from typing import Any, ClassVar
+from math import exp, expm1, fsum, inf, log, sqrt
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from hedgerow.errors import HedgerowError, UnknownEvent
+from hedgerow.errors import UnknownEvent
 from hedgerow.privacy.budget import Cost, Currency, epsilon_of
 from hedgerow.privacy.calibration import (
     ROUNDING,
@@ -37,6 +37,7 @@ from hedgerow.privacy.event import (
     Pure,
     RandomizedResponse,
 )
+from hedgerow.privacy.loss import Loss, bounded_range_loss, gaussian_loss, laplace_loss, pmf
 from hedgerow.privacy.rational import Number, exact
 
 Floats = npt.NDArray[np.float64]
@@ -325,7 +326,7 @@ class TightAccountant(Accountant):
             return known
         acts = [(_loss(act), n) for act, n in self._acts.items()]
         interval, cut = self._interval(acts), float(delta) * 1e-7
-        parts = [_pmf(loss, interval).self_compose(n * loss.copies, cut) for loss, n in acts]
+        parts = [pmf(loss, interval).self_compose(n * loss.copies, cut) for loss, n in acts]
         total = reduce(lambda one, two: one.compose(two, cut), parts)
         left = float(delta) * (1 - ROUNDING) - self._error(total._probs, sum(n * x.copies for x, n in acts))
         return min(known, total.get_epsilon_for_delta(left) * (1 + 1e-12)) if left > 0 else known
@@ -336,85 +337,23 @@ class TightAccountant(Accountant):
         size = len(probs)
         return 4 * (count + 1) * log(size + 1, 2) * sqrt(size) * float(np.linalg.norm(probs)) * 2.0**-53
 
-    def _interval(self, acts: list[tuple[_Loss, int]]) -> float:
+    def _interval(self, acts: list[tuple[Loss, int]]) -> float:
         """A grid step that spreads the likely total loss over a fixed number of points."""
         widest = fsum(n * loss.copies * loss.reach for loss, n in acts)
         variance = fsum(n * loss.copies * loss.spread**2 for loss, n in acts)
         return 2 * min(widest, 12 * sqrt(variance) + variance) / self._points
 
 
-class _Loss:
-    """A dominating pair as its privacy losses: atoms on a line, and a mass at infinity."""
-
-    def __init__(self, losses: Floats, masses: Floats, infinite: float = 0.0, copies: int = 1) -> None:
-        self.losses, self.masses, self.infinite, self.copies = losses, masses, infinite, copies
-        self.reach = float(np.abs(losses).max())
-        self.spread = max(self.reach / 12, sqrt(float((losses**2 * masses).sum())))
-
-
-def _loss(act: Event) -> _Loss:
+def _loss(act: Event) -> Loss:
     """A dominating pair for a simple act on the integer lattice."""
     if isinstance(act, Gaussian):
-        return _gaussian_loss(float(act.sigma), int(act.sensitivity_squared))
+        return gaussian_loss(float(act.sigma), int(act.sensitivity_squared))
     epsilon = float_up(act.epsilon)  # type: ignore[attr-defined]
     if isinstance(act, Approximate):
-        pair = _laplace_loss(
-            epsilon, 1
-        )  # [KOV15]: randomised response, and everything with probability delta
-        return _Loss(pair.losses, pair.masses * (1 - float(act.delta)), float_up(act.delta))
+        pair = laplace_loss(epsilon, 1)  # [KOV15]: randomised response, and everything with probability delta
+        return Loss(pair.losses, pair.masses * (1 - float(act.delta)), float_up(act.delta))
     if isinstance(act, _BOUNDED_RANGE):
-        return _bounded_range_loss(float_up(_range(act)))
+        return bounded_range_loss(float_up(_range(act)))
     if isinstance(act, Laplace) and act.sensitivity.denominator == 1:
-        return _laplace_loss(1 / float(act.scale), int(act.sensitivity))
-    return _laplace_loss(epsilon, 1)
-
-
-def _laplace_loss(step: float, s: int) -> _Loss:
-    """Discrete Laplace noise of scale 1/step moved by s; it dominates every vector of L1 sensitivity s.
-
-    The overlap sum min(P, e^t Q) at t = (s - 2j) step is p^j, p = e^(-step); moving two coordinates by s1
-    and s2 overlaps at least p^j at the same points, so one coordinate moved by s1 + s2 is the worst.
-    One step is randomised response. The continuous Laplace pair is not valid: it has less mass at +epsilon.
-    """
-    j = np.arange(s + 1, dtype=np.float64)
-    masses = np.exp(-step * j) / (1 + exp(-step))
-    masses[1:-1] *= -expm1(-step)
-    return _Loss((s - 2 * j) * step, masses)
-
-
-def _gaussian_loss(sigma: float, coordinates: int) -> _Loss:
-    """Discrete Gaussian noise moved by one step, in each of so many coordinates."""
-    edge = ceil(12 * sigma) + 2  # the tails beyond hold less than 1e-31 [CKS20, Prop. 25]
-    x = np.arange(-edge, edge + 1, dtype=np.float64)
-    masses = np.exp(-(x**2) / (2 * sigma**2))
-    return _Loss((1 - 2 * x) / (2 * sigma**2), masses / masses.sum(), 1e-31, coordinates)
-
-
-def _bounded_range_loss(epsilon: float, cells: int = 2**16) -> _Loss:
-    """Bounded range: sup over its two-point pairs of the hockey stick is (1 - e^((t-eps)/2))^2/(1 - e^-eps).
-
-    That curve belongs to the loss density e^((t-eps)/2) / (2 (1 - e^-eps)) on [-eps, eps]; a small cell's
-    mass sits at its middle, where both its P-mass and its Q-mass are kept.
-    """
-    edges = np.linspace(-epsilon, epsilon, cells + 1)
-    masses = np.diff(np.exp((edges - epsilon) / 2)) / -expm1(-epsilon)
-    return _Loss((edges[1:] + edges[:-1]) / 2, masses)
-
-
-def _pmf(loss: _Loss, interval: float) -> Any:
-    """The loss on a grid, each atom split between its two neighbours so that P- and Q-mass are kept.
-
-    This is the pessimistic "connect the dots" of [DGKKM22] done atom by atom, without cancellation.
-    """
-    try:
-        from dp_accounting.pld.pld_pmf import DensePLDPmf
-    except ImportError:
-        raise HedgerowError("Tight numbers need dp-accounting: install hedgerow[accounting].") from None
-    below = np.floor(loss.losses / interval)
-    gap = loss.losses - below * interval
-    up = np.clip(np.expm1(-gap) / expm1(-interval), 0.0, 1.0) * loss.masses
-    lowest = int(below.min())
-    at = (below - lowest).astype(np.int64)
-    probs = np.bincount(at, loss.masses - up, int(at.max()) + 2)
-    probs += np.bincount(at + 1, up, int(at.max()) + 2)
-    return DensePLDPmf(interval, lowest, probs, loss.infinite, True)
+        return laplace_loss(1 / float(act.scale), int(act.sensitivity))
+    return laplace_loss(epsilon, 1)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from hedgerow.errors import DomainMismatch
+from hedgerow.queries.block import BLOCKS
 from hedgerow.queries.query import ONE, Norms, Query
-from hedgerow.queries.workload import BLOCKS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

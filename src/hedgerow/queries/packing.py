@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hedgerow.queries.block import Axis, Block, ListBlock, ProductBlock
 from hedgerow.queries.measurement import Measurement, Noise
 from hedgerow.queries.query import Query, SparseQuery
-from hedgerow.queries.workload import Axis, Block, ListBlock, ProductBlock, Workload
+from hedgerow.queries.workload import Workload
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

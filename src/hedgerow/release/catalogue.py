@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.queries.workload import ProductBlock
+from hedgerow.queries.block import ProductBlock
 
 if TYPE_CHECKING:
     from hedgerow.privacy.budget import Budget

@@ -10,9 +10,9 @@ from hedgerow.errors import HedgerowError
 from hedgerow.mechanisms import factorization_matrix, factorization_plan
 from hedgerow.mechanisms.sparse_project import ASIDE, SparseProject
 from hedgerow.privacy.budget import Cost, gaussian_sigma, laplace_scale
+from hedgerow.queries.block import Axis, Block, ProductBlock
 from hedgerow.queries.measurement import Noise
 from hedgerow.queries.query import ONE, Norms
-from hedgerow.queries.workload import Axis, Block, ProductBlock
 
 if TYPE_CHECKING:
     from hedgerow.release.plan_task import Task

@@ -11,9 +11,10 @@ import numpy as np
 
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy.budget import Budget, Cost, Neighbours, Privacy
+from hedgerow.queries.block import Block, ProductBlock
 from hedgerow.queries.domain import Domain, OpenDomain
 from hedgerow.queries.query import Norms, SparseQuery
-from hedgerow.queries.workload import Block, ProductBlock, Workload
+from hedgerow.queries.workload import Workload
 
 if TYPE_CHECKING:
     pass
