@@ -13,6 +13,7 @@ from hedgerow.audit.registry import AUDITS, audits, several_acts
 from hedgerow.audit.rehearsal import Rehearsal, World, whole_runs
 from hedgerow.privacy.budget import Budget, Cost
 
+PATIENCE = 900.0  # seconds: never what ends the sampling
 WORLD = World.of(DOMAIN, [(0, 0), (1, 1)], [(2, 1)], "add_remove", 1)
 
 
@@ -20,11 +21,11 @@ WORLD = World.of(DOMAIN, [(0, 0), (1, 1)], [(2, 1)], "add_remove", 1)
 def registered(monkeypatch):
     """Register a mechanism of a test, and audit it."""
 
-    def find(act, *, epsilon=1.0, samples=20_000, seconds=20.0, **options):
+    def find(act, *, epsilon=1.0, samples=1000, **options):
         monkeypatch.setitem(AUDITS, "made up", [])
         options.setdefault("pairs", tuple(neighbouring_tables("add_remove")[:1]))
         several_acts("made up", act, share=1.0, **options)
-        (finding,) = audits([epsilon], samples, seconds, only=["made up"])
+        (finding,) = audits([epsilon], samples, PATIENCE, only=["made up"])
         return finding
 
     return find
@@ -104,5 +105,5 @@ def test_an_adaptive_release_with_a_hundredth_of_its_noise_is_refuted(registered
 
     monkeypatch.setattr(Curator, "_noise", weak)
     pairs = tuple(neighbouring_trios("add_remove"))[:1]
-    finding = registered(registry._adaptive, epsilon=0.5, seconds=8.0, pairs=pairs)
+    finding = registered(registry._adaptive, epsilon=0.5, samples=250, pairs=pairs)
     assert finding.refuted, str(finding)

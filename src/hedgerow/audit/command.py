@@ -41,8 +41,11 @@ def run_controls(
     *, samples: int = 300_000, time_limit: float = 240.0, progress: Progress | None = None
 ) -> list[Finding]:
     """Audit the mechanisms that are wrong on purpose, and the two published sparse vectors that are not."""
-    chosen = controls()
-    return [control.run(samples, time_limit / len(chosen), progress) for control in chosen]
+    chosen, deadline = controls(), time.monotonic() + time_limit
+    return [
+        control.run(samples, max(1.0, (deadline - time.monotonic()) / (len(chosen) - i)), progress)
+        for i, control in enumerate(chosen)
+    ]
 
 
 def controls_hold(findings: Sequence[Finding], chosen: Sequence[Control] | None = None) -> bool:

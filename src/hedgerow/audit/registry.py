@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.audit.act_by_act import ActByAct
 from hedgerow.audit.conversation import conversations, insistent
 from hedgerow.audit.finding import Finding
 from hedgerow.audit.ledger_replay import price
@@ -47,13 +48,17 @@ DELTA = 0.01  # large enough that an audit of an (epsilon, delta) claim has some
 
 @dataclass(frozen=True)
 class Case:
-    """One thing to refute: a sampler of outputs, the neighbours to search, and the claim's delta."""
+    """One thing to refute: a sampler of outputs, the neighbours to search, and the claim's delta.
+
+    `claim` says which epsilon is claimed when a mechanism is given one: by default that one.
+    """
 
     name: str
     draw: Callable[[float, World, int], Any]
     pairs: tuple[tuple[World, World], ...]
     delta: float = 0.0
     share: float = 1.0  # of the samples: for mechanisms that are slow to run
+    claim: Callable[[float], float] | None = None
 
 
 AUDITS: dict[str, list[Case]] = {}
@@ -132,6 +137,19 @@ def several_acts(
     register(mechanism, Case(mechanism, draw, tables() if pairs is None else pairs, delta, share))
 
 
+def each_act(
+    mechanism: str, act: Act, pairs: tuple[tuple[World, World], ...], acts: int, *, scale: float
+) -> None:
+    """Register the first acts of a mechanism one by one, each given its history; see `act_by_act`.
+
+    A run is given `scale` times the epsilon that it is audited at, so that its acts have about as much.
+    """
+    runs = ActByAct(act, pairs, scale)
+    for i in range(acts):
+        draw, charged = partial(runs.draw, i), partial(runs.claim, i)
+        register(mechanism, Case(f"{mechanism}, act {i + 1}", draw, pairs, share=1.0, claim=charged))
+
+
 def _refuse_dearer(mechanism: str, events: Sequence[Any], budget: Budget) -> None:
     """By the audit's own arithmetic, what was charged fits into the claim."""
     spent = sum((price(e.to_json(), budget.currency)[0] for e in events), budget.cost.amount * 0)
@@ -181,7 +199,7 @@ def audits(
             yield audit(
                 partial(case.draw, epsilon),
                 list(case.pairs),
-                epsilon,
+                epsilon if case.claim is None else case.claim(epsilon),
                 case.delta,
                 samples=max(200, int(samples * case.share)),
                 batch=True,
@@ -229,6 +247,7 @@ def _register_all() -> None:
         DELTA,
     ):  # Laplace noise and permute-and-flip; Gaussian noise and the exponential mechanism
         several_acts("AdaptiveRelease", _adaptive, pairs=trios[::3], delta=delta)
+    each_act("AdaptiveRelease", _adaptive, trios, 3, scale=3.0)
     _register_conversations(names)
     _register_offline(trios)
     _register_boosting()
@@ -276,6 +295,10 @@ def _register_offline(trios: tuple[tuple[World, World], ...]) -> None:
         several_acts("SmallDB", named(small, ones), pairs=few, delta=delta)
         several_acts("OfflineMW", named(theorem, mixed), pairs=few, delta=delta)
         several_acts("OfflineMW", named(tuned, marginals(TRIO, 2)), pairs=trios[:2], delta=delta)
+    apart = [Query.where(DOMAIN, {"a": 0}), Query.where(DOMAIN, {"a": 2})]  # a swap moves both scores
+    each_act("OfflineMW", named(theorem, mixed[:1]), few[:1], 3, scale=18.0)  # total, choice, measurement
+    each_act("OfflineMW", named(theorem, apart), few[1:], 2, scale=18.0)
+    each_act("OfflineMW", named(tuned, marginals(TRIO, 2)), trios, 3, scale=3.0)
 
 
 def _register_conversations(names: tuple[tuple[World, World], ...]) -> None:

@@ -104,10 +104,19 @@ class Rehearsal(Curator):
         question: str,
         **_: Any,
     ) -> list[NDArray[Any]]:
+        return self._drawn(event, evaluate, draw, self.repeat)
+
+    def _drawn(
+        self,
+        event: Event,
+        evaluate: Callable[[], Any],
+        draw: Callable[[Any], list[NDArray[Any]]],
+        times: int,
+    ) -> list[NDArray[Any]]:
         self.ledger.check(cost_of(event, self.ledger.currency), self.account)
         exact_values = evaluate()
         self.events.append(event)
-        self.draws.append([draw(exact_values) for _ in range(self.repeat)])
+        self.draws.append([draw(exact_values) for _ in range(times)])
         return self.draws[-1][0]
 
     def transcript(self) -> NDArray[Any]:
