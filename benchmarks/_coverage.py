@@ -11,6 +11,7 @@ from benchmarks._shapes import SHAPES, Columns
 
 QUESTIONS = 150
 TABLES = 60
+CONJUNCTIONS = 60
 CELLS = 300_000
 
 
@@ -30,6 +31,11 @@ def coverage(shape: str, epsilon: float, seed: int = 5) -> dict[str, float]:
             answer = synopsis.answer(query)
             within = abs(answer.value - truth) <= answer.error
             found.setdefault(f"ranges of {order} attributes", []).append(bool(within))
+    for order in range(5, min(14, len(domain)) + 1):
+        for kind, truth, query in _conjunctions(hr, domain, columns, order, rng):
+            answer = synopsis.answer(query)
+            within = abs(answer.value - truth) <= answer.error
+            found.setdefault(f"{kind} of {_band(order)} attributes", []).append(bool(within))
     for order in (1, 2, 3):
         for kind, within in _cells(hr, synopsis, columns, order, rng):
             found.setdefault(f"{kind} of {order}-way tables", []).append(within)
@@ -48,6 +54,29 @@ def _ranges(
             mask[first : rng.integers(first, domain[a].size) + 1] = True
             conditions[a], inside = mask, inside & mask[columns[a]]
         yield float(inside.sum()), hr.Query.where(domain, conditions)
+
+
+def _conjunctions(
+    hr: Any, domain: Any, columns: Columns, order: int, rng: np.random.Generator
+) -> Iterator[tuple[str, float, Any]]:
+    """One level of each of some attributes, those of a random row; and most rows' levels of each."""
+    rows = len(next(iter(columns.values())))
+    for i in range(CONJUNCTIONS):
+        one, conditions, inside = rng.integers(rows), {}, np.ones(rows, dtype=bool)
+        for a in domain.order(rng.choice(list(domain), order, replace=False)):
+            mask = np.zeros(domain[a].size, dtype=bool)
+            mask[columns[a][one]] = True
+            if i % 2:
+                levels = rng.permutation(domain[a].size)
+                share = np.cumsum(np.bincount(columns[a], minlength=len(mask))[levels]) / rows
+                mask[levels[: np.searchsorted(share, rng.uniform(0.6, 0.95)) + 1]] = True
+            conditions[a], inside = mask, inside & mask[columns[a]]
+        kind = "wide conjunctions" if i % 2 else "conjunctions of a row's levels"
+        yield kind, float(inside.sum()), hr.Query.where(domain, conditions)
+
+
+def _band(order: int) -> str:
+    return "5 to 7" if order < 8 else "8 to 10" if order < 11 else "11 to 14"
 
 
 def _cells(

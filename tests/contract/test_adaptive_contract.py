@@ -212,6 +212,47 @@ def test_killed_in_every_phase_and_resumed_it_pays_once(tmp_path):
         assert resumed.stdout.split()[:4] == wanted, (stop, when)
 
 
+def test_a_run_whose_numbers_come_out_differently_is_refused_and_never_wrong(tmp_path, monkeypatch):
+    """Another machine or NumPy: a choice is bound to the estimates it was made by, in whole rows."""
+    from dataclasses import replace
+
+    from hedgerow.curator.curator import Curator
+    from hedgerow.mechanisms.adaptive_run import Run
+
+    path, plan = tmp_path / "ledger.db", AdaptiveRelease(epsilon=1.0, measurements=4, run="moved")
+    honest, acts = Curator._act, []
+
+    def dying(self, *args, **options):
+        acts.append(honest(self, *args, **options))
+        if len(acts) == 3:
+            raise KeyboardInterrupt
+        return acts[-1]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Curator, "_act", dying)
+        curator, workload = make("rho", ledger=path)
+        with pytest.raises(KeyboardInterrupt):
+            plan.release(curator, workload)
+    spent = curator.ledger.spent()
+    select = Run.select
+
+    def elsewhere(off):
+        return lambda self, score, price: select(
+            self, replace(score, estimates=score.estimates * (1 + off)), price
+        )
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "select", elsewhere(0.05))
+        curator, workload = make("rho", ledger=path)
+        with pytest.raises(hr.LedgerError, match="already used for another question"):
+            plan.release(curator, workload)
+        assert curator.ledger.spent() == spent
+        patch.setattr(Run, "select", elsewhere(1e-12))  # the last bits of a float are not the question
+        curator, workload = make("rho", ledger=path)
+        plan.release(curator, workload)
+    assert curator.spent.epsilon == pytest.approx(1.0, rel=1e-4)
+
+
 def test_a_crash_between_charges_is_taken_up_where_it_was(tmp_path, monkeypatch):
     from hedgerow.privacy.ledger import Ledger
 

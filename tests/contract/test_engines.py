@@ -203,3 +203,27 @@ def test_open_domains_count_names_and_bound_units():
     everything = ["oak", "ash", "elm", ""]
     assert sum(bounded.names(everything).values()) == 3
     assert bounded.names(everything) == shuffled.names(everything)
+
+
+def test_parquet_is_read_with_a_progress_bar(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"a": [0, 1, 1] * 1000}), tmp_path / "a.parquet")
+    seen: list[float | None] = []
+    table = hr.Table.open(tmp_path / "a.parquet", hr.Domain({"a": 2}), watch=seen.append)
+    assert hr.Curator(table, hr.Budget(epsilon=1), ":memory:").measure(("a",), 1).values.shape == (2,)
+    assert seen[-1] == 1.0
+
+
+def test_a_first_line_that_is_a_row_is_never_quoted(tmp_path):
+    (tmp_path / "p.csv").write_text("F,34,Alice Secret\nM,9,Bob\n")
+    with pytest.raises(hr.errors.DomainMismatch) as refused:
+        hr.Table.open(tmp_path / "p.csv", hr.Domain({"sex": ["F", "M"], "age": hr.bins(0, 100, 10)}))
+    assert "Alice" not in str(refused.value)
+    assert "34" not in str(refused.value)
+
+
+def test_an_empty_path_is_no_folder():
+    with pytest.raises(hr.errors.SourceError, match="path of the data is empty"):
+        hr.Table.open("", hr.Domain({"a": 2}))

@@ -215,3 +215,11 @@ def test_a_question_outside_the_release_is_one_sentence():
         hr.Synopsis.load(__file__)
     with pytest.raises(hr.HedgerowError, match="no file"):
         hr.Synopsis.load("nowhere.hedgerow")
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, float("nan")])
+def test_a_confidence_that_is_none_is_refused(confidence):
+    mechanism, curator, workload = make("gaussian")
+    synopsis = mechanism().release(curator, workload)
+    with pytest.raises(hr.errors.UnsupportedQuery, match="between 0 and 1"):
+        synopsis.answer(workload[0], confidence=confidence)

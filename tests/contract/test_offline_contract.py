@@ -233,3 +233,60 @@ def test_no_workload_leaves_a_tuned_run_without_a_price_for_its_next_act(rounds)
             spent, whole = curator.ledger.spent(), curator.budget.cost
             assert spent <= whole
             assert float(spent.amount) == pytest.approx(float(whole.amount), rel=1e-4)
+
+
+@pytest.mark.parametrize("budget", [PURE, RHO], ids=["pure", "rho"])
+@pytest.mark.parametrize("sets", [[("a", "b", "c")], [("a", "b", "c"), ("a", "d")], [("b", "c")]])
+def test_tables_too_large_to_measure_are_never_chosen(budget, sets, monkeypatch):
+    """What lies inside them is: a price paid for a table that is then not measured is lost."""
+    from hedgerow.mechanisms import offline_mw_tuned
+
+    monkeypatch.setattr(offline_mw_tuned, "TABLE_CELLS", 60)
+    domain = hr.Domain({"a": 6, "b": 8, "c": 9, "d": 3})
+    rng = np.random.default_rng(2)
+    a = rng.integers(0, 6, 4000)
+    columns = {"a": a, "b": a + rng.integers(0, 2, 4000), "c": rng.integers(0, 9, 4000), "d": a // 2}
+    curator = hr.Curator(hr.Table.open(columns, domain), budget=budget, ledger=":memory:")
+    synopsis = hr.OfflineMW(rounds=4).release(curator, hr.marginals(domain, sets))
+    measured = [m.attributes for m in synopsis.measurements]
+    assert all(m.workload is None and 0 < domain.cells(m.attributes) <= 60 for m in synopsis.measurements)
+    assert all(any(set(m) <= set(s) for s in sets) for m in measured)
+    assert (("a", "b") in measured) == (("a", "b", "c") in sets)
+    assert float(curator.ledger.spent().amount) == pytest.approx(float(curator.budget.cost.amount), rel=1e-4)
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+@pytest.mark.parametrize("name", [*MAKE, "adaptive"])
+def test_a_table_without_rows_is_released_like_any_other_and_its_bounds_hold(name, neighbours):
+    """Under `replace` nothing is measured about the number of rows: it is 0, and a model of 0 rows says 1."""
+    empty = pd.DataFrame({"sex": [], "age": [], "k": []}, dtype="Int64").astype({"sex": "string"})
+    rich = hr.Budget(epsilon=5000)  # what is left of a bound is what it says of the number of rows
+    curator = hr.Curator(hr.Table.open(empty, DOMAIN), budget=rich, ledger=":memory:", neighbours=neighbours)
+    mechanism = hr.AdaptiveRelease() if name == "adaptive" else MAKE[name]()
+    synopsis = mechanism.release(curator, LIST)
+    assert synopsis.total >= 0
+    if synopsis.source == "measured":
+        more = [*LIST, hr.Query.where(DOMAIN, {"sex": "M"}), hr.Query.where(DOMAIN, {"sex": "F", "k": 0})]
+        for query in more:
+            answer = synopsis.answer(query, confidence=1 - 1e-9)
+            assert abs(answer.value) <= answer.error
+    assert all(len(column) == 3 for column in synopsis.sample(3).values())
+
+
+def test_a_theorems_bound_counts_the_widest_noise_that_was_measured_with():
+    """Counts are measured on whole rows, fractions on a finer lattice: two laws."""
+    from fractions import Fraction
+
+    from hedgerow.queries.measurement import Noise
+    from hedgerow.synopsis.dense import Guarantee
+
+    wide, narrow = Noise("laplace", Fraction(9)), Noise("laplace", Fraction(2 << 20), 1 << 20)
+    made = [Guarantee(0.5, 3, False, 1.0, 1.0, laws, None, 100.0, LIST)
+            for laws in ((narrow,), (wide, narrow), (narrow, wide), (wide,))]  # fmt: skip
+    small, first, second, large = (m.bound(0.95) for m in made)
+    assert small < first == second == large
+    fractions = hr.Query.of(DOMAIN, ["age"], np.arange(4) / 4)
+    _, curator, _ = make("theorem-pure-add_remove")
+    synopsis = hr.OfflineMW(alpha=0.2).release(curator, [fractions, hr.Query.where(DOMAIN, {"sex": "F"})])
+    laws = {m.noise for m in synopsis.measurements[1:]}
+    assert set(synopsis.guarantee.noise) == laws

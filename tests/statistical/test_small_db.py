@@ -168,3 +168,38 @@ def test_proposition_4_4_holds_in_two_hundred_runs():
         assert off <= synopsis.small.bound(1 - 1e-8)
         far.append(off / synopsis.small.bound(0.95))
     assert max(far) > 0.01
+
+
+HUGE = hr.Domain({f"x{i}": 1 << 15 for i in range(4)})  # 2^60 cells
+
+
+def few_of(types: int) -> list[hr.Query]:
+    """Queries that tell so many kinds of cells apart."""
+    return [hr.Query.where(HUGE, {"x0": i}) for i in range(types - 1)]
+
+
+@pytest.mark.parametrize(("types", "alpha"), [(2, 0.01), (2, 0.015), (3, 0.02), (4, 0.05), (5, 0.08)])
+def test_a_range_that_would_take_too_long_to_count_is_refused_with_its_size(types, alpha):
+    """Few kinds of cells, but long whole numbers or long databases: the visits alone do not say how long."""
+    from time import process_time
+
+    table = hr.Table.open({a: [1, 2, 3] for a in HUGE}, HUGE)
+    curator = hr.Curator(table, budget=hr.Budget(epsilon=1), ledger=":memory:")
+    begun = process_time()
+    with pytest.raises(hr.RangeTooLarge, match=r"rows over 1,152,921,504,606,846,976 cells .* use") as caught:
+        hr.SmallDB(alpha=alpha).release(curator, few_of(types))
+    assert "\n" not in str(caught.value)
+    assert process_time() - begun < 5.0
+    assert curator.receipt.seq == 0
+
+
+def test_an_alpha_that_nobody_chose_is_quick_over_any_domain():
+    from time import process_time
+
+    table = hr.Table.open({a: [1] * 20_000 for a in HUGE}, HUGE)
+    for types in (2, 9):
+        curator = hr.Curator(table, budget=hr.Budget(epsilon=1000), ledger=":memory:", neighbours="replace")
+        begun = process_time()
+        synopsis = hr.SmallDB().release(curator, few_of(types))
+        assert synopsis.total == 20_000
+        assert process_time() - begun < 20.0

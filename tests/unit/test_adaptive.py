@@ -163,6 +163,18 @@ def test_caps_on_cells_and_seconds_hold():
     assert Effort.of(14, 800, seconds=0.1, cells=None).cells < Effort.of(14, 800, None, None).cells
 
 
+def test_room_in_the_model_costs_more_the_more_is_taken_and_nothing_at_the_end():
+    effort = Effort.of(9, 7000, None, None)
+    sizes, growth = np.array([9, 400, 10_000]), np.array([0.0, 1e3, 3e5])
+    first = effort.room_price(sizes, growth, 1e3, 0)
+    assert (np.diff(first) > 0).all()
+    assert first[0] < 0.01 < 1.0 < first[2]
+    assert (effort.room_price(sizes, growth, 1e3, effort.measurements // 2) < first).all()
+    assert not effort.room_price(sizes, growth, 1e3, effort.measurements).any()
+    weak = Effort.of(9, 80, None, None)
+    assert weak.thrift < effort.thrift / 50
+
+
 def test_bad_parameters_are_refused_before_anything_is_spent():
     guard = curator()
     for wrong in (AdaptiveRelease(epsilon=1, budget=hr.Budget(epsilon=1)), AdaptiveRelease(one_way=1.5)):

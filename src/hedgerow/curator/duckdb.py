@@ -50,6 +50,8 @@ class DuckDBEngine:
             self._from, self._values = "rows", []
             return
         path = str(source)
+        if not path:
+            raise SourceError("the path of the data is empty")
         self._path, self._stamp = path, _stamp(path)
         if not Path(path).exists() and "*" not in path:
             raise SourceError(f"there is no file {path!r}")
@@ -66,6 +68,14 @@ class DuckDBEngine:
             self._values = [f"{literal_path(path)}/**/*.parquet" if Path(path).is_dir() else _pattern(path)]
         else:
             raise SourceError(f"{path!r} is neither CSV (.csv, .tsv, .txt, also .gz) nor Parquet")
+
+    @property
+    def state(self) -> str | None:
+        """The size of the file, when it was changed, and how it is read; None for frames and folders."""
+        if self._path is None or self._stamp is None:
+            return None
+        how = None if self._csv is None else (self._csv.encoding, self._csv.delimiter)
+        return repr((*self._stamp[-2:], how))  # the same wherever the file is moved
 
     def schema(self) -> pa.Schema:
         """Names and types of the columns."""
@@ -86,7 +96,8 @@ class DuckDBEngine:
         else:
             names = ", ".join(map(_quoted, columns))
         self._refuse_changed()
-        reader, expected, done = self._read(names), self._expected() if self._watch else None, 0
+        expected = self._expected() if self._watch else None  # first: DuckDB keeps one open result at a time
+        reader, done = self._read(names), 0
         while True:
             try:
                 batch = reader.read_next_batch()
@@ -117,7 +128,8 @@ class DuckDBEngine:
         if not self._values:
             return None
         found = self._connection.execute("SELECT sum(num_rows) FROM parquet_file_metadata(?)", self._values)
-        return float((found.fetchone() or (0,))[0] or 0)
+        (number,) = found.fetchall()[0]  # all of it: a result left open keeps others from being read
+        return float(number or 0)
 
     def _read(self, columns: str, *, limit: bool = False) -> pa.RecordBatchReader:
         import duckdb

@@ -10,6 +10,7 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import ceil, floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _TRACKED = 5000
-_LEVELS = 60
+MOST_LEVELS = 60
 _BINS = 20
+_LARGEST = 1e15  # beyond, bins of whole numbers are no longer exact
 _SPAN = 100_000  # days: a column of dates over more than three centuries is not a calendar
 
 
@@ -142,13 +144,16 @@ class Inspector:
         Args:
             least: a value is proposed as a level only if so many rows carry it; rarer ones become `other`.
         """
-        names = self._engine.schema().names
-        once = [name for name in names if names.count(name) == 1 and name.strip()]
+        schema = self._engine.schema()
+        names = schema.names
+        nested = [f.name for f in schema if kind_of(f.type) == "other"]
+        once = [name for name in names if names.count(name) == 1 and name.strip() and name not in nested]
         columns = [Column(name) for name in once]
         for batch in self._engine.batches(once):
             for column, array in zip(columns, batch.columns, strict=True):
                 column.see(array)
         twice = {n: "its name is empty or comes twice" for n in names if n not in once}
+        twice |= dict.fromkeys(nested, "its values are neither text, numbers, dates nor booleans")
         guesses = {c.name: _guess(c, least) for c in columns}
         attributes = {n: g for n, g in guesses.items() if isinstance(g, Attribute)}
         skipped = {n: g for n, g in guesses.items() if isinstance(g, str)} | twice
@@ -210,20 +215,32 @@ def _guess(column: Column, least: int) -> Attribute | str:
     if column.counts is None:
         return f"it has more than {_TRACKED:,} different values: it looks like an identifier or free text"
     common = sorted(value for value, count in column.counts.items() if count >= least)
-    if not common or len(common) > _LEVELS:
+    if not common or len(common) > MOST_LEVELS:
         return "it has too many different values: it looks like an identifier or free text"
     number = column.numbers == column.present and column.whole
     levels: list[Any] = sorted(int(float(v)) for v in common) if number else common
-    return Categorical(levels, other="(other)" if "other" in common else True, **options)
+    return Categorical(levels, other=_free_name(common), **options)
 
 
-def _guess_bins(column: Column, options: dict[str, Any]) -> Bins:
+def _free_name(taken: list[str]) -> str | bool:
+    """A name for `other` that no proposed level has."""
+    name = "other"
+    while name in taken:
+        name = f"({name})"
+    return True if name == "other" else name
+
+
+def _guess_bins(column: Column, options: dict[str, Any]) -> Bins | str:
     """Bins of a round width over the range, opened outwards to round numbers."""
+    if max(abs(column.low), abs(column.high)) > _LARGEST:
+        return "its numbers are too large for bins"
     width = _round_up((column.high - column.low) / _BINS or 1.0)
     width = max(width, 1.0) if column.whole else width
     low, high = floor(column.low / width), ceil(column.high / width)
     high = max(high, low + 1)
-    edges = [round(i * width, 12) for i in range(low, high + 1)]
+    edges = [float(f"{i * width:.15g}") for i in range(low, high + 1)]
+    if any(b <= a for a, b in pairwise(edges)):
+        return "its numbers are too close together for bins"
     return Bins([int(e) if float(e).is_integer() else e for e in edges], **options)
 
 

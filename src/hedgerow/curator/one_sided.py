@@ -169,6 +169,10 @@ class OneSidedRun:
         stop, trips = _ask([self], queries, estimates)
         return Asked(stop, trips[0])
 
+    def refresh(self) -> None:
+        """See what other processes did to the run; LedgerError when its account was closed."""
+        self._run.refresh()
+
     def close(self) -> None:
         """Wait until the answers given so far are on the disk; the run can be opened again by its label."""
         self._run.close()

@@ -90,12 +90,21 @@ class OneSidedPlan(Plan):
         return 1.0 - missed + missed * expm1(-r1) / expm1(-r1 - r2)
 
     def _reach(self, beta: Number) -> int:
-        """m = ceil(b1 ln(1/beta)), rounded up."""
-        b = exact(beta)
-        if not 0 < b < 1:
-            raise UnsupportedQuery("a beta lies above 0 and below 1")
-        inverse = _UP.divide(Decimal(b.denominator), Decimal(b.numerator))
-        return ceil(self.threshold_scale * Fraction(_UP.ln(inverse)) * _SLACK)
+        """m = ceil(b1 ln(1/beta))."""
+        return reach(self.threshold_scale, beta)
+
+
+def reach(scale: Fraction, beta: Number) -> int:
+    """ceil(scale ln(1/beta)), with the logarithm rounded up.
+
+    >>> reach(Fraction(10), "1/1000")
+    70
+    """
+    b = exact(beta)
+    if not 0 < b < 1:
+        raise UnsupportedQuery("a beta lies above 0 and below 1")
+    inverse = _UP.divide(Decimal(b.denominator), Decimal(b.numerator))
+    return ceil(scale * Fraction(_UP.ln(inverse)) * _SLACK)
 
 
 def plan(

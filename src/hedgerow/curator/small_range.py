@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import lgamma, log, prod
+from math import exp, lgamma, log, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 VISITS = 10**9
 """Ranges with more databases than this, those that no query tells apart being one, are refused."""
+STEPS = 2 * 10**9
+"""Ranges that take more steps than this to count, see `steps`, are refused: a few minutes."""
 
 _LONGEST = 1 << 40  # the largest number of rows a small database may stand for
 _PAD = 16  # queries are padded to whole vectors
@@ -75,6 +77,11 @@ class SmallRange:
             raise RangeTooLarge(
                 f"the range has {said(domain.size, self.size)} databases of {self.size:,} rows{apart} and no "
                 f"more than {VISITS:,} can be visited; use a larger alpha, fewer queries or OfflineMW"
+            )
+        if (work := steps(types, self.size, domain.size)) > STEPS:
+            raise RangeTooLarge(
+                f"small databases of {self.size:,} rows over {domain.size:,} cells would take {work:.1e} "
+                f"steps to count, more than {STEPS:.0e}; use a larger alpha, fewer queries or AdaptiveRelease"
             )
         if self.size >= 1 << 14:
             raise RangeTooLarge(f"a small database of {self.size:,} rows is not small; use a larger alpha")
@@ -270,6 +277,17 @@ def uniform_multiset(places: int, size: int, entropy: Entropy) -> list[int]:
 def log_range(universe: int, size: int) -> float:
     """ln of how many multisets of `size` a universe has."""
     return lgamma(universe + size) - lgamma(size + 1) - lgamma(universe)
+
+
+def steps(types: int, size: int, universe: int) -> float:
+    """About how long counting a range takes, in visits to one database.
+
+    All multisets of up to `size` types are visited, and the weights of complete ones are kept modulo as many
+    numbers as their length needs; first the weight of every type is worked out for each number of places.
+    """
+    numbers = 1.0 + max(0.0, log_range(universe, size) / log(2) - 63.0) / 30.0
+    visits = exp(min(log_range(types + 1, size), 700.0))
+    return visits * (1.0 + numbers / 8.0) + types * (size + 1.0) * numbers * (15.0 + numbers / 4.0)
 
 
 def said(universe: int, size: int) -> str:

@@ -308,6 +308,13 @@ class SparseVectorRun:
                 places = np.array(said["above"], dtype=np.int64)
                 yield said.get("about", ""), self._outcomes(said["answered"], places, released)
 
+    def refresh(self) -> None:
+        """See what other processes did to the run; LedgerError when its account was closed."""
+        with self._lock:
+            ledger = self._curator.ledger
+            ledger.check(Cost.zero(ledger.currency), self._curator.account)
+            self._follow()
+
     def close(self) -> None:
         """Wait until the answers given so far are on the disk; the run can be opened again by its label."""
         with self._lock:
@@ -402,9 +409,16 @@ class SparseVectorRun:
     def _catch_up(self, transaction: Transaction) -> None:
         """Before drawing: the account can still be written to, and nobody else has moved the run on."""
         transaction.check(Cost.zero(self._curator.ledger.currency), self._curator.account)
-        later = self._request(self._number + 1)
-        if transaction.recall(later, self._request(0), self._curator.account) is not None:
-            self._replay()
+        self._follow()
+
+    def _follow(self) -> None:
+        """Take up what other processes did to the run, line by line."""
+        ledger, account = self._curator.ledger, self._curator.account
+        while True:
+            line = ledger.recall(self._request(self._number + 1), self._request(0), account)
+            if line is None:
+                return
+            self._number, self._state = self._number + 1, State.from_bytes(line.state)
 
     def _replay(self) -> None:
         """Take up the state of the last line."""

@@ -308,12 +308,15 @@ class QueryErrors:
     @cached_property
     def digest(self) -> str:
         """A fingerprint of what is asked."""
-        return fingerprint("errors", Answers(self.workload).digest, self.estimates.tobytes())
+        return fingerprint("errors", Answers(self.workload).digest, self._expected.tobytes())
+
+    @property
+    def _expected(self) -> NDArray[np.int64]:
+        return _steps(self.estimates, self.workload.denominator)
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """Absolute errors."""
-        steps = _steps(self.estimates, self.workload.denominator)
-        return np.asarray(np.abs(Answers(self.workload).exact(rows) - steps))
+        return np.asarray(np.abs(Answers(self.workload).exact(rows) - self._expected))
 
 
 @score
@@ -339,16 +342,18 @@ class TableErrors:
     @cached_property
     def digest(self) -> str:
         """A fingerprint of what is asked."""
-        return fingerprint(
-            "tables", self.tables, *(e.tobytes() for e in self.estimates), self.penalties.tobytes()
-        )
+        whole = (*self._expected, _steps(self.penalties, 1))
+        return fingerprint("tables", self.tables, *(x.tobytes() for x in whole))
+
+    @property
+    def _expected(self) -> list[NDArray[np.int64]]:
+        return [_steps(e, 1, np.size(e)) for e in self.estimates]
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """L1 distances."""
         counted = rows.tables(self.tables)
         distances = [
-            int(np.abs(counted[s] - _steps(e, 1, np.size(e))).sum())
-            for s, e in zip(self.tables, self.estimates, strict=True)
+            int(np.abs(counted[s] - e).sum()) for s, e in zip(self.tables, self._expected, strict=True)
         ]
         return np.subtract(np.array(distances, dtype=np.int64), _steps(self.penalties, 1))
 

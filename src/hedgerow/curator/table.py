@@ -55,6 +55,7 @@ class Table:
         self.domain = domain
         self.unit = unit
         self.location = location
+        self.same_rows = False
         self._engine = engine
         self._check_columns()
 
@@ -71,6 +72,7 @@ class Table:
         encoding: str | None = None,
         delimiter: str | None = None,
         watch: Callable[[float | None], None] | None = None,
+        same_rows: bool = False,
     ) -> Table:
         """Open a CSV or Parquet file, or a pandas, polars or Arrow frame, or a mapping of columns.
 
@@ -84,6 +86,7 @@ class Table:
             encoding: of a CSV file's text; UTF-8 or what its byte order mark says, unless said otherwise.
             delimiter: of a CSV file; what splits its header into most names, unless said otherwise.
             watch: told the part of the rows read so far (None: unknown), for the owner's progress bar.
+            same_rows: take a file that was written again for the one that earlier runs began with.
         """
         if not isinstance(domain, (Domain, OpenDomain)):
             raise DomainMismatch("a table is opened with a Domain or an OpenDomain; see Domain.load")
@@ -105,18 +108,22 @@ class Table:
             else MemoryEngine(source)
         )
         bound = Unit(unit, max_rows, null_units) if unit is not None and max_rows is not None else None
-        return cls(made, domain, bound, Path(source).resolve() if file else None)
+        table = cls(made, domain, bound, Path(source).resolve() if file else None)
+        table.same_rows = same_rows
+        return table
 
     def _check_columns(self) -> None:
         """Every declared column is there and of a type that fits: one sentence to the owner if not."""
         schema = self._engine.schema()
         names = list(self.domain) if isinstance(self.domain, Domain) else [self.domain.column]
-        for name in [*names, *([self.unit.column] if self.unit else [])]:
+        wanted = [*names, *([self.unit.column] if self.unit else [])]
+        # The first line of a CSV file may be a row: it is quoted only where it holds declared names.
+        known = not self._engine.untyped or any(name in schema.names for name in wanted)
+        has = f"it has {', '.join(map(repr, schema.names))}" if known else "does its first line hold names?"
+        for name in wanted:
             if schema.names.count(name) != 1:
                 how = "no column" if name not in schema.names else "more than one column"
-                raise DomainMismatch(
-                    f"the data has {how} {name!r}; it has {', '.join(map(repr, schema.names))}"
-                )
+                raise DomainMismatch(f"the data has {how} {name!r}; {has}")
         if isinstance(self.domain, Domain):
             for name, attribute in self.domain.items():
                 wrong = attribute.check_column(schema.field(name).type, untyped=self._engine.untyped)

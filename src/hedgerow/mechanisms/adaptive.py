@@ -16,7 +16,7 @@ from hedgerow.mechanisms.adaptive_plan import CELL_BYTES
 from hedgerow.mechanisms.adaptive_prior import PublicTables
 from hedgerow.mechanisms.adaptive_run import Progress, Run
 from hedgerow.mechanisms.baselines import finite
-from hedgerow.mechanisms.run_account import RunAccount
+from hedgerow.mechanisms.run_account import Resumable, RunAccount
 from hedgerow.privacy.budget import Budget
 from hedgerow.queries.domain import Domain
 from hedgerow.queries.query import Query
@@ -34,7 +34,7 @@ DENSE_LIMIT = 1 << 22
 
 
 @dataclass(frozen=True)
-class AdaptiveRelease:
+class AdaptiveRelease(Resumable):
     """Select - measure - fit over tables of a few attributes, with a hypothesis that any domain fits into.
 
     Privacy: what is public is the domain, the workload, these parameters, and everything already released.
@@ -106,7 +106,7 @@ class AdaptiveRelease:
         believed = None if prior is None else PublicTables.of(domain, prior)
         model = self._model(domain, zeros, believed)
         digest = self._digest(domain, curator.account, queries, weights, believed, model.zeros)
-        account = RunAccount("adaptive", self.run, digest)
+        account = self._account(digest)
         paying, price = account.open(curator, self._spend())
         run = Run(paying, domain, queries, self, price)
         try:
@@ -132,11 +132,10 @@ class AdaptiveRelease:
         limits = [self.cells, None if self.memory is None else self.memory * 1e6 / CELL_BYTES]
         return min((x for x in limits if x is not None), default=None)
 
-    def begun(self, curator: Curator) -> bool:
-        """Whether the ledger knows this run by its name: going on with it needs no more budget."""
-        return RunAccount("adaptive", self.run, "").begun(curator)
-
     # -- inside -------------------------------------------------------------------------------------------
+
+    def _account(self, digest: str) -> RunAccount:
+        return RunAccount("adaptive", self.run, digest)
 
     def _check(self, queries: Workload, weights: Sequence[float] | None) -> None:
         if self.epsilon is not None and self.budget is not None:

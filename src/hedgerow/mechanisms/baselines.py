@@ -147,5 +147,5 @@ class RandomizedResponse(Baseline):
 def finite(curator: Curator) -> Domain:
     """The declared finite domain, or a refusal."""
     if not isinstance(curator.domain, Domain):
-        raise UnsupportedQuery("this mechanism needs a declared finite domain, not an open one")
+        raise UnsupportedQuery("this needs a declared finite domain; names without end go to SparseMW")
     return curator.domain

@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hedgerow.curator.sketch import RowsOfNames
+from hedgerow.curator.source import begin_run, recall_run
 from hedgerow.curator.sparse_vector_plan import Plan, plan
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms.idc_conversation import Conversation
@@ -79,7 +80,7 @@ class IDC:
         c = self._count(curator)
         label = self.run or f"{type(self).__name__}-{secrets.token_hex(8)}"
         kept, question = f"{label}: terms", self._fingerprint
-        known = curator.ledger.recall(kept, question, analyst=curator.account)
+        known = recall_run(curator, kept, question)
         prices = Prices.of(self, curator, c) if known is None else Prices.read(known.answer or b"")
         made = prices.plan(curator, c)
         if known is None:
@@ -87,8 +88,7 @@ class IDC:
                 self._terms(made, self._known_total(curator))  # refuse before a word is written
             whole = cost_of(made.event, curator.ledger.currency)
             curator.ledger.check(whole if prices.total is None else whole + prices.total, curator.account)
-            who = {"account": curator.account, "analyst": curator.account}
-            entry = curator.ledger.record(prices.text(), request=kept, question=question, **who)
+            entry = begin_run(curator, prices.text(), request=kept, question=question)
             prices = Prices.read(entry.answer or b"")  # of two that open a run at once the first one's hold
             made = prices.plan(curator, c)
         total = self._known_total(curator) if prices.total is None else self._measured(curator, prices, label)

@@ -13,7 +13,7 @@ from hedgerow.mechanisms.adaptive_run import Progress
 from hedgerow.mechanisms.baselines import Baseline, finite
 from hedgerow.mechanisms.offline_mw_theorem import play
 from hedgerow.mechanisms.offline_mw_tuned import Rounds
-from hedgerow.mechanisms.run_account import RunAccount, check_delta
+from hedgerow.mechanisms.run_account import Resumable, RunAccount, check_delta
 from hedgerow.privacy.bounds import cor_12_5
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.domain import Domain
@@ -29,7 +29,7 @@ ROUNDS = 100_000
 
 
 @dataclass(frozen=True)
-class OfflineMW(Baseline):
+class OfflineMW(Resumable, Baseline):
     """Multiplicative weights over all cells of a domain, driven by the worst query of a workload.
 
     Privacy: every act is charged on its own and the ledger's filter composes them. A choice is the
@@ -96,10 +96,6 @@ class OfflineMW(Baseline):
         facts = {"mode": self.mode, "workload": queries.name} | facts
         signed = Provenance("OfflineMW", facts, cost, curator.receipt, curator.private, self.citations)
         return made(domain, signed)
-
-    def begun(self, curator: Curator) -> bool:
-        """Whether the ledger knows this run by its name: going on with it needs no more budget."""
-        return self._account("").begun(curator)
 
     # -- inside -------------------------------------------------------------------------------------------
 

@@ -76,7 +76,8 @@ def play(
     epsilon = float(selection_epsilon(choice, bounded_range=True))
     row = float(account.privacy.sensitivity(Norms.query(1)).l1)
     law = None if noisy is None else noisy.noise
-    held = Guarantee(alpha, rounds, stopped, epsilon, row, measured[-1].noise, law, rows, queries)
+    laws = tuple(dict.fromkeys(m.noise for m in measured))
+    held = Guarantee(alpha, rounds, stopped, epsilon, row, laws, law, rows, queries)
     bound = held.bound(_CONFIDENCE) / rows
     facts = {
         "alpha": alpha,

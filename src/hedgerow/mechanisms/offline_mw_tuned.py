@@ -66,16 +66,16 @@ class Rounds:
 
     def learn(self, rounds: int | None) -> tuple[Learned, dict[str, Any]]:
         """The whole run."""
-        todo = [s for s in self.sets if len(s) > 1 and self.domain.cells(s) <= TABLE_CELLS]
-        large = [s for s in self.sets if self.domain.cells(s) > TABLE_CELLS]
+        todo = [s for s in self.sets if len(s) > 1 and self._fits(s)]
+        large = not all(map(self._fits, self.sets))
         ones = [(a,) for a in self.domain.order({a for s in self.sets for a in s})]
-        share = self.price.share(ONE_WAY) if todo or large else self.left
+        share = self.price.share(ONE_WAY) if any(len(s) > 1 for s in self._candidates) else self.left
         self._measure(ones, share, one_way_shares([self.domain.cells(s) for s in ones]), "one-way tables")
         h = DenseHypothesis(self.domain)
         h.fit(self.measurements, total=self._rows)
         if todo and not large and (rounds or self._planned(todo)) >= len(todo):
             self._all(h, todo)
-        elif todo or large:
+        elif not self.left.is_zero:
             self._rounds(h, rounds or self._planned(self._candidates))
         final = DenseHypothesis(self.domain)
         fit = final.fit(
@@ -108,7 +108,7 @@ class Rounds:
             names, query = self._select(h, alive, cost, part - cost)
             self.left -= cost
             expected = h.total * h.marginal(names)
-            whole = self.domain.cells(names) <= TABLE_CELLS
+            whole = self._fits(names)
             (m,) = self._measure([names if whole else query], part - cost, None, " x ".join(names))
             if whole:
                 self._learn(names, m, expected)
@@ -176,11 +176,23 @@ class Rounds:
             return float(sensitivity.l1 / price.amount)
         return sqrt(float(sensitivity.l2_squared / price.amount) / 2.0) * sqrt(2.0 / np.pi)
 
+    def _fits(self, names: Names) -> bool:
+        """Whether a table is measured whole."""
+        return self.domain.cells(names) <= TABLE_CELLS
+
     @property
     def _candidates(self) -> list[Names]:
-        """Tables to choose from: those asked for and the pairs inside them, which hold less noise."""
-        pairs = [p for s in self.sets for p in combinations(s, 2)] if self.workload.is_tables else []
-        return list(dict.fromkeys([*self.sets, *pairs]))
+        """What to choose from: tables asked for and the pairs inside them, which hold less noise.
+
+        A table too large to be measured is none; triples inside it that fit take its place.
+        """
+        if not self.workload.is_tables:
+            return list(self.sets)
+        found = list(filter(self._fits, self.sets))
+        for s in self.sets:
+            inside = [*combinations(s, 2), *(() if self._fits(s) else combinations(s, 3))]
+            found += filter(self._fits, inside)
+        return list(dict.fromkeys(found))
 
     def _planned(self, tables: Sequence[Names]) -> int:
         """As many rounds as leave a typical table's noise below a part of all rows."""

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, ClassVar
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.learning.dense import CELL_LIMIT, DenseHypothesis
 from hedgerow.learning.experts import update_bound
+from hedgerow.mechanisms.baselines import finite
 from hedgerow.mechanisms.idc import IDC
-from hedgerow.queries.domain import Domain
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
+    from hedgerow.queries.domain import Domain
 
 
 @dataclass(frozen=True)
@@ -39,17 +40,15 @@ class OnlineMW(IDC):
 
     def _hypothesis(self, curator: Curator, total: float) -> DenseHypothesis:
         """The uniform distribution over all cells."""
-        return DenseHypothesis(_finite(curator), total=total)
+        return DenseHypothesis(_dense(curator), total=total)
 
     def _bound(self, curator: Curator, alpha: float) -> int:
         """Thm 4.10 counts the databases of the sequence, one more than its updates."""
-        return max(1, ceil(update_bound(_finite(curator).size, alpha) - 1.0))
+        return max(1, ceil(update_bound(_dense(curator).size, alpha) - 1.0))
 
 
-def _finite(curator: Curator) -> Domain:
-    domain = curator.domain
-    if not isinstance(domain, Domain):
-        raise UnsupportedQuery("this mechanism needs a declared finite domain; names are for SparseMW")
+def _dense(curator: Curator) -> Domain:
+    domain = finite(curator)
     if domain.size > CELL_LIMIT:
         raise UnsupportedQuery(f"the domain has {domain.size:,} cells; OnlineMW holds at most {CELL_LIMIT:,}")
     return domain

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from hedgerow.curator.curator import Curator, Spend
+from hedgerow.curator.source import begin_run
 from hedgerow.errors import HedgerowError, LedgerError, UnsupportedQuery
 from hedgerow.privacy.budget import Cost
 
@@ -16,7 +17,8 @@ class RunAccount:
     """The account that pays for one release.
 
     A release with a name (`run`) is made once: asked for again it is given the same answers, free. Without a
-    name, an unfinished release of the same plan is taken up, and a finished one is made anew.
+    name, an unfinished release of the same plan is taken up, and a finished one is made anew. Neither goes on
+    with a data file that has changed, see `curator.source`.
 
     Args:
         kind: the mechanism, in the account's name.
@@ -29,10 +31,14 @@ class RunAccount:
     digest: str
 
     def name(self, curator: Curator) -> str:
-        """The account: the first that was neither given up nor, when it has no name, finished."""
-        first, number = f"{self.kind} {self.run or self.digest[:12]}", 0
+        """The account: the first that was neither given up nor, when it has no name, finished.
+
+        A single # marks what is not the caller's own name, so that no two releases share an account.
+        """
+        first, number = f"{self.kind} {self.run.replace('#', '##') if self.run else ''}".strip(), 0
         while True:
-            name = f"{first} {number}" if number or not self.run else first
+            name = f"{first} #{number}" if self.run else f"{first} #{self.digest[:12]} {number}"
+            name = first if self.run and not number else name
             over = curator.ledger.recall(f"{name}: given up", name, analyst=name)
             if over is None and not self.run:
                 over = curator.ledger.recall(f"{name}: done", self.digest, analyst=name)
@@ -47,40 +53,53 @@ class RunAccount:
     def open(self, curator: Curator, spend: Spend) -> tuple[Curator, Cost]:
         """The curator that pays from the account, and the release's price, fixed when it was first opened."""
         ledger, name = curator.ledger, self.name(curator)
-        if _known(curator, name):
-            account = curator.child(name)
-        else:
-            price = curator.price(spend)
-            account = curator.allot(price, name, note=f"{self.kind}, plan {self.digest[:12]}")
-        kept = ledger.recall(f"{name}: price", self.digest, analyst=name)
-        if kept is None:  # what remains of the budget is another amount after a crash
-            price = ledger.spent(name) + ledger.remaining(name)
-            kept = ledger.record(
-                json.dumps(price.to_json()).encode(),
-                account=name,
-                analyst=name,
-                request=f"{name}: price",
-                question=self.digest,
-                note=f"{self.kind}: what it may spend was fixed",
-                run=name,
-            )
+        with ledger.transaction() as transaction:  # of two that begin at once the second one takes it up
+            if not _known(curator, name):
+                words = f"{self.kind}, plan {self.digest[:12]}"
+                transaction.allot(name, curator.price(spend), curator.account, words)
+        account = curator.child(name)
+        price = ledger.spent(name) + ledger.remaining(name)
+        kept = begin_run(  # what remains of the budget is another amount after a crash
+            account,
+            json.dumps(price.to_json()).encode(),
+            request=f"{name}: price",
+            question=self.digest,
+            note=f"{self.kind}: what it may spend was fixed",
+            run=name,
+        )
         assert kept.answer is not None
         return account, Cost.from_json(json.loads(kept.answer))
+
+    def abandon(self, curator: Curator) -> None:
+        """Give back what an unfinished release did not spend; it is not taken up again."""
+        name = self.name(curator)
+        if _known(curator, name):
+            with suppress(LedgerError):  # it may be closed already
+                self._end(curator.child(name), "given up", name, "not to be taken up again")
 
     def give_up(self, account: Curator) -> None:
         """A run that stopped before its first act gives its price back; any other waits to be taken up."""
         with suppress(HedgerowError, OSError):
-            if account.ledger.spent(account.account).is_zero:
-                self._end(account, "given up", account.account, "given up before anything was read")
+            self._end(account, "given up", account.account, "given up before anything was read", unspent=True)
 
     def close(self, account: Curator) -> None:
         """Mark the run as done and give back what it did not spend; once."""
-        if account.ledger.recall(f"{account.account}: done", self.digest, analyst=account.account) is None:
-            self._end(account, "done", self.digest, "done")
+        self._end(account, "done", self.digest, "done")
 
-    def _end(self, account: Curator, how: str, question: str, words: str) -> None:
-        name = account.account
-        with account.ledger.transaction() as both:
+    def _end(self, account: Curator, how: str, question: str, words: str, *, unspent: bool = False) -> None:
+        """Close the account with its last line, once; nothing is done if another process went on meanwhile.
+
+        Args:
+            account: the curator that pays from it.
+            how, question, words: of the last line.
+            unspent: only if nothing was spent.
+        """
+        name, ledger = account.account, account.ledger
+        with ledger.transaction() as both:
+            if both.recall(f"{name}: {how}", question, analyst=name) is not None:
+                return
+            if unspent and not ledger.spent(name).is_zero:
+                return
             both.record(
                 b"",
                 account=name,
@@ -91,6 +110,22 @@ class RunAccount:
                 run=name,
             )
             both.settle(name)
+
+
+class Resumable:
+    """What mechanisms share whose releases of several acts can be taken up again by name."""
+
+    def _account(self, digest: str) -> RunAccount:
+        """The account of a release that depends on what the digest says."""
+        raise NotImplementedError
+
+    def begun(self, curator: Curator) -> bool:
+        """Whether the ledger knows this run by its name: going on with it needs no more budget."""
+        return self._account("").begun(curator)
+
+    def abandon(self, curator: Curator) -> None:
+        """Leave an unfinished run of this name for good; what it did not spend goes back."""
+        self._account("").abandon(curator)
 
 
 def check_delta(curator: Curator, rows: int | None) -> None:

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hedgerow.curator.curator import Curator
-from hedgerow.curator.small_range import SmallRange, choose_database, log_range, rows_of
+from hedgerow.curator.small_range import SmallRange, choose_database, log_range, rows_of, steps
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms.baselines import Baseline, finite
-from hedgerow.mechanisms.run_account import RunAccount, check_delta
+from hedgerow.mechanisms.run_account import Resumable, RunAccount, check_delta
 from hedgerow.privacy.bounds import log_whole, range_size, small_db_size
 from hedgerow.privacy.budget import Cost, selection_epsilon
 from hedgerow.queries.domain import Domain
@@ -26,13 +26,14 @@ from hedgerow.synopsis.synopsis import Provenance, Synopsis
 
 _TOTAL = Fraction(1, 10)  # of the price, for the number of rows where it is private
 _VISITS = 100_000  # a range that alpha is chosen for may have so many databases
+_STEPS = 2 * 10**7  # and take so many steps to count
 _CONFIDENCE = 0.95
 _MOST_PLACES = 1 << 13  # of a small database that is chosen here
 _LARGEST = 0.999  # alpha, when nobody says
 
 
 @dataclass(frozen=True)
-class SmallDB(Baseline):
+class SmallDB(Resumable, Baseline):
     """A small database that answers all counting queries of a class nearly as the rows do.
 
     Privacy: the exponential mechanism ([MT07] Thm 6, [DR14] Prop. 4.1) over all multisets of m =
@@ -74,10 +75,6 @@ class SmallDB(Baseline):
         facts = _facts(small, distinct)
         signed = Provenance("SmallDB", facts, cost, curator.receipt, curator.private, self.citations)
         return SmallSynopsis(domain, signed, small)
-
-    def begun(self, curator: Curator) -> bool:
-        """Whether the ledger knows this run by its name: going on with it needs no more budget."""
-        return self._account("").begun(curator)
 
     # -- inside -------------------------------------------------------------------------------------------
 
@@ -139,7 +136,7 @@ def _best_alpha(queries: int, types: int, cells: int, total: int, epsilon: Fract
     """The alpha whose bound is least among those whose range is quick to visit; public values only."""
     size = small_db_size(queries, _LARGEST)
     best, found = inf, _LARGEST
-    while size == small_db_size(queries, _LARGEST) or log_range(types, size) <= log(_VISITS):
+    while size == small_db_size(queries, _LARGEST) or _quick(types, size, cells):
         wanted = log(queries) if queries > 2 else log(2 * queries) / 2.0  # as in `small_db_size`
         alpha = min(sqrt(wanted / size) * (1.0 + 1e-12), _LARGEST)
         bound = alpha * total + 2.0 * row * log_range(cells, size) / float(epsilon)
@@ -149,3 +146,8 @@ def _best_alpha(queries: int, types: int, cells: int, total: int, epsilon: Fract
         if bound > 2.0 * best or size >= _MOST_PLACES:
             break
     return found
+
+
+def _quick(types: int, size: int, cells: int) -> bool:
+    """Whether a range is quick to visit."""
+    return log_range(types, size) <= log(_VISITS) and steps(types, size, cells) <= _STEPS

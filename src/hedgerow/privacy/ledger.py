@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -157,9 +157,35 @@ class Ledger:
         """What a request id was answered, or None; RequestReused if it belongs to another question."""
         return self._filter.recall(request, question, analyst)
 
-    def replay(self, run: str) -> Iterator[Entry]:
-        """The entries of a run in order, with answers and secret states, to rebuild it after a restart."""
-        return (Entry.read(line) for line in self._store.lines(run))
+    def replay(self, run: str, after: int = -1) -> Iterator[Entry]:
+        """The entries of a run in order, with answers and secret states, to rebuild it after a restart.
+
+        Args:
+            run: the run's label.
+            after: only what came after the line of this number.
+        """
+        return (Entry.read(line) for line in self._store.lines(run, after))
+
+    @property
+    def newest(self) -> int:
+        """The number of the newest line."""
+        return self._store.newest()
+
+    def alone(self) -> AbstractContextManager[None]:
+        """A stretch of work that only one holder of this ledger does at a time, in whichever process.
+
+        It keeps nobody from charging: it is for state that is read from several lines and then moved on. The
+        same thread may enter it again.
+        """
+        return self._store.alone()
+
+    def children(self, account: str = OWNER) -> list[str]:
+        """The accounts that were ever allotted from an account, in order."""
+        return self._store.children(account)
+
+    def is_closed(self, account: str) -> bool:
+        """Whether an account was settled."""
+        return self._filter.account(account).closed
 
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[Transaction]:

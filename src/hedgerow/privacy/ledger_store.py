@@ -144,6 +144,7 @@ class Store:
         self._inherited: list[_Connection] = []
         self._lock: AbstractContextManager[Any] = nullcontext()
         self._memory: _Connection | None = None
+        self._turn = threading.RLock()
         if path is None:
             assert first is not None
             self._lock = threading.RLock()
@@ -251,10 +252,46 @@ class Store:
         )
         return [row[0] for row in rows]
 
-    def lines(self, run: str | None = None) -> Iterator[Line]:
+    def newest(self) -> int:
+        """The number of the newest line."""
+        return int(self._run("SELECT MAX(seq) FROM entry")[0][0])
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Wait until no other process or thread is in here; ends with the process that is.
+
+        A file of its own carries the lock: closing any handle of SQLite's file would drop SQLite's locks.
+        """
+        if getattr(self._local, "alone", None) == os.getpid():
+            yield
+            return
+        with self._turn if self.path is None else self._locked():
+            self._local.alone = os.getpid()
+            try:
+                yield
+            finally:
+                self._local.alone = None
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        import fcntl
+
+        try:
+            handle = os.open(f"{self.path}-lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise self._failure(error) from error
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            with suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_UN)  # a child that was forked meanwhile holds a copy
+            os.close(handle)
+
+    def lines(self, run: str | None = None, after: int = -1) -> Iterator[Line]:
         """All lines, or those of one run, in order, page by page so that no read lock is held between."""
         where, args = ("run = ? AND ", (run,)) if run is not None else ("", ())
-        seq = -1
+        seq = after
         while page := self._one(f"{where}seq > ? ORDER BY seq LIMIT {_PAGE}", *args, seq):
             yield from page
             seq = page[-1].seq

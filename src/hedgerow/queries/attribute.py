@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 Period = Literal["day", "week", "month", "quarter", "year"]
 Hierarchy = Mapping[str, Mapping[str, Sequence[Any]]]
 
+_MISSING = "(missing)"
+_MOST_BINS = 10_000_000
+
 
 @dataclass(frozen=True, eq=False)
 class Attribute:
@@ -43,6 +46,16 @@ class Attribute:
     ordered: ClassVar[bool] = False
     accepts: ClassVar[frozenset[str]] = frozenset()
 
+    def __post_init__(self) -> None:
+        """Refuse options of another kind, as a hand-written schema may have them."""
+        if not isinstance(self.missing, bool):
+            raise DomainMismatch(f"`missing` is true or false, not {self.missing!r}")
+        if not isinstance(self.other, (bool, str)):
+            raise DomainMismatch(f"`other` is true, false or the level's name, not {self.other!r}")
+        tree = self.hierarchy
+        if not isinstance(tree, Mapping) or not all(isinstance(view, Mapping) for view in tree.values()):
+            raise DomainMismatch("`hierarchy` is a mapping of views, each a mapping of groups to levels")
+
     @cached_property
     def values(self) -> tuple[Any, ...]:
         """What each proper level decodes to, without `other` and missing."""
@@ -52,7 +65,7 @@ class Attribute:
     def labels(self) -> tuple[str, ...]:
         """One printable name per level."""
         names = [*self._value_labels, *([self._other_label] if self.other else [])]
-        return tuple([*names, "(missing)"] if self.missing else names)
+        return tuple([*names, _MISSING] if self.missing else names)
 
     @property
     def _value_labels(self) -> tuple[str, ...]:
@@ -188,6 +201,8 @@ class Categorical(Attribute):
             raise DomainMismatch(
                 f"the level {self._other_label!r} is declared both as a level and as `other`"
             )
+        if self.missing and _MISSING in self.labels[:-1]:
+            raise DomainMismatch(f"a level is called {_MISSING!r}, as the level for missing values is")
         self._check_hierarchy()
 
     @cached_property
@@ -334,7 +349,10 @@ def bins(start: float, stop: float, width: float, **options: Any) -> Bins:
     """
     if not width > 0 or not stop > start:
         raise DomainMismatch("bins(start, stop, width) needs start < stop and a positive width")
-    whole = int(np.ceil((stop - start) / width - 1e-9))
+    number = (stop - start) / width
+    if not number <= _MOST_BINS:
+        raise DomainMismatch(f"an attribute has {_MOST_BINS:,} bins at most: choose a larger width")
+    whole = int(np.ceil(number - 1e-9))
     edges = [start + i * width for i in range(whole)] + [stop]
     return Bins([round(e, 12) if isinstance(e, float) else e for e in edges], **options)
 

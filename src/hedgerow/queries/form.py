@@ -50,6 +50,23 @@ class GroupAxis:
 
 
 @dataclass(frozen=True, eq=False)
+class Piece:
+    """A query with weights in [0, 1] and what it is worth in a form.
+
+    Args:
+        worth: the form is the sum of worth * query.
+        query: the query.
+        off: how far, at most, one row's value is from what the query gives it times its worth.
+        part: the same as a part of what the query gives it.
+    """
+
+    worth: float
+    query: Query
+    off: float = 0.0
+    part: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
 class LinearForm:
     """A weighted count of rows per group: weight = product of the factors, which share no attribute.
 
@@ -113,6 +130,10 @@ class LinearForm:
 
         Values of both signs make two queries. No piece at all means that the schema alone makes it zero.
         """
+        return [(piece.worth, piece.query) for piece in self.rounded(group)]
+
+    def rounded(self, group: int = 0) -> list[Piece]:
+        """The same with what rounding values to the lattice of weights takes from them."""
         if self.units:
             raise UnsupportedQuery(
                 f"{self.name or 'COUNT(DISTINCT ...)'} counts people, which is no weighted count of rows"
@@ -122,14 +143,15 @@ class LinearForm:
             return []
         signed = next((f for f in factors if f.weights.dtype != np.bool_), None)
         if signed is None:
-            return [(1.0, self._query(factors, None))]
-        out = []
+            return [Piece(1.0, self._query(factors, None))]
+        out: list[Piece] = []
         for sign in (1.0, -1.0):
             part = np.maximum(sign * signed.weights, 0.0)
             if part.any():
                 scale = _scale(part)
                 unit = Factor(signed.attributes, np.rint(part / scale * ONE).astype(np.int64))
-                out.append((sign * scale, self._query([unit if f is signed else f for f in factors], unit)))
+                query = self._query([unit if f is signed else f for f in factors], unit)
+                out.append(Piece(sign * scale, query, *_rounding(part, unit.weights * (scale / ONE), scale)))
         return out
 
     def evaluate(self, table: NDArray[Any]) -> NDArray[np.float64]:
@@ -223,6 +245,15 @@ def _fold(values: NDArray[Any], i: int, axis: GroupAxis) -> NDArray[Any]:
     out = np.zeros((axis.size, *moved.shape[1:]), dtype=np.float64)
     np.add.at(out, axis.parent, moved)
     return np.moveaxis(out, 0, i)
+
+
+def _rounding(values: NDArray[np.float64], rounded: NDArray[np.float64], scale: float) -> tuple[float, float]:
+    """How far rounded values are off, and as a part of themselves; float noise is none."""
+    off = np.abs(values - rounded)
+    if float(off.max()) <= 1e-12 * scale:
+        return 0.0, 0.0
+    part = np.divide(off, rounded, out=np.full_like(off, np.inf), where=rounded > 0)
+    return float(off.max()), float(part[values > 0].max())
 
 
 def _scale(values: NDArray[np.float64]) -> float:

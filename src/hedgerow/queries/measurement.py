@@ -44,7 +44,7 @@ class Noise:
         b = float(self.scale)
         if self.family == "none":
             return 0.0
-        steps = b * b if self.family == "gaussian" else 0.5 / np.sinh(0.5 / b) ** 2
+        steps = b * b if self.family == "gaussian" else 0.5 / np.sinh(min(0.5 / b, 300.0)) ** 2
         return float(steps) / self.denominator**2
 
     def half_width(self, confidence: float, weights: Any = (1.0,), numbers: int = 1) -> float:

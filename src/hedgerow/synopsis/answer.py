@@ -26,7 +26,8 @@ class Answer:
             (from a hypothesis; the error is indicative only).
         cost: what asking it cost now; None when it was free.
         cached: whether the same answer was given before.
-        simultaneous: whether the bound holds for all numbers at once.
+        simultaneous: whether the bound holds for all numbers at once; if certified, for all certified numbers
+            of the session or run that state this confidence or a higher one.
         notes: sentences that belong to the answer.
         table: the rows and columns of a grouped answer, when there are any.
         sources: the source of each number, when they were asked together and differ; `source` is then the

@@ -55,9 +55,9 @@ class Guarantee:
         stopped: whether the run ended because the worst query was measured to be right.
         epsilon: of every choice.
         sensitivity: of a count.
-        noise: the law of every measurement.
+        noise: the laws that queries were measured by.
         total: the law of the measured number of rows; None where it is public.
-        rows: that number.
+        rows: that number; at least one, also where there are no rows.
         workload: the queries.
     """
 
@@ -66,21 +66,23 @@ class Guarantee:
     stopped: bool
     epsilon: float
     sensitivity: float
-    noise: Noise
+    noise: tuple[Noise, ...]
     total: Noise | None
     rows: float
     workload: Workload
 
     def total_off(self, beta: float) -> float:
         """How far the number of rows may be off, except with probability beta."""
-        return 0.0 if self.total is None else self.total.half_width(1.0 - beta) + 1.0
+        if self.total is None:
+            return 1.0 if self.rows <= 1.0 else 0.0
+        return self.total.half_width(1.0 - beta) + 1.0
 
     def bound(self, confidence: float) -> float:
         """How far off, in rows, any query of the workload may be: all of them at once."""
         beta = (1.0 - confidence) / 3.0
         chosen = selection_off(len(self.workload), self.epsilon, beta / self.rounds, self.sensitivity)
         chosen += 1.0  # scores compare estimates rounded to whole rows
-        measured = self.noise.half_width(1.0 - beta, numbers=self.rounds)
+        measured = max(law.half_width(1.0 - beta, numbers=self.rounds) for law in self.noise)
         found = thm_12_6(self.alpha, chosen, measured, self.total_off(beta), self.rows)
         # A run that stopped has seen that its worst query is right, whether or not it had to stop.
         return 2.0 * self.alpha * self.rows + chosen + measured if self.stopped else found
@@ -125,7 +127,7 @@ class GuaranteedSynopsis(DenseSynopsis):
     def _pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         given = self._guarantee
         numbers = [given.alpha, given.rounds, given.stopped, given.epsilon, given.sensitivity]
-        laws = [given.noise.to_json(), None if given.total is None else given.total.to_json()]
+        laws = [[n.to_json() for n in given.noise], None if given.total is None else given.total.to_json()]
         held = {"numbers": numbers, "laws": laws, "workload": pack_workload(given.workload, arrays)}
         return super()._pack(arrays) | held
 
@@ -133,8 +135,8 @@ class GuaranteedSynopsis(DenseSynopsis):
     def _unpack(
         cls, domain: Domain, provenance: Provenance, body: dict[str, Any], arrays: dict[str, NDArray[Any]]
     ) -> GuaranteedSynopsis:
-        noise, total = (None if law is None else Noise.from_json(law) for law in body["laws"])
-        assert noise is not None
+        noise = tuple(Noise.from_json(law) for law in body["laws"][0])
+        total = None if body["laws"][1] is None else Noise.from_json(body["laws"][1])
         workload = unpack_workload(body["workload"], arrays)
         given = Guarantee(*body["numbers"], noise, total, float(body["total"]), workload)
         return cls(domain, provenance, _learned(domain, body, arrays), given)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import prod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,21 +16,28 @@ from hedgerow.learning.resolution import Node, Resolutions
 from hedgerow.queries.coarse import GroupBlock
 from hedgerow.queries.measurement import Measurement, Noise
 from hedgerow.queries.query import ONE, Query
+from hedgerow.queries.question import Question
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.answer import Answer
+from hedgerow.synopsis.limits import MeasuredTable, limits, measured_whole
 from hedgerow.synopsis.synopsis import Provenance, Synopsis
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.domain import Domain
-    from hedgerow.queries.question import Question
     from hedgerow.synopsis.answer import Source
 
     Floats = NDArray[np.float64]
 
 _WRITTEN = 1 << 22  # product queries over more cells are answered without their table
 _PRODUCTS = 20_000  # so many of them in one statement
+_WIDER = 2.0  # errors of cells that were not measured have heavier tails than the normal law
+_FARTHER = 1.1  # ... and grow by so much with every attribute beyond those that any table has
+_BEYOND = (
+    "No measured table looks at so many attributes together: the error is indicative, and `limits` says "
+    "what is certain."
+)
 _SOFT = 1.5  # a corrected cell differs from its measurement by at most this many standard deviations
 
 
@@ -54,8 +62,10 @@ class Learned:
 class ModelSynopsis(Synopsis):
     """A learned distribution over the whole domain; its errors are indicative only.
 
-    A table that was itself measured at full detail is known about as well as its noise says; anything else as
-    well as the tables that were predicted before they were measured (which were the worst ones).
+    Of a table that was itself measured at full detail the error is a bound: the noise, and how far the model
+    went from what was measured. Anything else is known about as well as the tables that were predicted before
+    they were measured (which were the worst ones). What only many attributes together show is in none of
+    them: `limits` says what the measured tables leave possible.
     """
 
     learned: Learned | None = None
@@ -87,13 +97,58 @@ class ModelSynopsis(Synopsis):
         """The released number of rows."""
         return self.hypothesis.total
 
+    def answer(
+        self,
+        question: Query | Workload | Sequence[Query] | Question,
+        *,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+    ) -> Answer:
+        """Answer as `Synopsis.answer` does, and say when a question reaches beyond what was measured."""
+        found = super().answer(question, confidence=confidence, simultaneous=simultaneous)
+        if self.source == "learned" and self._reach(question) > self._order:
+            return replace(found, notes=(*found.notes, _BEYOND))
+        return found
+
+    def limits(self, query: Query, *, confidence: float = 0.95) -> tuple[float, float]:
+        """Between which numbers the truth lies by the measured tables alone, in the query's unit.
+
+        Unlike the error of an answer this holds whatever the rows are, and is often far wider.
+
+        Args:
+            query: what was asked.
+            confidence: how often the limits hold.
+        """
+        if not 0.0 < confidence < 1.0:
+            raise UnsupportedQuery("a confidence lies between 0 and 1")
+        for name in query.attributes:
+            self.domain[name]
+        low, high = (query.to_unit(x) for x in limits(self.measurements, query, confidence))
+        return float(min(low, high)), float(max(low, high))
+
+    def _reach(self, question: Any) -> int:
+        """How many attributes are looked at together at most."""
+        if isinstance(question, Question):
+            return max((len(form.attributes) for form in question.forms), default=0)
+        queries = [question] if isinstance(question, Query) else Workload.of(question).blocks
+        return max((len(q.attributes) for q in queries), default=0)
+
+    @cached_property
+    def _order(self) -> int:
+        """How many attributes the measured tables look at together at most."""
+        return max((len(t.attributes) for t in MeasuredTable.all_of(self.measurements)), default=0)
+
     def linear(
         self, attributes: tuple[str, ...], weights: Floats, confidence: float, numbers: int = 1
     ) -> tuple[float, float]:
         """A weighted count and its indicative error."""
-        table = self._table(attributes)
+        table, weights = np.asarray(self._table(attributes)), np.asarray(weights, dtype=np.float64)
         value = float((table * weights).sum())
-        variance = self._variance(attributes, np.asarray(table), np.asarray(weights, dtype=np.float64))
+        known = self._known(attributes)
+        if known is not None:
+            gap = abs(float(((table - known[0]) * weights).sum()))
+            return value, gap + known[1].half_width(confidence, weights, numbers)
+        variance = self._variance(attributes, table, weights)
         return value, _width(confidence, numbers) * float(np.sqrt(variance))
 
     def _query(self, query: Query, confidence: float, numbers: int) -> tuple[float, float]:
@@ -103,7 +158,8 @@ class ModelSynopsis(Synopsis):
         share = self.hypothesis.expectation(query)
         heavy = self.hypothesis.expectation(query, 2) * self.total
         largest = (query.largest / ONE) ** 2
-        variance = max(heavy, largest) * self._learned.spread + self._total_variance * share**2
+        spread = self._spread(query.attributes)
+        variance = max(heavy, largest) * spread + self._total_variance * share**2
         error = _width(confidence, numbers) * float(np.sqrt(variance))
         return float(query.to_unit(share * self.total)), abs(query.scale) * error
 
@@ -143,31 +199,40 @@ class ModelSynopsis(Synopsis):
         for block in workload.blocks:
             table = self._table(block.attributes)
             each = (
-                np.maximum(table, 1.0) * self._learned.spread
+                np.maximum(table, 1.0) * self._spread(block.attributes)
                 + self._total_variance * (table / self.total) ** 2
             )
-            known = self._known_variance(block.attributes)
-            each = np.full_like(each, known) if known is not None else each
+            off = _width(confidence, numbers) * np.sqrt(each)
+            known = self._known(block.attributes)
+            if known is not None:
+                off = np.abs(table - known[0]) + known[1].half_width(confidence, numbers=numbers)
             values.append(table.reshape(-1))
-            errors.append(_width(confidence, numbers) * np.sqrt(each).reshape(-1))
+            errors.append(off.reshape(-1))
         return np.concatenate(values), np.concatenate(errors)
 
     def _variance(self, attributes: tuple[str, ...], table: Floats, weights: Floats) -> float:
-        known = self._known_variance(attributes)
-        if known is not None:
-            return known * float((weights**2).sum())
+        if not attributes:
+            return self._total_variance * float((weights**2).sum())
         share = float((table * weights).sum()) / self.total
         return (
-            float((weights**2 * np.maximum(table, 1.0)).sum()) * self._learned.spread
+            float((weights**2 * np.maximum(table, 1.0)).sum()) * self._spread(attributes)
             + self._total_variance * share**2
         )
 
-    def _known_variance(self, attributes: tuple[str, ...]) -> float | None:
-        """The noise of one cell, when the table was itself measured at full detail."""
-        if not attributes:
-            return self._total_variance
-        found = [m.noise.variance for m in self.measurements if _full_attributes(m) == set(attributes)]
-        return 1.0 / sum(1.0 / max(v, 1e-9) for v in found) if found else None
+    def _spread(self, attributes: tuple[str, ...]) -> float:
+        """The variance of the error of a cell that was not measured, in units of its count."""
+        beyond = max(0, len(attributes) - self._order)
+        return self._learned.spread * (_WIDER * _FARTHER**beyond) ** 2
+
+    def _known(self, attributes: tuple[str, ...]) -> tuple[Floats, Noise] | None:
+        """The table as it was measured at full detail, if it was, and the noise of its cells.
+
+        The model departs from it; by how much is known, and together with the noise a bound that holds.
+        """
+        kept: dict[tuple[str, ...], tuple[Floats, Noise] | None] = self.__dict__.setdefault("_wholes", {})
+        if attributes not in kept:
+            kept[attributes] = measured_whole(self.measurements, attributes)
+        return kept[attributes]
 
     @property
     def _total_variance(self) -> float:
@@ -247,15 +312,6 @@ class ModelSynopsis(Synopsis):
 def _width(confidence: float, numbers: int) -> float:
     """The normal quantile for so many numbers at once."""
     return NormalDist().inv_cdf(1.0 - (1.0 - confidence) / numbers / 2.0)
-
-
-def _full_attributes(measurement: Measurement) -> set[str]:
-    """The attributes of a table measured at full detail; nothing for a grouped one."""
-    if measurement.workload is None:
-        return set(measurement.attributes)
-    block = measurement.workload.blocks[0]
-    full = isinstance(block, GroupBlock) and len(block) == prod(len(g) for g in block.groups)
-    return set(block.attributes) if full else set()
 
 
 def _pack_measurement(measurement: Measurement, put: Any) -> dict[str, Any]:

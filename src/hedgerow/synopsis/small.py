@@ -46,7 +46,9 @@ class SmallDatabase:
 
     def total_off(self, beta: float) -> float:
         """How far the number of rows may be off, except with probability beta; it is at least one."""
-        return 0.0 if self.measured is None else self.measured.noise.half_width(1.0 - beta) + 1.0
+        if self.measured is None:
+            return 1.0 if self.total <= 1 else 0.0
+        return self.measured.noise.half_width(1.0 - beta) + 1.0
 
     def bound(self, confidence: float) -> float:
         """How far off, in rows, any query of the workload may be: all of them at once."""

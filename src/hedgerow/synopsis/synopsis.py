@@ -132,6 +132,8 @@ class Synopsis(ABC):
         """
         if isinstance(question, str):
             raise UnsupportedQuery("compile SQL with hedgerow.sql(domain, text) first")
+        if not 0.0 < confidence < 1.0:
+            raise UnsupportedQuery("a confidence lies between 0 and 1")
         if isinstance(question, Question):
             return self._ask(question, confidence, simultaneous)
         if isinstance(question, Query):

@@ -1,0 +1,76 @@
+"""Which data file a run began with: a mark in the ledger, so that no run goes on with a file that changed.
+
+A run that goes on with other rows is as private as any, but what it says belongs to neither. The mark is a
+keyed hash of the file's size, the time of its last change and how its text is read - never of rows: whether a
+run goes on is seen by everybody, and must not be a fact about rows. Frames and folders have no mark.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from hmac import compare_digest
+from typing import TYPE_CHECKING
+
+from hedgerow.errors import LedgerError
+
+if TYPE_CHECKING:
+    from hedgerow.curator.curator import Curator
+    from hedgerow.privacy.ledger import Entry
+
+
+def recall_run(curator: Curator, request: str, question: str) -> Entry | None:
+    """The first line of a run, or None if there is none; LedgerError if it began with another file."""
+    known = curator.ledger.recall(request, question, analyst=curator.account)
+    return None if known is None else _checked(curator, known)
+
+
+def begin_run(
+    curator: Curator,
+    answer: bytes,
+    *,
+    request: str,
+    question: str,
+    note: str = "",
+    run: str | None = None,
+) -> Entry:
+    """Write the first line of a run with the mark of this file, or find it there as `recall_run` does.
+
+    Args:
+        curator: whose rows the run reads.
+        answer: what is kept in the line.
+        request, question, note, run: as in `Ledger.record`.
+    """
+    known = recall_run(curator, request, question)
+    if known is not None:
+        return known
+    kept = curator.ledger.record(
+        answer,
+        _mark(curator),
+        account=curator.account,
+        analyst=curator.account,
+        request=request,
+        question=question,
+        note=note,
+        run=run,
+    )
+    return _checked(curator, kept)  # of two that begin a run at once the first one's file is its file
+
+
+def _checked(curator: Curator, entry: Entry) -> Entry:
+    """The line without its secret, if it belongs to this file."""
+    ours = _mark(curator)
+    if entry.state and ours and not curator.table.same_rows and not compare_digest(entry.state, ours):
+        raise LedgerError(
+            "the data file has changed since this run began; if it has the same rows, say so with "
+            "--same-rows or Table.open(same_rows=True), else begin anew, with --anew or under another name"
+        )
+    return replace(entry, state=None)
+
+
+def _mark(curator: Curator) -> bytes | None:
+    state = curator.table._engine.state
+    if state is None:
+        return None
+    key = hashlib.blake2b(b"the file of a run", key=curator.ledger.row_key, digest_size=32).digest()
+    return hashlib.blake2b(state.encode(), key=key, digest_size=16).digest()

@@ -1,0 +1,156 @@
+"""Limits: between which numbers the answer to a query must lie, by the measured tables and nothing else.
+
+A model may be wrong about what its tables do not hold. But a count over many attributes is at most any count
+over some of them, and at least what is left of one when all that others exclude is taken away (Fréchet,
+Bonferroni). Measured tables bound these counts, each up to its noise; a union bound makes all hold at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hedgerow.errors import RangeTooLarge
+from hedgerow.queries.coarse import GroupBlock
+from hedgerow.queries.measurement import Measurement, Noise
+from hedgerow.queries.query import ONE, Query
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+_LARGEST = 1 << 22  # weights over more cells than this are bounded only if they are products
+_EVENTS = 3  # per measured table: what its cells say of the query, and what one attribute keeps or excludes
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredTable:
+    """A noisy table, whole or with grouped levels; `groups[i]` is the group of each level of attribute i."""
+
+    attributes: tuple[str, ...]
+    groups: tuple[NDArray[np.int64], ...]
+    counts: Floats
+    noise: Noise
+
+    @classmethod
+    def all_of(cls, measurements: Sequence[Measurement]) -> Iterator[MeasuredTable]:
+        """Those among some measurements that are tables."""
+        for m in measurements:
+            if m.workload is None and m.strategy is None:
+                groups = tuple(np.arange(k) for k in m.counts.shape)
+                yield cls(m.attributes, groups, m.counts, m.noise)
+            elif m.workload is not None and len(m.workload.blocks) == 1:
+                block = m.workload.blocks[0]
+                if isinstance(block, GroupBlock):
+                    yield cls(block.attributes, block.groups, m.counts.reshape(block.shape), m.noise)
+
+    def sides(self, weights: Weights, confidence: float, numbers: int) -> tuple[float, float]:
+        """At least and at most how much of a query lies in the rows, by this table."""
+        found = []
+        for most in (False, True):
+            c = weights.on(self, most=most)
+            wide = self.noise.half_width(confidence, c, numbers)
+            found.append(float((c * self.counts).sum()) + (wide if most else -wide))
+        return found[0], found[1]
+
+
+class Weights:
+    """A query's weights: a product of one factor for each attribute, or an array over their table."""
+
+    def __init__(self, query: Query) -> None:
+        self.attributes = query.attributes
+        self.factors = None
+        if query.factors is not None:
+            self.factors = [np.asarray(f, dtype=np.float64) for f in query.factors]
+            self.factors = [f / (f.max(initial=0.0) or 1.0) for f in self.factors]
+            self.scale = query.largest / ONE
+        elif query.weights.size > _LARGEST:
+            raise RangeTooLarge("the weights of this query are over too many cells to be bounded")
+        else:
+            self.dense = np.asarray(query.weights / ONE, dtype=np.float64)
+
+    def on(self, table: MeasuredTable, *, most: bool) -> Floats:
+        """The largest or least weight of a row in each cell of a table; what it does not know may be any."""
+        pick = np.max if most else np.min
+        extreme = np.maximum if most else np.minimum
+        here = [a for a in table.attributes if a in self.attributes]
+        if self.factors is None:
+            out = tuple(i for i, a in enumerate(self.attributes) if a not in here)
+            weights = pick(self.dense, axis=out) if out else self.dense
+            kept = [a for a in self.attributes if a in here]
+            weights = weights.transpose([kept.index(a) for a in here])
+        else:
+            rest = [pick(f) for a, f in zip(self.attributes, self.factors, strict=True) if a not in here]
+            weights = np.full((1,) * len(here), self.scale * float(np.prod(rest)))
+            for i, a in enumerate(here):
+                factor = self.factors[self.attributes.index(a)]
+                weights = weights * factor.reshape([-1 if j == i else 1 for j in range(len(here))])
+        for i, a in enumerate(here):
+            groups = table.groups[table.attributes.index(a)]
+            shape = (*weights.shape[:i], int(groups.max()) + 1, *weights.shape[i + 1 :])
+            grouped = np.full(shape, -np.inf if most else np.inf)
+            extreme.at(grouped, (*[slice(None)] * i, groups), weights)
+            weights = grouped
+        at = [weights.shape[here.index(a)] if a in here else 1 for a in table.attributes]
+        return np.asarray(np.broadcast_to(weights.reshape(at), table.counts.shape))
+
+    def kept(self, table: MeasuredTable, confidence: float, numbers: int) -> tuple[str, float, float]:
+        """Of one attribute's own table: at least how many rows the factor keeps, at most how many not."""
+        (name,) = table.attributes
+        assert self.factors is not None
+        factor = self.factors[self.attributes.index(name)]
+        inside, outside = float((factor * table.counts).sum()), float(((1.0 - factor) * table.counts).sum())
+        noise = table.noise
+        return (
+            name,
+            inside - noise.half_width(confidence, factor, numbers),
+            outside + noise.half_width(confidence, 1.0 - factor, numbers),
+        )
+
+
+def measured_whole(
+    measurements: Sequence[Measurement], attributes: tuple[str, ...]
+) -> tuple[Floats, Noise] | None:
+    """A table as it was measured at full detail, and the noise of its cells; None if it was not.
+
+    Gaussian measurements are averaged with inverse-variance weights; with Laplace noise the best is taken.
+    """
+    found = []
+    for t in MeasuredTable.all_of(measurements):
+        if attributes and set(t.attributes) == set(attributes) and t.counts.size == prod(map(len, t.groups)):
+            whole = t.counts[np.ix_(*t.groups)].transpose([t.attributes.index(a) for a in attributes])
+            found.append((whole, t.noise))
+    if len(found) < 2 or any(noise.family != "gaussian" for _, noise in found):
+        return min(found, key=lambda f: f[1].variance) if found else None
+    precision = np.array([1.0 / max(noise.variance, 1e-9) for _, noise in found])
+    table = sum(c * whole for c, (whole, _) in zip(precision / precision.sum(), found, strict=True))
+    spread = Fraction(max(float(precision.sum()) ** -0.5, 4.0))  # a sum of Gaussians, on a finer lattice
+    return np.asarray(table), Noise("gaussian", spread)
+
+
+def limits(measurements: Sequence[Measurement], query: Query, confidence: float) -> tuple[float, float]:
+    """At least and at most what a query counts, in rows; infinite where nothing is known."""
+    weights, tables = Weights(query), list(MeasuredTable.all_of(measurements))
+    numbers = max(1, _EVENTS * len(tables))
+    low, high = 0.0, np.inf
+    for table in tables:
+        least, most = table.sides(weights, confidence, numbers)
+        low, high = max(low, least), min(high, most)
+    if weights.factors is not None:
+        alone = [t for t in tables if len(t.attributes) == 1 and set(t.attributes) <= set(weights.attributes)]
+        whole = [t for t in alone if t.counts.size == len(t.groups[0])]
+        found: dict[str, tuple[float, float]] = {}
+        for name, inside, outside in (weights.kept(t, confidence, numbers) for t in whole):
+            before = found.get(name, (-np.inf, np.inf))
+            found[name] = max(before[0], inside), min(before[1], outside)
+        if len(found) == len(weights.attributes) > 0:
+            excluded = sum(max(0.0, out) for _, out in found.values())
+            for inside, out in found.values():
+                low = max(low, weights.scale * (inside - (excluded - max(0.0, out))))
+    return low, max(high, low)
