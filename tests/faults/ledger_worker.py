@@ -67,10 +67,16 @@ def die(path: str, where: str) -> None:
         kill()
 
 
-def spend(path: str, epsilon: str, begin: str) -> None:
+def together() -> None:
+    """Wait until the others have come this far."""
+    say(ready=True)
+    sys.stdin.readline()
+
+
+def spend(path: str, epsilon: str) -> None:
     """Charge until refused; say how often it was paid for."""
     ledger, paid = Ledger.open(path, budget=BUDGET), 0
-    time.sleep(max(0.0, float(begin) - time.time()))
+    together()
     try:
         while True:
             ledger.charge(Pure(epsilon), draw)
@@ -80,9 +86,9 @@ def spend(path: str, epsilon: str, begin: str) -> None:
         say(paid=paid)
 
 
-def meet(path: str, begin: str) -> None:
+def meet(path: str) -> None:
     """Open a ledger that nobody has made yet, at the same moment as others."""
-    time.sleep(max(0.0, float(begin) - time.time()))
+    together()
     ledger = Ledger.open(path, budget=BUDGET)
     say(ledger=ledger.settings.ledger, key=ledger.row_key.hex())
     ledger.charge(STEP, draw)

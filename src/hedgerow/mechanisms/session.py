@@ -8,12 +8,12 @@ from typing import ClassVar
 
 from hedgerow.curator.curator import Curator, Spend
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.mechanisms.session_core import Core
+from hedgerow.mechanisms.baselines import finite
+from hedgerow.mechanisms.session_core import Core, is_begun
 from hedgerow.mechanisms.session_open import OpenSession
 from hedgerow.mechanisms.session_price import refuse_accuracy
-from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.rational import exact
-from hedgerow.queries.domain import Domain
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class Session:
     AboveThreshold [DR14] under `replace`), each paid when it is opened and again after it trips; a question
     that trips is measured with its own noise. What is asked, measured and opened depends on released values
     only, so the ledger's filter composes all of it, concurrently open runs too ([VZ23], [L22]). Accuracy:
-    certified answers hold all at once with the session's confidence, `measured` ones each with theirs;
-    `learned` ones have an indicative error. Charged in `Curator.measure_all` and when a sparse vector is
-    opened.
+    all certified answers of a session that state a confidence of c or more hold at once with probability c,
+    `measured` ones each with theirs; `learned` ones have an indicative error. Charged in
+    `Curator.measure_all` and when a sparse vector is opened.
 
     Args:
         epsilon: what priming spends; all that remains of the budget if None and no accuracy is given.
@@ -62,12 +62,15 @@ class Session:
         Args:
             curator: who pays for priming; others join with `OpenSession.share`.
         """
-        if not isinstance(curator.domain, Domain):
-            raise UnsupportedQuery(
-                "a session needs a declared finite domain; names without end go to SparseMW"
-            )
+        finite(curator)
         self._check()
         return OpenSession(Core(self, curator, self._name(curator)), curator)
+
+    def begun(self, curator: Curator) -> bool:
+        """Whether the ledger knows this session as one that was paid for: continuing it costs nothing."""
+        finite(curator)
+        self._check()
+        return is_begun(curator, self._name(curator))
 
     def spend(self) -> Spend:
         """What priming was given."""
@@ -95,7 +98,7 @@ class Session:
         numbers = [
             None if x is None else str(exact(x)) for x in (self.epsilon, self.within, self.within_count)
         ]
-        spend = None if self.budget is None else curator.price(self.budget).to_json()
+        spend = None if self.budget is None else Cost(self.budget.currency, self.budget.cost.amount).to_json()
         rest = (str(exact(self.confidence)), self.questions, self.cells, self.name)
         about = (numbers, spend, rest, curator._domain.fingerprint, curator.account, curator._real)
         digest = hashlib.sha256(repr(about).encode()).hexdigest()

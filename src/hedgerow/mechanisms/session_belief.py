@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from math import prod, sqrt
+from math import log, prod, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -18,30 +18,36 @@ from hedgerow.learning.dense import DenseHypothesis
 from hedgerow.learning.evidence import Evidence
 from hedgerow.learning.factored import FactoredHypothesis
 from hedgerow.queries.measurement import Measurement
-from hedgerow.queries.query import Query
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.domain import Domain
     from hedgerow.queries.form import LinearForm
+    from hedgerow.queries.query import Query
 
     Floats = NDArray[np.float64]
 
 ORDERS = 4  # errors are calibrated for questions about one, two, three, four or more attributes
-_DRAWN = 120  # questions of each order that a calibration asks
+_DRAWN = 600  # questions of each order that a calibration asks, of few levels and of any number
+_GROUPS = 6  # by size: small counts are off by more than their share
+_COVERED = (0.8, 0.9, 0.95, 0.99)  # confidences at which bounds are to cover
+_WIDER = 1.15  # one draw of rows and noise stands for all
 _SMALL = 1 << 16  # tables up to here are made and kept; questions about larger ones are answered alone
 _KEPT = 1 << 24  # cells of all tables kept
-_FIRST = 2.0  # the length of the first steps of a fit: longer ones fit noise on large domains
+_FIRST = 1.0  # the length of the first steps of a fit: longer ones fit noise on large domains
+_SURE = 8.0  # and of tables of one or two attributes, which are fitted before the others
+_SOON = 12  # visits to those
 _REFIT = 8  # visits to every measurement after one more was made
 
 
 class Belief(ABC):
     """A hypothesis that answers in counts; everything in it follows from released values.
 
-    The error of a learned number is taken to have the variance a_k n Var(w): n Var(w) is the variance of the
-    sum of the weights of n rows drawn from the hypothesis, a_k a factor for questions about k attributes. The
-    factors are found by measuring the hypothesis itself with noise of the same law and fitting that.
+    The error of a learned number is taken to have the variance a n Var(w): n Var(w) is the variance of the
+    sum of the weights of n rows drawn from the hypothesis, a a factor for questions about so many attributes
+    with so large a variance. The factors are found by drawing rows from the hypothesis, measuring those with
+    noise of the same law, and fitting that.
     """
 
     def __init__(self, domain: Domain, measurements: Sequence[Measurement], rows: int | None) -> None:
@@ -67,10 +73,9 @@ class Belief(ABC):
     def learn(self, measurement: Measurement) -> bool:
         """Fit one more measured table; says whether it fits into the hypothesis."""
 
-    @property
     @abstractmethod
-    def spreads(self) -> Sequence[float]:
-        """a_k for questions about 0, 1, 2, 3, and 4 or more attributes."""
+    def spread(self, order: int, drawn: Any) -> Any:
+        """The factor a for questions about so many attributes, by the variance n Var(w) of each."""
 
     def counts(self, queries: Sequence[Query]) -> Floats:
         """The learned counts of many queries."""
@@ -92,9 +97,10 @@ class Belief(ABC):
             count: sums of weights.
             squares: sums of squared weights.
         """
-        spread = self.spreads[min(order, ORDERS)]
         drawn = np.maximum(squares - count * count / self.total, 1.0 if order else 0.0)
-        return spread * drawn + self._total_variance * (count / self.total) ** 2
+        return (self.spread(order, drawn) * drawn if order else 0.0) + self._total_variance * (
+            count / self.total
+        ) ** 2
 
     def linear(
         self, attributes: tuple[str, ...], weights: Floats, confidence: float, numbers: int = 1
@@ -126,8 +132,7 @@ class DenseBelief(Belief):
 
     def __init__(self, domain: Domain, measurements: Sequence[Measurement], rows: int | None) -> None:
         super().__init__(domain, measurements, rows)
-        self.hypothesis = DenseHypothesis(domain)
-        self.hypothesis.fit(self.measurements, total=_public(rows), kappa=_FIRST)
+        self.hypothesis = _fitted(domain, self.measurements, _public(rows))
 
     @property
     def total(self) -> float:
@@ -147,32 +152,84 @@ class DenseBelief(Belief):
         self.measurements.append(measurement)
         self.hypothesis.fit(self.measurements, total=_public(self.rows), passes=_REFIT, kappa=1.0)
         self.version += 1
-        self.__dict__.pop("spreads", None)
+        self.__dict__.pop("_calibrated", None)
         self.__dict__.pop("_total_variance", None)
         return True
 
-    @cached_property
-    def spreads(self) -> Sequence[float]:
-        """By a parametric bootstrap: the fit is measured again with the same noise, and fitted."""
-        rng = Generator(PCG64(0))  # public randomness about public things: the same errors for everyone
-        again = DenseHypothesis(self.domain)
-        again.fit([self._measured_again(m, rng) for m in self.measurements], total=self.total, kappa=_FIRST)
-        out = [0.0]
-        for order in range(1, ORDERS + 1):
-            asked = [_any_query(self.domain, min(order, len(self.domain)), rng) for _ in range(_DRAWN)]
-            p = np.array([self.hypothesis.answer(q) for q in asked])
-            moved = np.array([again.answer(q) for q in asked]) - p
-            out.append(float(self.total * (moved**2).sum() / max((p * (1.0 - p)).sum(), 1e-12)))
-        return out
+    def spread(self, order: int, drawn: Any) -> Any:
+        """Between the sizes that were tried on a logarithmic scale, beyond them as at the last."""
+        sizes, factors = self._calibrated[min(order, ORDERS) - 1]
+        return np.exp(np.interp(np.log(drawn), sizes, factors))
 
-    def _measured_again(self, m: Measurement, rng: Generator) -> Measurement:
-        spread = sqrt(m.noise.variance)
-        if m.workload is not None:
-            truth = self.counts(list(m.workload))
-        else:
-            truth = self.table(m.attributes) if m.attributes else np.array(self.total)
-        noisy = truth + spread * rng.standard_normal(truth.shape)
-        return replace(m, values=np.rint(noisy * m.noise.denominator).astype(np.int64))
+    @cached_property
+    def _calibrated(self) -> list[tuple[Floats, Floats]]:
+        """By a parametric bootstrap: rows are drawn from the fit, measured with the same noise, fitted."""
+        rng = Generator(PCG64(0))  # public randomness about public things: the same errors for everyone
+        cells = self.hypothesis.marginal(self.domain.names)
+        drawn = rng.poisson(cells * self.total).astype(np.float64)
+        truth = DenseHypothesis.of_cells(self.domain, drawn, total=max(float(drawn.sum()), 1.0))
+        again = _fitted(self.domain, [_measured(truth, m, rng) for m in self.measurements], truth.total)
+        return [_calibrate(truth, again, min(k, len(self.domain)), rng) for k in range(1, ORDERS + 1)]
+
+
+def _fitted(domain: Domain, measurements: Sequence[Measurement], total: float | None) -> DenseHypothesis:
+    """The hypothesis that fits: tables of one and two attributes first, with long steps, then all.
+
+    Their cells stand far above their noise; fitted among thousands of small cells, with steps that are short
+    enough for those, strong dependence of two attributes would not be reached.
+    """
+    hypothesis = DenseHypothesis(domain)
+    for order in (1, 2):
+        small = [m for m in measurements if m.workload is None and len(m.attributes) <= order]
+        if len(small) < len(measurements):
+            hypothesis.fit(small, total=total, kappa=_SURE, passes=_SOON)
+    hypothesis.fit(measurements, total=total, kappa=_FIRST)
+    return hypothesis
+
+
+def _measured(truth: DenseHypothesis, m: Measurement, rng: Generator) -> Measurement:
+    """What a measurement would have been, had the rows been these."""
+    if m.workload is not None:
+        exact = np.array([truth.answer(q) for q in m.workload]) * truth.total
+    else:
+        exact = truth.marginal(m.attributes) * truth.total if m.attributes else np.array(truth.total)
+    noisy = exact + sqrt(m.noise.variance) * rng.standard_normal(exact.shape)
+    return replace(m, values=np.rint(noisy * m.noise.denominator).astype(np.int64))
+
+
+def _calibrate(
+    truth: DenseHypothesis, fit: DenseHypothesis, order: int, rng: Generator
+) -> tuple[Floats, Floats]:
+    """Sizes n Var(w) of questions and the factors a for them, as logarithms.
+
+    Questions of like size are taken together; a is so large that normal bounds cover as many of them as they
+    should, at several confidences.
+    """
+    pairs = [_drawn(truth, fit, order, i % 2 == 0, rng) for i in range(_DRAWN)]
+    count, p = (np.array(side) for side in zip(*pairs, strict=True))
+    drawn = np.maximum(fit.total * p * (1.0 - p), 1.0)
+    moved = fit.total * p - truth.total * count
+    sizes, factors = [], []
+    for group in np.array_split(np.argsort(drawn, kind="stable"), _GROUPS):
+        off = np.abs(moved[group]) / np.sqrt(drawn[group])
+        reach = max(float(np.quantile(off, c)) / width(c) for c in _COVERED)
+        sizes.append(float(np.log(drawn[group]).mean()))
+        factors.append(2.0 * log(max(_WIDER * reach, 1e-6)))
+    return np.array(sizes), np.array(factors)
+
+
+def _drawn(
+    truth: DenseHypothesis, fit: DenseHypothesis, order: int, few: bool, rng: Generator
+) -> tuple[float, float]:
+    """Two answers to a question about random levels of random attributes; one to three of each if few."""
+    names = truth.domain.order(rng.choice(truth.domain.names, order, replace=False).tolist())
+    levels = []
+    for a in names:
+        size = truth.domain[a].size
+        most = max(min(3, size - 1) if few else size - 1, 1)
+        levels.append(rng.choice(size, rng.integers(1, most + 1), replace=False))
+    part = np.ix_(*levels)
+    return float(truth.marginal(names)[part].sum()), float(fit.marginal(names)[part].sum())
 
 
 class FactoredBelief(Belief):
@@ -196,10 +253,9 @@ class FactoredBelief(Belief):
         """The number of rows."""
         return self.hypothesis.total
 
-    @property
-    def spreads(self) -> Sequence[float]:
+    def spread(self, order: int, drawn: Any) -> Any:
         """One factor for all: how far tables were from their prediction before they were measured."""
-        return [0.0, *[self._spread] * ORDERS]
+        return self._spread
 
     def table(self, attributes: tuple[str, ...]) -> Floats:
         """Learned counts over some attributes; small tables are kept."""
@@ -240,17 +296,6 @@ class FactoredBelief(Belief):
 
 def _public(rows: int | None) -> float | None:
     return None if rows is None else float(max(rows, 1))
-
-
-def _any_query(domain: Domain, order: int, rng: Generator) -> Query:
-    """A random subset of the levels of some random attributes."""
-    conditions = {}
-    for a in rng.choice(list(domain), order, replace=False).tolist():
-        levels = domain[a].size
-        mask = np.zeros(levels, dtype=np.bool_)
-        mask[rng.choice(levels, rng.integers(1, max(levels - 1, 1) + 1), replace=False)] = True
-        conditions[a] = mask
-    return Query.where(domain, conditions)
 
 
 def width(confidence: float, numbers: int = 1) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from hedgerow.mechanisms.session_question import Asked, Statement
 from hedgerow.queries.question import Result
-from hedgerow.synopsis.answer import Answer
+from hedgerow.synopsis.answer import Answer, Source
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,29 @@ class Cache:
         self._exact: dict[tuple[str, str], Kept] = {}
         self._sure: dict[str, list[Kept]] = {}
         self._unwritten: list[tuple[str, str]] = []
+        self._waiting: set[Source] = set()
 
     def __len__(self) -> int:
         return len(self._exact)
 
-    def find(self, asked: Asked, promise: Promise) -> Answer | None:
-        """The same answer again, if it was given before with this promise or a stronger one."""
-        kept = self._exact.get((asked.key, promise.text)) or self._stronger(asked.key, promise)
+    @property
+    def waiting(self) -> bool:
+        """Whether something was said that is not written down."""
+        return bool(self._unwritten)
+
+    def waits(self, *sources: Source) -> bool:
+        """Whether an answer from one of these sources is not written down."""
+        return not self._waiting.isdisjoint(sources)
+
+    def find(self, key: str, promise: Promise, asked: Asked | None = None) -> Answer | None:
+        """The same answer again, if it was given before with this promise or a stronger one.
+
+        Args:
+            key: the question's.
+            promise: what is asked of the answer.
+            asked: the question, for the columns of a table.
+        """
+        kept = self._exact.get((key, promise.text)) or self._stronger(key, promise)
         if kept is None:
             return None
         answer = kept.answer or _restored(asked, kept.line or {})
@@ -70,10 +86,11 @@ class Cache:
                 return kept
         return None
 
-    def keep(self, asked: Asked, promise: Promise, answer: Answer, alpha: float | None) -> None:
+    def keep(self, key: str, promise: Promise, answer: Answer, alpha: float | None) -> None:
         """Remember an answer, to be written down with the next others."""
-        self._put((asked.key, promise.text), Kept(alpha, answer))
-        self._unwritten.append((asked.key, promise.text))
+        self._put((key, promise.text), Kept(alpha, answer))
+        self._unwritten.append((key, promise.text))
+        self._waiting.add(answer.source)
 
     def load(self, lines: list[dict[str, Any]]) -> None:
         """Remember answers that the ledger has."""
@@ -88,11 +105,11 @@ class Cache:
             if kept.answer is not None:
                 out.append({"key": key[0], "promise": key[1], "alpha": kept.alpha, **_plain(kept.answer)})
         self._unwritten.clear()
+        self._waiting.clear()
         return out
 
     def _put(self, key: tuple[str, str], kept: Kept) -> None:
-        self._exact.setdefault(key, kept)
-        if kept.alpha is not None:
+        if self._exact.setdefault(key, kept) is kept and kept.alpha is not None:
             self._sure.setdefault(key[0], []).append(kept)
 
 
@@ -107,10 +124,11 @@ def _plain(answer: Answer) -> dict[str, Any]:
         "source": answer.source,
         "simultaneous": answer.simultaneous,
         "notes": list(answer.notes),
+        "sources": None if answer.sources is None else list(answer.sources),
     }
 
 
-def _restored(asked: Asked, line: dict[str, Any]) -> Answer:
+def _restored(asked: Asked | None, line: dict[str, Any]) -> Answer:
     """The inverse of `_plain`, for the question that it answered."""
     value, error, table = line["value"], line["error"], None
     if isinstance(asked, Statement):
@@ -131,4 +149,5 @@ def _restored(asked: Asked, line: dict[str, Any]) -> Answer:
         simultaneous=line["simultaneous"],
         notes=tuple(line["notes"]),
         table=table,
+        sources=None if line.get("sources") is None else np.array(line["sources"]),
     )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import log
+from math import floor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hedgerow.curator.one_sided import OneSidedRun, ask_both, best_share, planned
-from hedgerow.curator.sparse_vector_plan import RESERVED
+from hedgerow.curator.one_sided_plan import reach
+from hedgerow.curator.sparse_vector_plan import RESERVED, plan
 from hedgerow.errors import LedgerError, RunClosed
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.query import ONE, Norms
@@ -32,8 +33,9 @@ class Guard:
 
     Under `add_remove` these are two one-sided runs, of which only the one that trips is drawn and paid again;
     run j of each side certifies alpha at beta_j = (beta / 2) / (j (j + 1)), and these add up to beta. Under
-    `replace` it is one ordinary AboveThreshold of |error| over at most `questions` questions, run j at
-    beta / (j (j + 1)).
+    `replace` it is one ordinary AboveThreshold of |error|, run j at beta / (j (j + 1)); see
+    `two_sided_threshold`. Here beta is the goal's times `share`: the shares of all guards add up to less than
+    1, so all that they certify with a confidence of at least c holds at once with probability c.
 
     Args:
         goal: what is certified.
@@ -41,6 +43,7 @@ class Guard:
         questions: about how many will be asked.
         log: where openings are written down.
         number: tells this guard from the session's others.
+        debt, saved, share: see below.
     """
 
     goal: Goal
@@ -49,7 +52,8 @@ class Guard:
     log: Log
     number: int
     debt: Fraction = Fraction(0)  # what directly measured answers must still make up for
-    saved: Fraction = Fraction(0)  # what certified answers would have cost since the last trip
+    saved: Fraction = Fraction(0)  # what certified answers would have cost, less what trips did
+    share: Fraction = Fraction(1)  # of beta: all guards of a session keep it together
     _runs: dict[str, Any] = field(default_factory=dict)
     _count: dict[str, int] = field(default_factory=dict)
 
@@ -67,7 +71,7 @@ class Guard:
     def _is_closed(self, run: OneSidedRun | SparseVectorRun) -> bool:
         if isinstance(run, OneSidedRun):
             return run.closed
-        return run.remaining == 0 or run.asked >= self.questions
+        return run.remaining == 0
 
     @property
     def opening(self) -> Cost:
@@ -82,8 +86,8 @@ class Guard:
         """How many runs there have been."""
         return sum(self._count.values())
 
-    def open(self, payer: Curator) -> None:
-        """Open every closed side, at the payer's cost."""
+    def open(self, payer: Curator) -> Iterator[Cost]:
+        """Open every closed side, at the payer's cost; says what each of them cost when it is open."""
         for side in self.closed:
             j = self._count.get(side, 0) + 1
             line: dict[str, Any] = {
@@ -100,6 +104,15 @@ class Guard:
             self.log.write(line)
             self._count[side] = j
             self._runs[side] = self._open(payer, line)
+            yield self.price
+
+    def refresh(self) -> None:
+        """See what other processes did to the runs; one whose account was closed must be opened anew."""
+        for side, run in list(self._runs.items()):
+            try:
+                run.refresh()
+            except LedgerError:
+                del self._runs[side]
 
     def resume(self, line: dict[str, Any]) -> None:
         """Take up a run that an earlier process opened, if it came to be opened."""
@@ -132,7 +145,8 @@ class Guard:
     # -- inside -------------------------------------------------------------------------------------------
 
     def _beta(self, side: str, j: int) -> Fraction:
-        whole = self.goal.beta if side == "absolute" else self.goal.beta / 2
+        beta = self.goal.beta * self.share
+        whole = beta if side == "absolute" else beta / 2
         return whole / (j * (j + 1))
 
     def _label(self, side: str, j: int) -> str:
@@ -149,21 +163,37 @@ class Guard:
                 run=self._label(side, j),
                 note=note,
             )
-        plan = planned(payer, 0, self.price, side=side, denominator=ONE, share=Fraction(line["share"]))
-        plan = plan.reaching(self.goal.alpha, self._beta(side, j))
-        return OneSidedRun(payer, plan, self._label(side, j), note)
+        made = planned(payer, 0, self.price, side=side, denominator=ONE, share=Fraction(line["share"]))
+        made = made.reaching(self.goal.alpha, self._beta(side, j))
+        return OneSidedRun(payer, made, self._label(side, j), note)
 
     def _two_sided_threshold(self, payer: Curator, j: int) -> Fraction:
-        """T with T + z - nu <= alpha for all questions of the run, except with probability beta_j.
-
-        AboveThreshold's noise has scales 2 Delta/eps and 4 Delta/eps; half of beta_j is for z, half for the
-        smallest of the nu. A discrete Laplace tail is at most e^(-t/b).
-        """
-        from hedgerow.curator.sparse_vector_plan import plan
-
+        """The highest T, in rows, with which an ordinary run certifies alpha at beta_j."""
         delta = payer.privacy.sensitivity(Norms.query(ONE)).l1
-        event = plan("above_threshold", self.price, delta, 0, ONE)
-        beta = float(self._beta("absolute", j))
-        reach = float(event.threshold_scale) * log(2.0 / beta)
-        reach += float(event.query_scale) * log(2.0 * self.questions / beta)
-        return self.goal.alpha - Fraction(reach / ONE).limit_denominator(1 << 20) - Fraction(2, ONE)
+        run = plan("above_threshold", self.price, delta, 0, ONE)
+        scales = run.threshold_scale, run.query_scale
+        return Fraction(two_sided_threshold(self.goal.alpha * ONE, *scales, self._beta("absolute", j)), ONE)
+
+
+def two_sided_threshold(alpha: Fraction, b1: Fraction, b2: Fraction, beta: Fraction) -> int:
+    """The highest T with which AboveThreshold certifies alpha: all "below" of a run at once, at 1 - beta.
+
+    All in lattice steps. Let v_i be the difference |answer - estimate| on the lattice, z and nu_i discrete
+    Laplace noise of scales b1 and b2; "below" means v_i + nu_i < T + z. An estimate is off the lattice by at
+    most half a step, so alpha is missed only where v_i > E = floor(alpha - 1/2).
+
+    *No union over questions.* Let t be the place of the first question with v_t > E: whoever asks may choose
+    it in view of what was said. If it is "above" the run is over and has certified nothing wrong; so
+    something wrong is certified only if the run comes to t and t is "below", that is, z - nu_t >= v_t - T + 1
+    >= r with r = E + 2 - T. The noise nu_t is drawn after t was chosen, independent of z and of all that was
+    said. So P(wrong) = E[1{the run comes to t} P(z - nu_t >= v_t - T + 1 | z, what was said)] <=
+    P(z - nu >= r) with z and nu of their own laws: that "below" answers before t speak for a large z is in
+    the indicator.
+
+    *The tail.* Let b = max(b2, 2 b1) and p = e^(-1/b). P(-nu >= s) <= p^s for all integers s, so
+    P(z - nu >= r) <= p^r E[e^(z/b)], and with p1 = e^(-1/b1) <= p^2 the mean is
+    (1 - p1)^2 / ((1 - p1/p)(1 - p1 p)) <= (1 + p)^2 / (1 + p + p^2) <= 4/3. So r >= b ln(4 / (3 beta)) is
+    enough, however many questions there are.
+    """
+    error = floor(alpha - Fraction(1, 2))
+    return error + 2 - reach(max(b2, 2 * b1), beta * Fraction(3, 4))

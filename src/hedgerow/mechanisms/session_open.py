@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.curator.statistics import PeopleCounts
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms.session_cache import Promise
 from hedgerow.mechanisms.session_certify import Certify, Known
-from hedgerow.mechanisms.session_price import Goal, direct_price, refuse_accuracy
-from hedgerow.mechanisms.session_quantile import quantile_of
+from hedgerow.mechanisms.session_explain import Explanation
+from hedgerow.mechanisms.session_people import People
+from hedgerow.mechanisms.session_price import Goal, refuse_accuracy
+from hedgerow.mechanisms.session_quantile import Quantile
 from hedgerow.mechanisms.session_question import Asked, OneQuery, Reply, Statement, read
+from hedgerow.privacy.budget import Cost
 from hedgerow.synopsis.answer import Answer, Source
 
 if TYPE_CHECKING:
@@ -22,33 +24,22 @@ if TYPE_CHECKING:
 
     from hedgerow.curator.curator import Curator
     from hedgerow.mechanisms.session_core import Core
-    from hedgerow.privacy.budget import Budget, Cost
+    from hedgerow.privacy.budget import Budget
     from hedgerow.queries.query import Query
+
+__all__ = ["Explanation", "OpenSession"]
 
 _LEARNED = 0.95  # the confidence of indicative errors, unless asked for another
 
 
 @dataclass(frozen=True)
-class Explanation:
-    """What asking a question would do, from public things only.
+class Wish:
+    """How good an answer is wished for: the options of `OpenSession.ask`."""
 
-    Args:
-        source: where the answer would most likely come from.
-        cached: whether it was answered before, and would be again, free.
-        cost: the most that asking can cost.
-        error: the error to expect, in the question's unit: certified, measured or indicative like the answer.
-        confidence: how often the error bound would hold.
-        affordable: whether the payer can afford that cost.
-        words: the same as a sentence.
-    """
-
-    source: Source
-    cached: bool
-    cost: Budget
-    error: Any
-    confidence: float
-    affordable: bool
-    words: str
+    within: float | None
+    within_count: float | None
+    confidence: float | None
+    simultaneous: bool
 
 
 class OpenSession:
@@ -71,7 +62,7 @@ class OpenSession:
     @property
     def spent(self) -> Budget:
         """What priming, comparisons and measurements of this process have cost, for all analysts."""
-        return self._core.curator.ledger.budget.part(self._core.spent)
+        return self._part(self._core.spent)
 
     def share(self, payer: Curator) -> OpenSession:
         """The same session for another analyst, who pays from their own account.
@@ -79,8 +70,11 @@ class OpenSession:
         Args:
             payer: a curator made by `Curator.allot` or `Curator.child` from the one that opened the session.
         """
-        if payer.ledger is not self._core.curator.ledger or payer._rows is not self._core.curator._rows:
+        own = self._core.curator
+        if payer.ledger is not own.ledger or payer._rows is not own._rows:
             raise UnsupportedQuery("a session is shared among the accounts of one curator")
+        if payer.account != own.account and not own.ledger.descends(payer.account, own.account):
+            raise UnsupportedQuery("a session is shared with accounts allotted from the one that opened it")
         return OpenSession(self._core, payer)
 
     def ask(
@@ -102,19 +96,10 @@ class OpenSession:
             confidence: how sure to be: 0.95 for learned answers, the session's own for given accuracy.
             simultaneous: make the bound hold for all numbers of the answer at once.
         """
+        wish = Wish(within, within_count, confidence, simultaneous)
         if _several(self._core.domain, query):
-            options = (within, within_count, confidence)
-            return [self.ask(q, *options, simultaneous=simultaneous) for q in query]
-        asked = read(self._core.domain, query, self._unit)
-        with self._core.lock:
-            goal = self._goal(within, within_count, confidence)
-            promise = self._promise(goal, confidence, simultaneous)
-            known = self._core.cache.find(asked, promise)
-            if known is not None:
-                return known
-            if isinstance(asked, Statement) and asked.question.units:
-                return self._people(asked, goal, promise)
-            return self._learned(asked, promise) if goal is None else self._within(asked, goal, promise)
+            return [self._ask(q, wish) for q in query]
+        return self._ask(query, wish)
 
     def explain(
         self,
@@ -124,39 +109,17 @@ class OpenSession:
         confidence: float | None = None,
         *,
         simultaneous: bool = False,
-    ) -> Explanation:
-        """What asking would do: from what is public, at no cost, without reading a row.
+    ) -> Any:
+        """What asking would do, an `Explanation`: from what is public, at no cost, without reading a row.
 
         Args:
-            query, within, within_count, confidence, simultaneous: as in `ask`.
+            query, within, within_count, confidence, simultaneous: as in `ask`; a list with SQL texts gets a
+                list of explanations.
         """
-        asked = read(self._core.domain, query, self._unit)
-        with self._core.lock:
-            goal = self._goal(within, within_count, confidence)
-            promise = self._promise(goal, confidence, simultaneous)
-            budget, nothing = self._payer.ledger.budget, self._core.spent * 0
-            known = self._core.cache.find(asked, promise)
-            if known is not None:
-                words = "It was asked before: the same answer again, free."
-                return Explanation(
-                    known.source, True, budget.part(nothing), known.error, known.confidence, True, words
-                )
-            if goal is None:
-                error = asked.learned(self._core.belief, promise.confidence, simultaneous).error
-                words = "It is answered from what was learned, free; the error is indicative."
-                return Explanation(
-                    "learned", False, budget.part(nothing), error, promise.confidence, True, words
-                )
-            compared, cost = self._worst(asked, goal, promise)
-            error = _widths(asked, goal)
-            words = (
-                "A comparison most likely vouches for what was learned; the cost is the worst case."
-                if compared
-                else "It is measured with noise of its own."
-            )
-            source: Source = "certified" if compared else "measured"
-            affordable = cost <= self._payer._left
-            return Explanation(source, False, budget.part(cost), error, promise.confidence, affordable, words)
+        wish = Wish(within, within_count, confidence, simultaneous)
+        if _several(self._core.domain, query):
+            return [self._explain(q, wish, later=i > 0) for i, q in enumerate(query)]
+        return self._explain(query, wish)
 
     def quantile(
         self,
@@ -174,24 +137,31 @@ class OpenSession:
             where: conditions on other attributes, as in `Query.where`.
             confidence: how often the indicative error should hold.
         """
-        with self._core.lock:
-            return quantile_of(self._core.belief, attribute, q, where or {}, confidence)
+        asked, promise = Quantile(attribute, q, where or {}), _indicative(confidence, simultaneous=False)
+        key = asked.key(self._core.domain)
+        with self._core.turn():
+            known = self._core.cache.find(key, promise)
+            if known is not None:
+                return known
+            answer = asked.learned(self._core.belief, confidence)
+            self._core.cache.keep(key, promise, answer, None)
+            return answer
 
     def median(self, attribute: str, *, where: Mapping[str, Any] | None = None) -> Answer:
         """The median of an ordered attribute, from the learned distribution."""
         return self.quantile(attribute, 0.5, where=where)
 
     def table(self, attributes: Sequence[str]) -> NDArray[np.float64]:
-        """Learned counts over some attributes, axes in the given order; never negative."""
+        """What is learned now: counts over some attributes, axes in the given order; never negative."""
         names = self._core.domain.order(attributes)
         if len(names) < len(attributes):
             raise UnsupportedQuery("an attribute is named twice")
-        with self._core.lock:
+        with self._core.turn():
             return self._core.belief.table(names).transpose([names.index(a) for a in attributes])
 
     def close(self) -> None:
         """Write down what was said and give back what was set aside; `Session.open` continues it."""
-        with self._core.lock:
+        with self._core.turn():
             self._core.write_answers()
             self._core.reserve.close()
 
@@ -206,124 +176,149 @@ class OpenSession:
 
     # -- inside -------------------------------------------------------------------------------------------
 
-    @property
-    def _unit(self) -> str | None:
+    def _ask(self, query: Any, wish: Wish) -> Answer:
+        asked = self._read(query)
+        with self._core.turn():
+            goal, promise = self._meant(asked, wish)
+            known = self._core.cache.find(asked.key, promise, asked)
+            if known is not None:
+                return known
+            if isinstance(asked, Statement) and asked.question.units:
+                people = People(self._core, self._payer, asked, goal, promise.simultaneous)
+                reply, cost = people.measure()
+                answer = _answer(reply, promise, "measured")
+            elif goal is None:
+                reply = asked.learned(self._core.belief, promise.confidence, promise.simultaneous)
+                answer, cost = _answer(reply, promise, "learned"), Cost.zero(self._payer.ledger.currency)
+            else:
+                answer, cost = self._within(asked, goal, promise)
+            self._core.cache.keep(asked.key, promise, answer, None if goal is None else float(goal.alpha))
+            return answer if cost.is_zero else replace(answer, cost=self._part(cost))
+
+    def _explain(self, query: Any, wish: Wish, *, later: bool = False) -> Explanation:
+        asked = self._read(query)
+        nothing = Cost.zero(self._payer.ledger.currency)
+        with self._core.turn():
+            goal, promise = self._meant(asked, wish)
+            known = self._core.cache.find(asked.key, promise, asked)
+            if known is not None:
+                return Explanation.known(known, self._part(nothing))
+            there = self._payer._left + self._core.reserve.held(self._payer)
+            if isinstance(asked, Statement) and asked.question.units:
+                people = People(self._core, self._payer, asked, goal, promise.simultaneous)
+                error, cost = people.expected().error, people.cost
+                return Explanation.new("measured", self._part(cost), error, promise.confidence, cost <= there)
+            if goal is None:
+                error = asked.learned(self._core.belief, promise.confidence, promise.simultaneous).error
+                return Explanation.new("learned", self._part(nothing), error, promise.confidence)
+            compares, cost, needed = self._worst(asked, goal, promise, later)
+            source: Source = "certified" if compares else "measured"
+            return Explanation.new(
+                source, self._part(cost), self._expected(asked, goal), promise.confidence, needed <= there
+            )
+
+    def _read(self, query: Any) -> Asked:
         unit = self._core.curator.table.unit
-        return unit.column if unit else None
+        return read(self._core.domain, query, unit.column if unit else None)
 
-    def _goal(
-        self, within: float | None, within_count: float | None, confidence: float | None
-    ) -> Goal | None:
-        refuse_accuracy(within, within_count, confidence)
-        if within is None and within_count is None:
-            own = self._core.own_goal
-            if own is None or confidence is None:
-                return own
-            return Goal(own.alpha, confidence)
-        sure = self._core.plan.confidence if confidence is None else confidence
-        return self._core.goal(within, within_count, sure)
+    def _part(self, cost: Cost) -> Budget:
+        return self._payer.ledger.budget.part(cost)
 
-    def _promise(self, goal: Goal | None, confidence: float | None, simultaneous: bool) -> Promise:
+    def _meant(self, asked: Asked, wish: Wish) -> tuple[Goal | None, Promise]:
+        """What accuracy is asked for, and what is promised with the answer.
+
+        Where the answer itself chooses the groups that it shows, the bounds must hold for all of them.
+        """
+        together = wish.simultaneous or asked.selects
+        goal = self._goal(wish)
         if goal is not None:
-            return Promise(goal.confidence, simultaneous, float(goal.alpha))
-        sure = _LEARNED if confidence is None else confidence
-        if not 0.0 < sure < 1.0:
-            raise UnsupportedQuery("a confidence lies between 0 and 1")
-        return Promise(sure, simultaneous)
+            return goal, Promise(goal.confidence, together, float(goal.alpha))
+        return None, _indicative(_LEARNED if wish.confidence is None else wish.confidence, together)
 
-    def _learned(self, asked: Asked, promise: Promise) -> Answer:
-        reply = asked.learned(self._core.belief, promise.confidence, promise.simultaneous)
-        answer = _answer(reply, promise, "learned")
-        self._core.cache.keep(asked, promise, answer, None)
-        return answer
+    def _goal(self, wish: Wish) -> Goal | None:
+        refuse_accuracy(wish.within, wish.within_count, wish.confidence)
+        if wish.within is None and wish.within_count is None:
+            own = self._core.own_goal
+            return own if own is None or wish.confidence is None else Goal(own.alpha, wish.confidence)
+        sure = self._core.plan.confidence if wish.confidence is None else wish.confidence
+        return self._core.goal(wish.within, wish.within_count, sure)
 
     def _certify(self, asked: Asked, goal: Goal, promise: Promise) -> Certify:
-        numbers = len(asked.pieces) if promise.simultaneous else asked.shared
-        return Certify(self._core, self._payer, goal, max(numbers, 1))
+        beside = promise.simultaneous and not asked.joint
+        numbers = asked.bounds(promise.simultaneous)
+        return Certify(self._core, self._payer, goal, numbers, beside=beside)
 
-    def _within(self, asked: Asked, goal: Goal, promise: Promise) -> Answer:
+    def _within(self, asked: Asked, goal: Goal, promise: Promise) -> tuple[Answer, Cost]:
         pieces = list(asked.pieces)
-        certify = self._certify(asked, goal, promise)
+        certify, nothing = self._certify(asked, goal, promise), np.zeros(0)
         if not pieces:  # the schema alone says that it is zero
-            nothing = np.zeros(0)
-            return _answer(asked.assemble(nothing, nothing, goal.confidence), promise, "certified")
-        known = certify.together(pieces) if asked.joint else self._stream(pieces, goal, certify)
-        source: Source = "certified" if known.certified else "measured"
-        reply = asked.assemble(known.counts, known.errors, goal.confidence)
-        answer = _answer(reply, promise, source)
+            known = Known(nothing, nothing, np.ones(0, np.bool_), certify.cost)
+        elif asked.joint:
+            known = certify.together(pieces)
+        else:
+            known = self._stream(pieces, goal, certify, None if promise.simultaneous else promise)
+        reply = asked.assemble(known.counts, known.errors, goal.confidence, self._core.most_rows)
+        answer = _answer(reply, promise, _source(known.certified))
         answer = replace(answer, simultaneous=promise.simultaneous or known.certified)
-        self._core.cache.keep(asked, promise, answer, float(goal.alpha))
-        self._core.write_answers(durable=not known.certified)
-        return self._priced(answer, known.cost)
+        if known.vouched.any() and not known.certified:
+            answer = replace(answer, sources=np.where(known.vouched, "certified", "measured"))
+        return answer, known.cost
 
-    def _stream(self, queries: list[Query], goal: Goal, certify: Certify) -> Known:
+    def _stream(self, queries: list[Query], goal: Goal, certify: Certify, alone: Promise | None) -> Known:
         """A list: each query is answered, and remembered, as if it had been asked alone."""
-        alone = Promise(goal.confidence, False, float(goal.alpha)) if certify.numbers == 1 else None
-        found = [self._core.cache.find(OneQuery(q), alone) if alone else None for q in queries]
-        at = {queries[i].digest: i for i in range(len(queries)) if found[i] is None}
-        new = certify.one_by_one([queries[i] for i in at.values()])
-        place = {digest: j for j, digest in enumerate(at)}
+        found, new = self._known(queries, alone)
+        made = certify.one_by_one([queries[i] for i in new.values()])
+        place = {digest: j for j, digest in enumerate(new)}
         counts, errors = np.zeros(len(queries)), np.zeros(len(queries))
-        certified = True
+        vouched = np.zeros(len(queries), dtype=np.bool_)
         for i, (q, answer) in enumerate(zip(queries, found, strict=True)):
             if answer is not None:
                 counts[i] = (answer.value - q.offset) / q.scale if q.scale else 0.0
                 errors[i] = answer.error / abs(q.scale) if q.scale else 0.0
-                certified = certified and answer.source == "certified"
+                vouched[i] = answer.source == "certified"
                 continue
             j = place[q.digest]
-            counts[i], errors[i], certified = new.counts[j], new.errors[j], certified and bool(new.vouched[j])
-            if alone and at[q.digest] == i:
-                reply = OneQuery(q).assemble(counts[i : i + 1], errors[i : i + 1], goal.confidence)
-                source: Source = "certified" if new.vouched[j] else "measured"
-                answered = replace(_answer(reply, alone, source), simultaneous=bool(new.vouched[j]))
-                self._core.cache.keep(OneQuery(q), alone, answered, float(goal.alpha))
-        return Known(counts, errors, np.full(len(queries), certified), new.cost)
+            counts[i], errors[i], vouched[i] = made.counts[j], made.errors[j], made.vouched[j]
+            if alone and new[q.digest] == i:
+                reply = OneQuery(q).assemble(counts[i : i + 1], errors[i : i + 1], goal.confidence, 0.0)
+                said = replace(_answer(reply, alone, _source(vouched[i])), simultaneous=bool(vouched[i]))
+                self._core.cache.keep(OneQuery(q).key, alone, said, float(goal.alpha))
+        return Known(counts, errors, vouched, made.cost)
 
-    def _worst(self, asked: Asked, goal: Goal, promise: Promise) -> tuple[bool, Cost]:
-        if isinstance(asked, Statement) and asked.question.units:
-            counts = [PeopleCounts(f) for f in asked.question.forms if f.units]
-            cost = self._core.spent * 0
-            for target in counts:
-                cost = cost + direct_price(self._payer, target, goal)
-            return False, cost
-        certify = self._certify(asked, goal, promise)
-        pieces = list(asked.pieces)
+    def _known(
+        self, queries: list[Query], alone: Promise | None
+    ) -> tuple[list[Answer | None], dict[str, int]]:
+        """What was answered before of a list, and where the rest is, without repeats."""
+        cache = self._core.cache
+        found = [cache.find(OneQuery(q).key, alone) if alone else None for q in queries]
+        new: dict[str, int] = {}
+        for i, q in enumerate(queries):
+            if found[i] is None:
+                new.setdefault(q.digest, i)
+        return found, new
+
+    def _worst(self, asked: Asked, goal: Goal, promise: Promise, later: bool) -> tuple[bool, Cost, Cost]:
+        """Whether a comparison would come first, the most that asking can cost, and what must be there.
+
+        A question that is measured in one act is, when a comparison cannot be afforded; a list may have paid
+        for trips before it comes to that.
+        """
+        certify, pieces = self._certify(asked, goal, promise), list(asked.pieces)
         if not asked.joint:
-            compared, cost = certify.worst(pieces[:1])
-            return compared, cost * len(pieces)
-        return certify.worst(pieces)
+            new = self._known(pieces, None if promise.simultaneous else promise)[1]
+            pieces = [pieces[i] for i in new.values()]
+        if not pieces:
+            return True, certify.cost, certify.cost
+        if asked.joint:
+            return *certify.worst(pieces, later=later), certify.least(pieces)
+        compares, cost = certify.worst_one_by_one(pieces, later=later)
+        return compares, cost, cost
 
-    def _people(self, asked: Statement, goal: Goal | None, promise: Promise) -> Answer:
-        """COUNT(DISTINCT person): no table of rows knows it, so it is measured."""
-        if goal is None:
-            raise UnsupportedQuery("people are counted by measuring: say how close, with `within_count`")
-        question = asked.question
-        if not all(f.units for f in question.forms):
-            raise UnsupportedQuery("ask for people and for rows in two statements")
-        values, errors, cost = [], [], self._core.spent * 0
-        numbers = question.size * len(question.forms) if promise.simultaneous else len(question.forms)
-        for form in question.forms:
-            target = PeopleCounts(form)
-            price = direct_price(self._payer, target, goal, numbers)
-            request = (
-                f"{self._core.name}: people {target.digest[:24]} {goal.alpha} {goal.confidence} {numbers}"
-            )
-            (made,) = self._payer.measure_all(
-                [target], price, request=request, note="Session: people", run=self._core.name
-            )
-            values.append(np.maximum(made.counts.ravel(), 0.0))
-            errors.append(np.full(question.size, made.noise.half_width(goal.confidence, numbers=numbers)))
-            cost = cost + price
-        result = question.combine(np.stack(values), np.stack(errors), confidence=goal.confidence)
-        answer = _answer(Reply(result.value, result.error, result, question.notes), promise, "measured")
-        self._core.spent = self._core.spent + cost
-        self._core.cache.keep(asked, promise, answer, float(goal.alpha))
-        self._core.write_answers()
-        return self._priced(answer, cost)
-
-    def _priced(self, answer: Answer, cost: Cost) -> Answer:
-        return answer if cost.is_zero else replace(answer, cost=self._payer.ledger.budget.part(cost))
+    def _expected(self, asked: Asked, goal: Goal) -> Any:
+        """The error that a kept goal means, in the question's unit, if what was learned is about right."""
+        counts = self._core.belief.counts(list(asked.pieces))
+        errors = np.full(len(counts), float(goal.alpha))
+        return asked.assemble(counts, errors, goal.confidence, self._core.most_rows).error
 
 
 def _answer(reply: Reply, promise: Promise, source: Source) -> Answer:
@@ -338,12 +333,14 @@ def _answer(reply: Reply, promise: Promise, source: Source) -> Answer:
     )
 
 
-def _widths(asked: Asked, goal: Goal) -> Any:
-    """The error that a kept goal means, in the question's unit; not known in advance for ratios."""
-    if isinstance(asked, Statement) and any(a.denominator is not None for a in asked.question.aggregates):
-        return float("nan")
-    size = len(asked.pieces)
-    return asked.assemble(np.zeros(size), np.full(size, float(goal.alpha)), goal.confidence).error
+def _source(certified: bool) -> Source:
+    return "certified" if certified else "measured"
+
+
+def _indicative(confidence: float, simultaneous: bool) -> Promise:
+    if not 0.0 < confidence < 1.0:
+        raise UnsupportedQuery("a confidence lies between 0 and 1")
+    return Promise(confidence, simultaneous)
 
 
 def _several(domain: Any, query: Any) -> bool:

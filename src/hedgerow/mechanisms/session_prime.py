@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
 Names = tuple[str, ...]
 
-SHARES = (Fraction(4, 100), Fraction(6, 100), Fraction(25, 100), Fraction(65, 100))
+SHARES = (Fraction(3, 100), Fraction(12, 100), Fraction(35, 100), Fraction(50, 100))
 """Of the price: for the total, all one-way, all two-way and all three-way tables."""
+_SURE = log(4000.0)  # ln(1/beta) of a first run at confidence 0.999
+_DIRECT = 5.4  # rho of a direct answer at that confidence, times alpha^2
+_ROOM = 0.7  # of alpha: what noise of comparisons may take
 _VISITS = 3e9  # cells that a fit may touch: above this a dense hypothesis takes minutes
 
 
@@ -45,12 +48,18 @@ def start_price(domain: Domain, direct: Cost, questions: int) -> Cost:
     The error of the fit grows with the noise of each table, which grows with their number; the factor was
     found on the census table of the benchmarks and only moves costs, never a guarantee.
     """
-    return _times(direct, log(max(questions, 10_000)) * max(27.0, 3.3 * sqrt(len(tables(domain)))))
+    return _times(direct, log(max(questions, 1_000)) * max(27.0, 4.0 * sqrt(len(tables(domain)))))
 
 
 def run_price(direct: Cost, questions: int) -> Cost:
-    """What one side of the comparison is worth: its noise must stay small over so many questions."""
-    return _times(direct, 2.2 * log(max(questions, 10)) ** 2)
+    """What one side of the comparison is worth: few false alarms over so many questions.
+
+    With L = ln(1/beta) and K = ln(questions), b1 L + b2 K rows of noise must fit between the error of most
+    answers and alpha; the cheapest eta = Delta/b1 + 2 Delta/b2 for that is (sqrt(L) + sqrt(2 K))^2 Delta over
+    this room. Its price, in directly measured answers, is taken at confidence 0.999 and room for 0.7 alpha.
+    """
+    eta = (sqrt(_SURE) + sqrt(2.0 * log(max(questions, 10)))) ** 2 / _ROOM
+    return _times(direct, eta**2 / 8.0 / _DIRECT)
 
 
 def _times(cost: Cost, factor: float) -> Cost:
@@ -72,8 +81,10 @@ def prime(curator: Curator, price: Cost, name: str, cells: int, rows: int | None
         )
         return DenseBelief(domain, measured, rows)
     from hedgerow.mechanisms.adaptive import AdaptiveRelease
+    from hedgerow.privacy.budget import Budget
 
-    budget = curator.ledger.budget.part(price)
+    # a raised delta must not make this another plan: what is spent is an amount in the ledger's currency
+    budget = Budget(**{price.currency: price.amount})
     release = AdaptiveRelease(budget=budget, run=f"{name}: prime")
     synopsis = release.release(curator, marginals(domain, min(len(domain), 3)))
     learned = synopsis._learned

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +18,35 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.mechanisms.session_belief import Belief
+    from hedgerow.queries.domain import Domain
 
 _EMPTY = "Hardly any rows meet these conditions, so the quantile is not known."
+
+
+@dataclass(frozen=True, eq=False)
+class Quantile:
+    """A quantile of an ordered attribute among the rows that meet some conditions on others."""
+
+    attribute: str
+    q: float
+    where: Mapping[str, Any]
+
+    def key(self, domain: Domain) -> str:
+        """A fingerprint of what is asked, or a refusal."""
+        if not domain[self.attribute].ordered:
+            raise UnsupportedQuery(
+                f"{self.attribute!r} has no order, so it has no quantiles; it needs bins or dates"
+            )
+        if not 0.0 < self.q < 1.0:
+            raise UnsupportedQuery("a quantile lies between 0 and 1")
+        if self.attribute in self.where:
+            raise UnsupportedQuery("the conditions of a quantile are about other attributes")
+        among = Query.where(domain, self.where).digest if self.where else ""
+        return f"quantile:{self.attribute}:{float(self.q)!r}:{among}"
+
+    def learned(self, belief: Belief, confidence: float) -> Answer:
+        """From what is believed."""
+        return quantile_of(belief, self.attribute, self.q, self.where, confidence)
 
 
 def quantile_of(
@@ -29,14 +57,7 @@ def quantile_of(
     The error: F(v) is a ratio of two counts; v stays possible as long as F(v) is within its own half-width of
     q, and the farthest such edge is the error.
     """
-    domain = belief.domain
-    levels = domain[attribute]
-    if not levels.ordered:
-        raise UnsupportedQuery(f"{attribute!r} has no order, so it has no quantiles; it needs bins or dates")
-    if not 0.0 < q < 1.0 or not 0.0 < confidence < 1.0:
-        raise UnsupportedQuery("a quantile and a confidence lie between 0 and 1")
-    if attribute in where:
-        raise UnsupportedQuery("the conditions of a quantile are about other attributes")
+    levels = belief.domain[attribute]
     counts, order = _counts(belief, attribute, where), 1 + len(where)
     inside = counts[: len(levels.values)]
     mass = float(inside.sum())

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from hedgerow.mechanisms.session_belief import Belief
     from hedgerow.queries.domain import Domain
+    from hedgerow.queries.form import Piece
 
     Floats = NDArray[np.float64]
 
@@ -51,12 +52,14 @@ class Asked(Protocol):
     @property
     def joint(self) -> bool: ...
 
+    def bounds(self, simultaneous: bool) -> int: ...
+
     @property
-    def shared(self) -> int: ...
+    def selects(self) -> bool: ...
 
     def learned(self, belief: Belief, confidence: float, simultaneous: bool) -> Reply: ...
 
-    def assemble(self, counts: Floats, errors: Floats, confidence: float) -> Reply: ...
+    def assemble(self, counts: Floats, errors: Floats, confidence: float, rows: float) -> Reply: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +68,7 @@ class OneQuery:
 
     query: Query
     joint: ClassVar[bool] = True
-    shared: ClassVar[int] = 1
+    selects: ClassVar[bool] = False
 
     @property
     def key(self) -> str:
@@ -77,13 +80,17 @@ class OneQuery:
         """The query."""
         return (self.query,)
 
+    def bounds(self, simultaneous: bool) -> int:
+        """How many bounds share the confidence of one number."""
+        return 1
+
     def learned(self, belief: Belief, confidence: float, simultaneous: bool) -> Reply:
         """From what is believed."""
         count = belief.count(self.query)
         error = belief.error(self.query, count, confidence)
         return Reply(float(self.query.to_unit(count)), abs(self.query.scale) * error)
 
-    def assemble(self, counts: Floats, errors: Floats, confidence: float) -> Reply:
+    def assemble(self, counts: Floats, errors: Floats, confidence: float, rows: float) -> Reply:
         """From a known count."""
         return Reply(float(self.query.to_unit(counts[0])), abs(self.query.scale) * float(errors[0]))
 
@@ -95,7 +102,7 @@ class ManyQueries:
     workload: Workload
     shape: tuple[int, ...] | None = None
     axes: tuple[int, ...] = ()
-    shared: ClassVar[int] = 1
+    selects: ClassVar[bool] = False
 
     @property
     def joint(self) -> bool:
@@ -112,9 +119,13 @@ class ManyQueries:
         """All queries, in order."""
         return self.workload
 
+    def bounds(self, simultaneous: bool) -> int:
+        """How many bounds share the confidence of one number, or of all of them."""
+        return len(self.workload) if simultaneous else 1
+
     def learned(self, belief: Belief, confidence: float, simultaneous: bool) -> Reply:
         """From what is believed; whole tables are read at once."""
-        numbers = len(self.workload) if simultaneous else 1
+        numbers = self.bounds(simultaneous)
         if self.workload.is_tables:
             counts = self.workload.evaluate(belief.table)
         else:
@@ -122,9 +133,9 @@ class ManyQueries:
         errors = np.array(
             [belief.error(q, c, confidence, numbers) for q, c in zip(self.workload, counts, strict=True)]
         )
-        return self.assemble(counts, errors, confidence)
+        return self.assemble(counts, errors, confidence, 0.0)
 
-    def assemble(self, counts: Floats, errors: Floats, confidence: float) -> Reply:
+    def assemble(self, counts: Floats, errors: Floats, confidence: float, rows: float) -> Reply:
         """From known counts."""
         scales = 1.0 if self.workload.is_tables else np.array([abs(q.scale) for q in self.workload])
         return Reply(self._shaped(self.workload.to_units(counts)), self._shaped(errors * scales))
@@ -140,12 +151,22 @@ class Statement:
     question: Question
     joint: ClassVar[bool] = True
 
-    @property
-    def shared(self) -> int:
-        """How many counts share the confidence of one number: those of its group, in all forms."""
-        _, sums = self._pieces
+    def bounds(self, simultaneous: bool) -> int:
+        """How many bounds share the confidence of one number - its group's counts, in all forms - or of all.
+
+        One more where values were rounded: that there are no more rows than was measured.
+        """
+        queries, sums = self._pieces
         size = self.question.size
-        return max(1, max(sum(len(s) for s in sums[g::size]) for g in range(size)))
+        each = max(sum(len(s) for s in sums[g::size]) for g in range(size))
+        rounded = any(piece.off for pairs in sums for piece, _ in pairs)
+        return max(1, len(queries) if simultaneous else each) + rounded
+
+    @property
+    def selects(self) -> bool:
+        """Whether released values decide which groups are shown: their errors must hold for all groups."""
+        q = self.question
+        return q.limit is not None and q.limit < q.size and any(sort.aggregate for sort in q.order)
 
     @cached_property
     def key(self) -> str:
@@ -173,8 +194,8 @@ class Statement:
         return self._pieces[0]
 
     @cached_property
-    def _pieces(self) -> tuple[list[Query], list[list[tuple[float, int]]]]:
-        """Queries, and for every form and group the (coefficient, query) pairs that it sums."""
+    def _pieces(self) -> tuple[list[Query], list[list[tuple[Piece, int]]]]:
+        """Queries, and for every form and group the pieces that it sums, each with its query's place."""
         if self.question.size * len(self.question.forms) > PIECES:
             raise RangeTooLarge(
                 f"a question of {self.question.size:,} groups is too large to be asked within an accuracy; "
@@ -182,15 +203,16 @@ class Statement:
             )
         queries: list[Query] = []
         place: dict[str, int] = {}
-        sums: list[list[tuple[float, int]]] = []
+        sums: list[list[tuple[Piece, int]]] = []
         for form in self.question.forms:
             for group in range(self.question.size):
                 sums.append([])
-                for coefficient, query in form.pieces(group):
-                    if query.digest not in place:
-                        place[query.digest] = len(queries)
-                        queries.append(query)
-                    sums[-1].append((coefficient, place[query.digest]))
+                for piece in form.rounded(group):
+                    digest = piece.query.digest
+                    if digest not in place:
+                        place[digest] = len(queries)
+                        queries.append(piece.query)
+                    sums[-1].append((piece, place[digest]))
         return queries, sums
 
     def learned(self, belief: Belief, confidence: float, simultaneous: bool) -> Reply:
@@ -207,15 +229,28 @@ class Statement:
             result = q.combine(values, errors, confidence=confidence)
         return Reply(result.value, result.error, result, q.notes)
 
-    def assemble(self, counts: Floats, errors: Floats, confidence: float) -> Reply:
-        """From known counts of the pieces."""
+    def assemble(self, counts: Floats, errors: Floats, confidence: float, rows: float) -> Reply:
+        """From known counts of the pieces, and a number that the rows do not exceed."""
         q = self.question
         _, sums = self._pieces
-        values = np.array([sum(c * counts[i] for c, i in pairs) for pairs in sums], dtype=np.float64)
-        widths = np.array([sum(abs(c) * errors[i] for c, i in pairs) for pairs in sums], dtype=np.float64)
+        values = np.array([sum(p.worth * counts[i] for p, i in pairs) for pairs in sums], dtype=np.float64)
+        widths = np.array(
+            [sum(_width(p, counts[i], errors[i], rows) for p, i in pairs) for pairs in sums], dtype=np.float64
+        )
         shape = (len(q.forms), q.size)
         result = q.combine(values.reshape(shape), widths.reshape(shape), confidence=confidence)
         return Reply(result.value, result.error, result, q.notes)
+
+
+def _width(piece: Piece, count: float, error: float, rows: float) -> float:
+    """How far off a piece may be, in the form's unit: its count's error, and what rounding values took.
+
+    The latter is at most `off` for each row, and at most `part` of what the query counts.
+    """
+    wide = abs(piece.worth) * error
+    if piece.off:
+        wide += min(piece.off * rows, piece.part * abs(piece.worth) * (count + error))
+    return wide
 
 
 def read(domain: Domain, asked: Any, unit: str | None) -> Asked:
