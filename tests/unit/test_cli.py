@@ -209,7 +209,7 @@ RELEASES = {
     "endless epsilon": (["people.csv", "--epsilon", "inf"], "finite"),
     "delta": (["people.csv", "--delta", "2"], "delta"),
     "workload": (["people.csv", "--workload", "everything"], "no workload"),
-    "workload size": (["people.csv", "--workload", "marginals:9"], "choose 9"),
+    "workload size": (["people.csv", "--workload", "marginals:9"], "needs 9"),
     "workload column": (["people.csv", "--workload", "marginals:sex,hat"], "'hat'"),
     "mechanism": (["people.csv", "--mechanism", "magic"], "no mechanism"),
     "pure gaussian": (["people.csv", "--mechanism", "gaussian", "--delta", "0"], "delta"),

@@ -194,3 +194,14 @@ def test_an_encoding_that_does_not_exist_is_one_sentence(tmp_path, encoding):
     (tmp_path / "d.csv").write_text("a\n1\n")
     with pytest.raises(hr.SourceError, match="no text encoding"):
         hr.Table.open(tmp_path / "d.csv", DOMAIN, encoding=encoding)
+
+
+@pytest.mark.parametrize(
+    "content", [b"\0" * 1000, "größe,note\nklein,?\n".encode("utf-16-le"), b"\x7fELF\x02\x01,a\n"]
+)
+def test_a_file_that_is_no_text_is_one_short_sentence(tmp_path, content):
+    path = tmp_path / "d.csv"
+    path.write_bytes(content)
+    with pytest.raises(hr.SourceError, match="encoding") as caught:
+        counts(path)
+    assert len(str(caught.value)) < 200

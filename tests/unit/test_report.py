@@ -114,3 +114,10 @@ def test_the_script_comes_from_the_installed_package_and_is_kept(tmp_path, monke
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
     charts.vega_script.cache_clear()
     assert charts.vega_script() == first
+
+
+def test_labels_of_bins_are_read_without_counting_signs():
+    from hedgerow.release.views import short_labels
+
+    assert short_labels(hr.Bins([0, 1_000_000, 2_500_000])) == ["0–1,000,000", "1,000,000–2,500,000"]
+    assert short_labels(hr.Bins([-1_000_000, -0.5, 0.1])) == ["-1,000,000 to -0.5", "-0.5 to 0.1"]

@@ -161,7 +161,12 @@ def workload(domain: Domain, text: str) -> Workload:
         raise UnsupportedQuery(f"there is no workload {family!r}; there is {', '.join(WORKLOADS)}")
     make: Callable[..., Workload] = getattr(import_module("hedgerow.queries.workload"), family)
     over = over.strip() or "2"
-    if over.lstrip("-").isdigit():
+    if over.lstrip("-").isdecimal():
+        if int(over) > len(domain):
+            raise UnsupportedQuery(
+                f"the workload {family}:{over} needs {over} attributes and the schema has {len(domain)}: "
+                f"choose {family}:{len(domain)} or less"
+            )
         return make(domain, int(over))
     sets = [[name.strip() for name in table.split(",")] for table in over.split(";")]
     return make(domain, sets)

@@ -56,11 +56,22 @@ def amount(budget: Budget, whole: Budget | None = None) -> str:
     >>> from hedgerow.privacy.budget import Budget
     >>> amount(Budget(epsilon=1, delta=1e-9)), amount(Budget(epsilon=0.5))
     ('epsilon 1, delta 1e-9', 'epsilon 0.5')
+    >>> amount(Budget(rho=1e-22, delta=1e-9))  # delta alone pays for it
+    'rho 1e-22'
     """
     if not isfinite(budget.epsilon):
         return f"rho {small(budget.rho)}"
+    if not budget.epsilon:
+        return _crumb(budget)
     delta = (whole or budget).delta
     return f"epsilon {small(budget.epsilon)}" + (f", delta {small(delta)}" if delta else "")
+
+
+def _crumb(budget: Budget) -> str:
+    """So little that its delta alone pays for it: epsilon would read as 0, though something was spent."""
+    if budget.rho:
+        return f"rho {small(budget.rho)}"
+    return f"delta {small(float(budget.event_delta))}" if budget.event_delta else "nothing"
 
 
 def rest(left: Cost, budget: Budget) -> str:

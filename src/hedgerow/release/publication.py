@@ -22,8 +22,9 @@ from hedgerow.errors import (
 )
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Ledger, Settings
+from hedgerow.privacy.rational import exact
 from hedgerow.release import catalogue
-from hedgerow.release.numerals import amount, used_up
+from hedgerow.release.numerals import amount, small, used_up
 from hedgerow.release.schema import Schema
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 SUFFIX = ".hedgerow.db"
 DELTA = "1e-9"
+_LEAST, _MOST, _LEAST_DELTA = 1e-9, 1_000_000, 1e-30
+_SUCH = {"epsilon": "0.5", "delta": "1e-9"}
 FILES = ("synopsis.hedgerow", "synthetic.csv", "report.html", "receipt.json")
 
 Step = Callable[[str, float | None], None]
@@ -43,17 +46,32 @@ Step = Callable[[str, float | None], None]
 
 
 def ledger_path(data: str | os.PathLike[str]) -> Path:
-    """Where a dataset's ledger is: beside the data; a ledger's own path is itself."""
-    text = str(data)
+    """Where a dataset's ledger is: beside the data, whatever links lead there; a ledger's path is itself."""
+    path = Path(data)
+    text = str(path.resolve() if path.is_symlink() or not path.name else data)
     return Path(text if text.endswith(SUFFIX) else f"{text.rstrip('/')}{SUFFIX}")
 
 
 def make_budget(epsilon: Any, delta: Any = None) -> Budget:
     """A budget from what a person typed; delta is 1e-9 unless said, and 0 means pure."""
+    delta = DELTA if delta is None else delta
+    for name, given in (("epsilon", epsilon), ("delta", delta)):
+        try:
+            exact(given)
+        except (ValueError, ArithmeticError):
+            raise HedgerowError(f"{name} is a finite number such as {_SUCH[name]}, not {given!r}") from None
     try:
-        return Budget(epsilon=epsilon, delta=DELTA if delta is None else delta)
-    except (ValueError, ZeroDivisionError, OverflowError) as error:
+        made = Budget(epsilon=epsilon, delta=delta)
+    except ValueError as error:
         raise HedgerowError(str(error)) from None
+    if not _LEAST <= exact(epsilon) <= _MOST:
+        raise HedgerowError(
+            f"a budget's epsilon lies between {small(_LEAST)} and {_MOST:,}, not at {epsilon}: less releases "
+            "only noise, more promises nothing"
+        )
+    if 0 < exact(delta) < _LEAST_DELTA:
+        raise HedgerowError(f"a budget's delta is 0 or at least {small(_LEAST_DELTA)}, not {delta}")
+    return made
 
 
 @dataclass(frozen=True)
@@ -85,6 +103,8 @@ class Publication:
         rows: how many synthetic rows to draw; as many as the released total if None.
         encoding, delimiter: of a CSV file.
         force: replace an earlier release in the same folder.
+        anew: do not go on with a release of the same plan that was not finished; leave it and pay anew.
+        same_rows: go on with one although the data file was written again.
         about: a sentence for the report.
         ask: questions to put to the release and show in the report.
         step: told what is being done, and how far it is.
@@ -108,6 +128,8 @@ class Publication:
     encoding: str | None = None
     delimiter: str | None = None
     force: bool = False
+    anew: bool = False
+    same_rows: bool = False
     about: str | None = None
     ask: Callable[[Synopsis], Sequence[Asked]] = field(default=lambda synopsis: (), repr=False)
     step: Step = field(default=lambda words, part: None, repr=False)
@@ -118,9 +140,7 @@ class Publication:
 
         domain = Schema.load(self.schema).confirmed_domain()
         asked = catalogue.workload(domain, self.workload)
-        known = self._known()
-        plan = self._as_ledger_says(known)
-        table = plan._open(domain)
+        known, table = self.dataset(domain)
         offer = catalogue.mechanism(self.mechanism, known.budget, asked)
         if why := offer.refuses(known, domain):
             raise UnsupportedQuery(why)
@@ -141,6 +161,15 @@ class Publication:
                     self.out.rmdir()
             raise
 
+    def dataset(self, domain: Domain) -> tuple[Settings, Table]:
+        """The dataset's settings - its ledger's, or those that a new ledger will have - and its rows.
+
+        Args:
+            domain: the confirmed schema's.
+        """
+        known = self._known()
+        return known, self._as_ledger_says(known)._open(domain)
+
     def _told(self, offer: catalogue.Offer, domain: Domain) -> dict[str, Any]:
         """What the mechanism is told beyond its price; what it would not understand is refused."""
         wishes = ("objective", "seconds", "memory", "prior")
@@ -148,6 +177,8 @@ class Publication:
         for name in given:
             if name not in offer.takes:
                 raise UnsupportedQuery(f"{offer.name} does not learn: it takes no --{name}")
+        if self.objective not in (None, "mean", "max"):
+            raise UnsupportedQuery(f"the objective is mean or max, not {self.objective!r}")
         if "prior" in given:
             given["prior"] = _public(given["prior"], domain)
         return given
@@ -163,6 +194,11 @@ class Publication:
         if "watch" in offer.takes:
             options["watch"] = self._watch
         mechanism = offer.make(epsilon=self.epsilon, **own)
+        if self.anew and "run" in own and mechanism.begun(curator):
+            mechanism.abandon(curator)
+            self._saved(curator.ledger, own["run"], "left unfinished by its owner")
+            told["run"] = own["run"] = self._run(curator.ledger, curator.domain.fingerprint)
+            mechanism = offer.make(epsilon=self.epsilon, **own)
         begun = "run" in own and mechanism.begun(curator)
         if self.epsilon is None and not begun and used_up(curator.ledger.remaining(), curator.ledger.budget):
             raise BudgetExceeded(f"nothing remains of the dataset's budget, {amount(curator.ledger.budget)}")
@@ -180,11 +216,12 @@ class Publication:
             number += 1
         return f"release {name} {number}"
 
-    def _saved(self, ledger: Ledger, run: str | None) -> None:
+    def _saved(
+        self, ledger: Ledger, run: str | None, note: str = "all files of the release are written"
+    ) -> None:
         """From now on the same plan is another release."""
         if run is not None:
-            name = run.split()[1]
-            ledger.record(request=f"{run}: saved", question=name, note="all files of the release are written")
+            ledger.record(request=f"{run}: saved", question=run.split()[1], note=note)
 
     def _watch(self, progress: Any) -> None:
         """Tell how far a model is, and how far off it still seems."""
@@ -216,6 +253,9 @@ class Publication:
             make_budget(self.epsilon, 0)
         if self.neighbours not in (None, known.neighbours):
             raise LedgerError(f"the dataset's ledger was made for neighbours {known.neighbours!r}")
+        if self.unit not in (None, known.unit) and self.max_rows is not None:
+            whom = f"each {known.unit!r}" if known.unit else "each row"
+            raise LedgerError(f"the dataset's ledger protects {whom}, so --unit cannot be {self.unit!r}")
         if self.unit is None and self.max_rows is None and known.unit is not None:
             return replace(self, unit=known.unit, max_rows=known.max_rows)
         return self
@@ -231,6 +271,7 @@ class Publication:
             encoding=self.encoding,
             delimiter=self.delimiter,
             watch=lambda part: self.step("Reading rows", part),
+            same_rows=self.same_rows,
         )
 
     def _make_room(self) -> bool:
@@ -238,7 +279,8 @@ class Publication:
         there = self.out.is_dir()
         if there and not self.force and (old := [n for n in FILES if (self.out / n).exists()]):
             raise HedgerowError(
-                f"{self.out / old[0]} is there already: choose another --out, or --force to replace it"
+                f"the file {str(self.out / old[0])!r} is there already: choose another --out, or --force to "
+                "replace it"
             )
         writable(self.out)
         return not there

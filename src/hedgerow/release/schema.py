@@ -37,7 +37,7 @@ class Schema:
     @classmethod
     def load(cls, path: Path) -> Schema:
         """Read a schema file; a file without a mark was written by hand, which is as good as confirmed."""
-        domain = Domain.load(path)
+        domain = _domain(path)
         mark = _raw(path).get("confirmed", True)
         if not isinstance(mark, (bool, list, dict)):
             raise DomainMismatch(f"`confirmed` in {str(path)!r} is true or false, not {mark!r}")
@@ -71,6 +71,22 @@ def proposal_text(domain: Domain, skipped: dict[str, str], name: str) -> str:
         {"confirmed": False} | domain.to_schema(), sort_keys=False, allow_unicode=True, width=110
     )
     return _WARNING.format(name=name) + left_out + body
+
+
+def _domain(path: Path) -> Domain:
+    """What the file declares; whatever is wrong with it is said with the file's name."""
+    try:
+        domain = Domain.load(path)
+        _ = domain.size
+    except DomainMismatch as error:
+        named = repr(str(path)) in str(error)
+        raise error if named else DomainMismatch(f"in the schema file {str(path)!r}: {error}") from None
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        raise DomainMismatch(
+            f"the schema file {str(path)!r} has an entry that cannot be understood: look over its dates, "
+            "bins and hierarchies, and that `missing` is true or false"
+        ) from None
+    return domain
 
 
 def _raw(path: Path) -> dict[str, object]:

@@ -85,8 +85,9 @@ def short_labels(attribute: Attribute) -> list[str]:
     """Names of levels for axes: `20–30` for a bin."""
     labels = list(attribute.labels)
     if isinstance(attribute, Bins) and not isinstance(attribute, Dates):
-        ends = [f"{e:,.6g}" for e in attribute.edges]
-        labels[: len(ends) - 1] = [f"{a}–{b}" for a, b in pairwise(ends)]
+        ends = [f"{e:,.10g}" for e in attribute.edges]
+        dash = " to " if attribute.edges[0] < 0 else "–"  # no dash beside a minus
+        labels[: len(ends) - 1] = [f"{a}{dash}{b}" for a, b in pairwise(ends)]
     return labels
 
 

@@ -11,12 +11,14 @@ import typer
 
 from hedgerow.serve.query import rows_of, table_of
 from hedgerow.serve.release import MaxRows, Unit, Whom
-from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, emit, progress, screen
+from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, SameRows, emit, progress, screen
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
+    from hedgerow.mechanisms.session import Session
     from hedgerow.mechanisms.session_open import OpenSession
     from hedgerow.privacy.budget import Cost
+    from hedgerow.privacy.ledger import Ledger
 
 _PRICE = "hedgerow ask: price"
 _LEAST = Fraction(1, 10**4)  # of the budget: less is what rounding left behind
@@ -45,6 +47,10 @@ def ask(
         str | None,
         typer.Option(help="Delta of the budget that is made if there is none: 1e-9 if not given, 0 is pure."),
     ] = None,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Learn again, and pay again: for rows that have changed.")
+    ] = False,
+    same_rows: SameRows = False,
     unit: Unit = None,
     max_rows: MaxRows = None,
     neighbours: Whom = None,
@@ -56,7 +62,8 @@ def ask(
 
     The first question spends part of the dataset's budget on learning what rows look like; from then on a
     question costs nothing, unless it asks for an accuracy that what was learned cannot vouch for. The same
-    question gets the same answer again, free. What was learned and said lies in DATA.hedgerow.db.
+    question gets the same answer again, free. What was learned and said lies in DATA.hedgerow.db, and belongs
+    to the data file as it was then: when that has changed, --same-rows goes on and --anew learns again.
     """
     from hedgerow.curator.curator import Curator
     from hedgerow.mechanisms.session_price import refuse_accuracy
@@ -69,19 +76,19 @@ def ask(
     wanted = Publication(
         data, schema, Path(), epsilon=epsilon, delta=delta, unit=unit, max_rows=max_rows,
         neighbours=neighbours.value if neighbours else None, encoding=encoding, delimiter=delimiter,
+        same_rows=same_rows,
     )  # fmt: skip
-    known = wanted._known()
-    table = wanted._as_ledger_says(known)._open(domain)
+    known, table = wanted.dataset(domain)
     curator = Curator(table, known.budget, ledger_path(data), known.neighbours)
     with curator.ledger:
-        if explain and curator.ledger.recall(_PRICE, "ask") is None:
+        if explain and _learned(curator, anew)[1] is None:
             _unlearned(curator, sql, epsilon, json)
             return
         before = curator.ledger.spent()
         with progress(json) as step:
             step("Learning", None)
-            session = _session(curator, sql, epsilon)
-        after = curator.ledger.spent()  # less than before when a crashed session's reserve came back
+            session = _session(curator, sql, epsilon, anew)
+        after = curator.ledger.spent()  # less than before when somebody gave a reserve back meanwhile
         learning = after - before if before <= after else Cost.zero(after.currency)
         with session:
             if explain:
@@ -121,26 +128,50 @@ def _price(curator: Curator, epsilon: str | None) -> Cost:
     return left.share(Fraction(1, 2))
 
 
-def _session(curator: Curator, sql: str, epsilon: str | None) -> OpenSession:
-    """The dataset's one session of the command line; its price is decided by the first question."""
-    from hedgerow.errors import HedgerowError
+def _learned(curator: Curator, anew: bool) -> tuple[int, Session | None]:
+    """The number of the next session of the command line, and the newest one whose learning was paid for."""
+    number, found = 0, None
+    while (kept := curator.ledger.recall(_numbered(_PRICE, number), "ask")) is not None:
+        session = _numbered_session(curator.ledger, number, kept.answer or b"")
+        found = session if session.begun(curator) else found
+        number += 1
+    return number, None if anew else found
+
+
+def _numbered(words: str, number: int) -> str:
+    return f"{words} {number}" if number else words
+
+
+def _numbered_session(ledger: Ledger, number: int, price: bytes) -> Session:
     from hedgerow.mechanisms.session import Session
     from hedgerow.privacy.budget import Cost
+
+    return Session(
+        budget=ledger.budget.part(Cost.from_json(jsons.loads(price))), name=_numbered("ask", number)
+    )
+
+
+def _session(curator: Curator, sql: str, epsilon: str | None, anew: bool) -> OpenSession:
+    """The dataset's one session of the command line; its price is decided by the first question.
+
+    Nobody else decides one meanwhile; a price that was written down and never paid binds nobody.
+    """
+    from hedgerow.errors import HedgerowError
     from hedgerow.queries.sql import sql as compiled
 
-    unit = curator.table.unit
+    unit, ledger = curator.table.unit, curator.ledger
     compiled(curator._domain, sql, unit=unit.column if unit else None)  # refuse before anything is charged
-    ledger = curator.ledger
-    kept = ledger.recall(_PRICE, "ask")
-    if kept is None:
-        price = _price(curator, epsilon)
-        ledger.check(price)
-        kept = ledger.record(jsons.dumps(price.to_json()).encode(), request=_PRICE, question="ask")
-    elif epsilon is not None:
-        raise HedgerowError("--epsilon is for the first question, and this dataset has been asked before")
-    assert kept.answer is not None
-    price = Cost.from_json(jsons.loads(kept.answer))
-    return Session(budget=ledger.budget.part(price), name="ask").open(curator)
+    with ledger.alone():
+        number, session = _learned(curator, anew)
+        if session is None:
+            price = _price(curator, epsilon)
+            ledger.check(price)
+            said = jsons.dumps(price.to_json()).encode()
+            ledger.record(said, request=_numbered(_PRICE, number), question="ask")
+            session = _numbered_session(ledger, number, said)
+        elif epsilon is not None:
+            raise HedgerowError("--epsilon is for the first question, and this dataset has been asked before")
+        return session.open(curator)
 
 
 def _answered(answer: Any, sql: str, curator: Curator, learning: Cost, json: bool) -> None:

@@ -9,13 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from hedgerow.serve.release import MaxRows, Neighbours, Unit, Whom
-from hedgerow.serve.terminal import BAD_INPUT, Data, Json, emit, say, screen
+from hedgerow.serve.terminal import Data, Json, emit, say, screen
 
 app = typer.Typer(
     help="A dataset's budget, and the ledger of what was charged to it.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+
+_NARROW = 100  # columns of a terminal
 
 Dataset = Annotated[
     Path, typer.Argument(metavar="DATA", help="The data, or its ledger file.", show_default=False)
@@ -42,12 +44,14 @@ def init(
 
     if not data.exists():
         raise HedgerowError(f"there is no file {str(data)!r}")
+    if data.is_dir() and not any(data.rglob("*.parquet")):
+        raise HedgerowError(f"the folder {str(data)!r} holds no Parquet files: name a CSV or Parquet file")
     if (unit is None) != (max_rows is None):
         raise HedgerowError("--unit and --max-rows come together: whose rows, and how many of them")
     path = ledger_path(data)
     if path.exists():
         raise LedgerError(
-            f"{data.name} has a budget already, in {path}; `hedgerow budget raise` makes it larger"
+            f"the data {data.name!r} has a budget already, in {path}; `hedgerow budget raise` makes it larger"
         )
     made = make_budget(epsilon, delta)
     who = (neighbours or Neighbours.add_remove).value
@@ -70,17 +74,18 @@ def show(data: Dataset, json: Json = False) -> None:
         to = screen()
         for sentence in _sentences(ledger):
             to.print(sentence)
+        if ledger.currency == "rho" and not ledger.spent().is_zero:
+            to.print(
+                "The ledger adds up rho, which grows like epsilon squared: parts in epsilon do not add up."
+            )
         table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-        for name, side in (
-            ("line", "right"),
-            ("time (UTC)", "left"),
-            ("cost", "left"),
-            ("spent so far", "left"),
-        ):
-            table.add_column(name, justify=side, no_wrap=True)  # type: ignore[arg-type]
+        narrow = to.width < _NARROW  # then the words need the room more than the columns do
+        for name in ("line", "time (UTC)", "cost", *(() if narrow else ("spent so far",))):
+            table.add_column(name, justify="right" if name == "line" else "left", no_wrap=True)
         table.add_column("what happened", ratio=1)
         for line in lines:
-            table.add_row(str(line.seq), line.time, line.cost, line.spent, line.words)
+            time, spent = (line.time[:10], ()) if narrow else (line.time, (line.spent,))
+            table.add_row(str(line.seq), time, line.cost, *spent, line.words)
         to.print()
         to.print(table)
 
@@ -95,17 +100,40 @@ def raise_(
 ) -> None:
     """Give DATA a larger budget, for a recorded reason."""
     from hedgerow.errors import HedgerowError
+    from hedgerow.release.numerals import amount
     from hedgerow.release.publication import make_budget
 
     if not reason.strip():
         raise HedgerowError("a budget is raised for a reason: say --reason")
     with _open(data) as ledger:
         larger = make_budget(epsilon, ledger.budget.delta_exact if delta is None else delta)
+        old = ledger.budget
+        if larger.currency != old.currency:
+            raise HedgerowError("a budget with delta 0 stays so, and one with a delta keeps one")
+        if larger.cost <= old.cost or larger.delta_exact < old.delta_exact:
+            raise HedgerowError(
+                f"a budget is only ever raised, and {amount(larger)} is not more than {amount(old)}"
+            )
         try:
             ledger.raise_budget(larger, reason)
         except ValueError as error:
             raise HedgerowError(str(error)) from None
         _show_state(ledger, Path(str(data)), json, [f"The budget was raised: {reason.strip()}"])
+
+
+@app.command("settle")
+def settle(data: Dataset, json: Json = False) -> None:
+    """Give back what sessions have set aside.
+
+    A session of given accuracy sets aside the worst that its next question can cost; one that was killed
+    leaves that behind. Safe at any time: a session that is in use sets aside what it needs again.
+    """
+    from hedgerow.mechanisms.session_log import give_back
+
+    with _open(data) as ledger:
+        closed = give_back(ledger)
+        said = "What sessions had set aside came back." if closed else "Nothing was set aside."
+        _show_state(ledger, Path(str(data)), json, [said])
 
 
 @app.command("verify")
@@ -134,7 +162,7 @@ def verify(
         also = " The receipt agrees with it." if given else ""
         screen().print(outcome.describe() + also)
     if not outcome.ok:
-        raise typer.Exit(BAD_INPUT if json else say(outcome.describe()))
+        raise typer.Exit(say(outcome.describe()))
 
 
 @app.command("export")
@@ -163,6 +191,8 @@ def _open(data: Path) -> Any:
     from hedgerow.release.publication import ledger_path
 
     path = ledger_path(data)
+    if not path.exists() and not data.exists():
+        raise LedgerError(f"there is no file {str(data)!r}, and no ledger {str(path)!r} beside it")
     if not path.exists():
         raise LedgerError(
             f"the data {data.name!r} has no budget yet: there is no {path}; "

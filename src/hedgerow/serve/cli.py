@@ -13,6 +13,8 @@ def main() -> None:
 
         app()
     except KeyboardInterrupt:  # before there was a command
+        if "--json" in sys.argv:
+            sys.stdout.write('{"error": "Interrupted; nothing was done.", "exit_code": 130}\n')
         sys.stderr.write("Interrupted; nothing was done.\n")
         _leave(130)
     except SystemExit as done:

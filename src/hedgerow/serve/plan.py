@@ -42,15 +42,18 @@ def plan(
     error depends on the data are tried on made-up populations of the same shape.
     """
     from hedgerow.errors import UnsupportedQuery
-    from hedgerow.queries.domain import Domain
     from hedgerow.release.catalogue import workload as named
     from hedgerow.release.plan import plan as make_plan
+    from hedgerow.release.publication import make_budget, writable
+    from hedgerow.release.schema import Schema
 
     if plot is not None and plot.suffix not in _PLOTS:
         raise UnsupportedQuery(f"a plot is written as {', '.join(_PLOTS[:2])} or {_PLOTS[2]}")
-    domain = Domain.load(schema)
+    domain = Schema.load(schema).domain
     asked = named(domain, workload)
-    budget = _budget(epsilon, delta)
+    budget = make_budget(epsilon, delta)
+    if plot is not None:
+        writable(plot.absolute().parent)
     with progress(json) as step:
         made = make_plan(
             domain,
@@ -68,16 +71,6 @@ def plan(
             step("Drawing", None)
             write(made.chart(), plot)
     _show(made, json, plot)
-
-
-def _budget(epsilon: str, delta: str) -> Any:
-    from hedgerow.errors import UnsupportedQuery
-    from hedgerow.privacy.budget import Budget
-
-    try:
-        return Budget(epsilon=epsilon, delta=delta)
-    except (ValueError, TypeError, ZeroDivisionError) as error:
-        raise UnsupportedQuery(str(error) or "epsilon and delta are numbers") from None
 
 
 def _show(made: Any, json: bool, plot: Path | None) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hedgerow.serve.terminal import Confidence, Json, emit, progress, screen
+from hedgerow.serve.terminal import Confidence, Json, emit, in_utf8, progress, screen
 
 Released = Annotated[
     Path, typer.Argument(metavar="SYNOPSIS", help="A file that `release` wrote.", show_default=False)
@@ -72,6 +72,8 @@ def sample(
     if json and out is None:
         raise HedgerowError("with --json, say --out: rows and JSON cannot share standard output")
     count = max(0, round(released.total)) if rows is None else rows
+    if out is None:
+        in_utf8()
     with progress(json or out is None) as step:
         write_rows(released, count, sys.stdout if out is None else out, seed=seed, step=step)
     if json:

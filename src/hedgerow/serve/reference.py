@@ -11,9 +11,10 @@ PAGE = "docs/cli.md"
 _HEAD = """\
 # Command line
 
-Every command takes `--json` and then prints one JSON object. Errors are one sentence on standard error. Exit
-codes: 0 done, 2 bad input, 3 refused by the budget, 130 interrupted. `hedgerow --install-completion` sets up
-completion for your shell.
+Every command takes `--json` and then prints one JSON object. Errors are one sentence on standard error; with
+`--json` there is also an object with `error` and `exit_code` on standard output. Exit codes: 0 done, 1
+refuted by an audit or an error of Hedgerow's own, 2 bad input, 3 refused by the budget, 130 interrupted.
+Nothing is charged for bad input. `hedgerow --install-completion` sets up completion for your shell.
 
 This page is written from the commands (`python -m hedgerow.serve.reference`); a test fails when it is stale.
 """

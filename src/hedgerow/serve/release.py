@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, emit, progress, screen
+from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, SameRows, emit, progress, screen
 
 
 class Neighbours(Enum):
@@ -76,6 +76,10 @@ def release(
     encoding: Encoding = None,
     delimiter: Delimiter = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in the folder.")] = False,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Leave an unfinished release of the same plan, and pay anew.")
+    ] = False,
+    same_rows: SameRows = False,
     json: Json = False,
 ) -> None:
     """Release private statistics of DATA and charge its budget.
@@ -83,7 +87,8 @@ def release(
     Writes synopsis.hedgerow, synthetic.csv, report.html and receipt.json. The budget lies beside the data, in
     DATA.hedgerow.db; if there is none yet, one of the size of --epsilon is made. A release that would pass it
     is refused with exit code 3, and nothing is charged. An adaptive release that was interrupted goes on, and
-    pays nothing twice, when the same command is given again.
+    pays nothing twice, when the same command is given again - unless the data file has
+    changed: then --same-rows goes on and --anew begins anew.
     """
     from hedgerow.release.publication import Publication
 
@@ -108,6 +113,8 @@ def release(
             encoding=encoding,
             delimiter=delimiter,
             force=force,
+            anew=anew,
+            same_rows=same_rows,
             step=step,
         ).publish()
     _show(done, json)

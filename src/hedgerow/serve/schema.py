@@ -28,19 +28,23 @@ def infer(
 
     The file is the owner's alone, and nothing is released from it, until the owner has confirmed it.
     """
-    from hedgerow.curator.inspection import Inspector
+    from hedgerow.curator.inspection import MOST_LEVELS, Inspector
     from hedgerow.errors import DomainMismatch, HedgerowError
     from hedgerow.release.publication import writable
     from hedgerow.release.schema import proposal_text
 
     if out.exists() and not force:
-        raise HedgerowError(f"{str(out)!r} is there already: choose another --out, or --force to replace it")
+        raise HedgerowError(f"the file {str(out)!r} is there already: choose another --out, or --force")
     writable(out.absolute().parent)
     with progress(json) as step:
         watch = lambda part: step("Reading PRIVATE rows", part)  # noqa: E731
         found = Inspector(data, encoding=encoding, delimiter=delimiter, watch=watch).propose(least=least)
     if found.domain is None:
-        raise DomainMismatch("no column of the data can be an attribute")
+        raise DomainMismatch(
+            "no column of the data can be an attribute: none holds dates, numbers, or up to "
+            f"{MOST_LEVELS} values that {least} or more rows share; say a smaller --least, or write the "
+            "schema by hand"
+        )
     out.write_text(proposal_text(found.domain, found.skipped, str(out)), encoding="utf-8")
     if json:
         emit(

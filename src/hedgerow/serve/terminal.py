@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +23,8 @@ from hedgerow.errors import BudgetExceeded, HedgerowError
 if TYPE_CHECKING:
     from rich.console import Console
 
-BAD_INPUT, REFUSED, INTERRUPTED = 2, 3, 130
+FAILED, BAD_INPUT, REFUSED, INTERRUPTED = 1, 2, 3, 130
+DEBUG = "HEDGEROW_DEBUG"
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Data = Annotated[
@@ -33,10 +36,21 @@ Encoding = Annotated[
 Delimiter = Annotated[
     str | None, typer.Option(help="What separates the fields of a CSV file: a character, or tab.")
 ]
+SameRows = Annotated[
+    bool, typer.Option("--same-rows", help="The data file was written again, with the same rows: go on.")
+]
 Confidence = Annotated[float, typer.Option(help="How often each error bound must hold.")]
 
 # Whichever library the installed typer builds on, these are its errors.
 _UsageError, _ClickException = typer.BadParameter.__mro__[1:3]
+
+
+_PLAINER = {
+    "Value error, ": "",
+    "Input should be a valid integer, unable to parse string as an integer": "a whole number is needed",
+    "Input should be a valid number, unable to parse string as a number": "a number is needed",
+    "Input should be greater than or equal to": "it must be at least",
+}
 
 
 class Commands(TyperGroup):
@@ -52,7 +66,7 @@ class Commands(TyperGroup):
 
         if not standalone_mode:
             return run()
-        sys.exit(guarded(run))
+        sys.exit(guarded(run, json="--json" in (sys.argv[1:] if args is None else args)))
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; Ctrl-C means the same under every version of the library below."""
@@ -62,38 +76,74 @@ class Commands(TyperGroup):
             raise typer.Exit(INTERRUPTED) from None
 
 
-def guarded(run: Callable[[], Any]) -> int:
-    """The exit code of a command; what went wrong is said on stderr."""
+def guarded(run: Callable[[], Any], *, json: bool = False) -> int:
+    """The exit code of a command; what went wrong is said on stderr, and to machines on stdout too."""
     try:
         code = run()
-        sys.stdout.flush()
-        return _interrupted() if code == INTERRUPTED else code if isinstance(code, int) else 0
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return _interrupted(json) if code == INTERRUPTED else code if isinstance(code, int) else 0
     except BrokenPipeError:  # the reader of a pipe has had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        _hush()
+        return FAILED
     except _UsageError as error:
-        return _usage(error)
+        return _usage(error, json)
     except _ClickException as error:
-        return say(error.format_message(), BAD_INPUT)  # type: ignore[attr-defined]
+        return _fail(error.format_message(), BAD_INPUT, json)  # type: ignore[attr-defined]
     except BudgetExceeded as error:
-        advice = "spend less, or let the owner raise it with `hedgerow budget raise`"
-        return say(f"{str(error).rstrip('.')}; {advice}", REFUSED)
+        less = "" if str(error).lower().startswith("nothing") else "spend less, or "
+        advice = f"{less}let the owner raise it with `hedgerow budget raise`"
+        return _fail(f"{str(error).rstrip('.')}; {advice}", REFUSED, json)
     except HedgerowError as error:
-        return say(str(error), BAD_INPUT)
+        return _fail(str(error), BAD_INPUT, json)
     except OSError as error:
         name = f" {error.filename!r}" if error.filename else ""
-        return say(f"the file{name} cannot be used: {(error.strerror or str(error)).lower()}", BAD_INPUT)
+        said = (error.strerror or "no reason given").lower()
+        return _fail(f"the file{name} cannot be used: {said}", BAD_INPUT, json)
     except MemoryError:
-        return say("there is not enough memory for this", BAD_INPUT)
+        return _fail("there is not enough memory for this: ask for fewer or smaller tables", BAD_INPUT, json)
     except (KeyboardInterrupt, typer.Abort):
-        return _interrupted()
+        return _interrupted(json)
+    except Exception as error:
+        if os.environ.get(DEBUG):
+            raise
+        return _fail(_unforeseen(error), FAILED, json)
 
 
-def _interrupted() -> int:
-    return say("Interrupted; every charge that was made is in the ledger", INTERRUPTED)
+def _fail(text: str, code: int, json: bool) -> int:
+    """Say what went wrong; a program that asked for JSON gets it as JSON."""
+    text = _sentence(text)
+    if json and sys.stdout is not None:
+        try:
+            emit({"error": text, "exit_code": code})
+            sys.stdout.flush()
+        except OSError:  # nobody reads it, or it has no room
+            _hush()
+    return say(text, code)
 
 
-def _usage(error: Any) -> int:
+def _hush() -> None:
+    """What is still to be written to stdout goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _unforeseen(error: Exception) -> str:
+    """A fault of Hedgerow's own: where it is, and not the error's words, which might quote a row."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = f" at {Path(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno}" if place else ""
+    return (
+        f"Hedgerow met an error of its own ({type(error).__name__}{where}), please report it; every charge "
+        f"that was made is in the ledger, and with {DEBUG}=1 in the environment Python's own words are shown"
+    )
+
+
+def _interrupted(json: bool) -> int:
+    return _fail("Interrupted; every charge that was made is in the ledger", INTERRUPTED, json)
+
+
+def _usage(error: Any, json: bool) -> int:
     """A command that was typed wrongly: one sentence, and where to look."""
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
@@ -101,25 +151,54 @@ def _usage(error: Any) -> int:
         return BAD_INPUT
     path = context.command_path if context is not None else "hedgerow"
     said = error.format_message().rstrip(".").replace(". Did you mean", "; did you mean")
-    return say(f"{said} (see `{path} --help`)", BAD_INPUT)
+    for words, plain in _PLAINER.items():
+        said = said.replace(words, plain)
+    return _fail(f"{said} (see `{path} --help`)", BAD_INPUT, json)
 
 
 def say(text: str, code: int = BAD_INPUT) -> int:
     """One sentence on stderr; returns the exit code."""
-    text = " ".join(text.split())
-    typer.echo(f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) else '.'}", err=True)
+    typer.echo(_sentence(text), err=True)
     return code
 
 
+def _sentence(text: str) -> str:
+    """One line with a full stop; its first word gets a capital if it is a word, and no name of a file."""
+    text = " ".join(text.split())
+    if re.match(r"[^\W\d_]+[,:;]?(\s|$)", text):
+        text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "?")) else f"{text}."
+
+
 def emit(data: Any) -> None:
-    """One JSON object on stdout."""
-    typer.echo(json.dumps(data, indent=2, ensure_ascii=False, default=str))
+    """One JSON object on stdout, in UTF-8; JSON has no infinity, which becomes null."""
+    in_utf8()
+    typer.echo(json.dumps(_plain(data), indent=2, ensure_ascii=False, default=str, allow_nan=False))
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, float):
+        return data if isfinite(data) else None
+    if isinstance(data, dict):
+        return {key: _plain(value) for key, value in data.items()}
+    return [_plain(value) for value in data] if isinstance(data, (list, tuple)) else data
+
+
+def in_utf8() -> None:
+    """From now on stdout is UTF-8, as files for other programs are, whatever the terminal's own encoding."""
+    _reconfigure(encoding="utf-8", errors="surrogateescape")
+
+
+def _reconfigure(**settings: str) -> None:
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(**settings)
 
 
 def screen() -> Console:
     """Where text and tables are printed; wide enough for tables when nobody looks."""
     from rich.console import Console
 
+    _reconfigure(errors="replace")  # a terminal without a sign shows a question mark
     settings: Any = {"highlight": False, "markup": False, "emoji": False}  # labels are text, not markup
     plain = Console(**settings)
     return plain if plain.is_terminal else Console(**settings, width=140)

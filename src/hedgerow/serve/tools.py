@@ -18,7 +18,7 @@ def audit(
     ] = False,
     ledger: Annotated[Path | None, typer.Option(help="Replay a ledger with independent arithmetic.")] = None,
     samples: Annotated[int | None, typer.Option(help="Outputs to draw from each data set.", min=1000)] = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds for everything.")] = 240.0,
+    time_limit: Annotated[float, typer.Option(help="Seconds for everything.", min=1)] = 240.0,
     plot: Annotated[
         Path | None, typer.Option(help="Write claimed and found epsilon as an SVG picture.")
     ] = None,
@@ -27,9 +27,12 @@ def audit(
     """Try to refute claimed privacy; exit code 1 if anything is refuted, as the controls must be."""
     from hedgerow.audit import command
     from hedgerow.errors import HedgerowError
+    from hedgerow.release.publication import writable
 
     if everything + controls + (ledger is not None) != 1:
         raise HedgerowError("say one of --all, --controls and --ledger FILE")
+    if plot is not None:
+        writable(plot.absolute().parent)
     what = "ledger" if ledger is not None else "controls" if controls else "all"
     code = command.run(
         what,
