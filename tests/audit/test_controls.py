@@ -1,7 +1,8 @@
 """The audit tells the famous mistakes from the sound algorithms.
 
 SVT 1 and 2 are refuted with probability at most 1e-6 each. The others are refuted with a margin: over many
-runs of this size the found epsilon is seven deviations or more above the claim, for each of them.
+runs of this size the found epsilon is nearly six deviations above the claim (noise reused in the released
+value), or more.
 """
 
 from __future__ import annotations
