@@ -140,6 +140,13 @@ def test_a_saved_schema_reads_back_as_the_same_domain(tmp_path, suffix):
         ("sex: {levels: [F], colour: red}", "does not know the option 'colour'"),
         ("sex: {}", "exactly one of"),
         ("sex: 0", "at least one level"),
+        ("sex: [F, M]\nage: 3\nsex: [M, F]", "'sex' twice"),
+        ("attributes:\n  sex: {levels: [F, M], levels: [F]}", "'levels' twice"),
+        ("a: &a [*a]", "'a': a level is a text"),
+        ("a: [x, null]", "'a': a level is a text"),
+        ("a: [1, .nan]", "'a': a level is a text"),
+        ("a: [[1, 2], [3]]", "'a': a level is a text"),
+        ("a: " + "[" * 3000, "malformed|deeply"),
         ("sex: null", "declared by a list"),
     ],
 )
@@ -149,6 +156,13 @@ def test_a_broken_schema_is_one_sentence_naming_the_place(tmp_path, text, senten
     with pytest.raises(hr.DomainMismatch, match=sentence) as caught:
         hr.Domain.load(path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_name_twice_in_a_json_schema_is_one_sentence(tmp_path):
+    path = tmp_path / "schema.json"
+    path.write_text('{"sex": ["F", "M"], "sex": 3}')
+    with pytest.raises(hr.DomainMismatch, match="'sex' twice"):
+        hr.Domain.load(path)
 
 
 def test_a_missing_schema_file_is_one_sentence(tmp_path):

@@ -42,6 +42,7 @@ __all__ = [
 
 Currency = Literal["epsilon", "rho"]
 Neighbours = Literal["add_remove", "replace"]
+_LEAST, _MOST = Fraction(1, 10**24), Fraction(10**12)  # beyond, grains and floats mean nothing
 _FOR_EVENTS = Fraction(1, 10)  # the part of a budget's delta that (epsilon, delta) events may use
 
 
@@ -190,6 +191,8 @@ class Budget:
         amount, d = exact(given), exact(delta)  # type: ignore[arg-type]
         if amount <= 0:
             raise ValueError(f"A budget needs a positive {name}, not {given}.")
+        if not _LEAST <= amount <= _MOST:
+            raise ValueError(f"A budget needs {name} from {float(_LEAST):g} to {float(_MOST):g}.")
         if not 0 <= d < 1:
             raise ValueError(f"A budget needs a delta of at least 0 and below 1, not {delta}.")
         self._set(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 Period = Literal["day", "week", "month", "quarter", "year"]
 Hierarchy = Mapping[str, Mapping[str, Sequence[Any]]]
 
+_LEVELS = (str, int, float, bool, np.integer, np.floating, np.bool_, Decimal, dt.date, dt.time, np.datetime64)
 _MISSING = "(missing)"
 _MOST_BINS = 10_000_000
 
@@ -191,6 +193,8 @@ class Categorical(Attribute):
 
     def __init__(self, levels: Sequence[Any], **options: Any) -> None:
         object.__setattr__(self, "levels", tuple(levels))
+        if any(not isinstance(v, _LEVELS) or v != v for v in self.levels):
+            raise DomainMismatch("a level is a text, a number, a date or a truth value; see also `missing`")
         super().__init__(**options)
         texts = self._value_labels
         if not texts and not self.other and not self.missing:

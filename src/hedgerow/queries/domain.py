@@ -15,6 +15,7 @@ import numpy as np
 
 from hedgerow.errors import DomainMismatch, HedgerowError
 from hedgerow.queries.attribute import Attribute, Bins, Categorical, Dates, bins
+from hedgerow.queries.schema_file import read_schema
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,21 +42,7 @@ class Domain(Mapping[str, Attribute]):
     @classmethod
     def load(cls, path: str | Path) -> Domain:
         """Read a schema from a YAML or JSON file."""
-        import yaml
-
-        try:
-            text = Path(path).read_text(encoding="utf-8-sig")
-        except FileNotFoundError:
-            raise DomainMismatch(f"there is no schema file {str(path)!r}") from None
-        except (OSError, UnicodeDecodeError):
-            raise DomainMismatch(f"the schema file {str(path)!r} cannot be read as UTF-8 text") from None
-        try:
-            schema = json.loads(text) if str(path).endswith(".json") else yaml.safe_load(text)
-        except (yaml.YAMLError, json.JSONDecodeError) as error:
-            mark = getattr(error, "problem_mark", None)
-            line = mark.line + 1 if mark else getattr(error, "lineno", "?")
-            raise DomainMismatch(f"the schema file {str(path)!r} is malformed near line {line}") from None
-        return cls.from_schema(schema)
+        return cls.from_schema(read_schema(path))
 
     @classmethod
     def from_schema(cls, schema: Any) -> Domain:

@@ -22,6 +22,7 @@ _INSTEAD: dict[type[exp.Expr], str] = {
     exp.Min: "ask counts by bin and read off the first one",
     exp.Max: "ask counts by bin and read off the last one",
     exp.Median: "ask counts by bin and read off the middle one",
+    exp.WithinGroup: "ask counts by bin and read off where the part lies",
 }
 
 

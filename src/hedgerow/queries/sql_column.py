@@ -188,7 +188,7 @@ class Column:
         k = int(np.searchsorted(edges, c))
         if edges[k] != c or edges[k + 1] != c + 1:
             raise UnsupportedQuery(
-                f"{self.name} {op} {day} cuts a period of several days; {self._nearest(c)}"
+                f"{self.name!r} {op} {day} cuts a period of several days; {self._nearest(c)}"
             )
         same = np.arange(self.size) == k
         return (same if op == "=" else ~same & self.present), (same if op == "<>" else ~same & self.present)

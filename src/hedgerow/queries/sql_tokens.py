@@ -77,7 +77,7 @@ def _check_words(tokens: list[Token], names: set[str]) -> None:
         start = (
             _PART.get(tokens[0].text.upper(), f"a statement that starts with {_short(tokens[0])}")
             if tokens
-            else "a comment"
+            else "a comment, or nothing,"
         )
         raise UnsupportedQuery(f"{start} is not supported; ask with SELECT ... FROM ...")
     kinds = [token.token_type for token in tokens]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hedgerow.errors import DomainMismatch
 from hedgerow.queries.domain import Domain
+from hedgerow.queries.schema_file import read_schema
 
 _WARNING = """\
 # PROPOSED FROM PRIVATE ROWS by `hedgerow schema infer`. NOT PUBLIC YET.
@@ -91,10 +92,5 @@ def _domain(path: Path) -> Domain:
 
 def _raw(path: Path) -> dict[str, object]:
     """The file's top level; `Domain.load` has already seen that it is well formed."""
-    import json
-
-    import yaml
-
-    text = path.read_text(encoding="utf-8-sig")
-    data = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+    data = read_schema(path)
     return data if isinstance(data, dict) else {}

@@ -1,0 +1,60 @@
+"""Schema files: YAML or JSON read strictly, because a name written twice would silently lose one meaning."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from hedgerow.errors import DomainMismatch
+
+
+def read_schema(path: str | Path) -> Any:
+    """What a schema file holds, as plain data; one sentence when it cannot be read."""
+    import yaml
+
+    name = repr(str(path))
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise DomainMismatch(f"there is no schema file {name}") from None
+    except (OSError, UnicodeDecodeError):
+        raise DomainMismatch(f"the schema file {name} cannot be read as UTF-8 text") from None
+    try:
+        if str(path).endswith(".json"):
+            return json.loads(text, object_pairs_hook=lambda pairs: _once(pairs, name))
+        return _from_yaml(text, name)
+    except (yaml.YAMLError, json.JSONDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark else getattr(error, "lineno", "?")
+        raise DomainMismatch(f"the schema file {name} is malformed near line {line}") from None
+    except RecursionError:
+        raise DomainMismatch(f"the schema file {name} is nested too deeply") from None
+
+
+def _from_yaml(text: str, name: str) -> Any:
+    """The one document of a text; its mappings are checked before they are built."""
+    import yaml
+
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    left, seen = [root] if root is not None else [], set()
+    while left:
+        node = left.pop()
+        if id(node) in seen:  # an alias
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            _once([(key.value, None) for key, _ in node.value if isinstance(key, yaml.ScalarNode)], name)
+            left += [value for _, value in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            left += node.value
+    return yaml.safe_load(text)
+
+
+def _once(pairs: list[tuple[str, Any]], name: str) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise DomainMismatch(f"the schema file {name} has {twice!r} twice in one place")
+    return made
