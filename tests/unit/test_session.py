@@ -214,7 +214,11 @@ def test_a_question_that_trips_is_measured_and_its_table_learned():
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 def test_worst_case_spend_against_an_adversary_is_at_most_twice_and_a_half_fresh_noise(neighbours):
-    """The adversary knows the rows and always asks what the session has most wrong."""
+    """The adversary knows the rows and always asks what the session has most wrong.
+
+    Certified answers hold all at once. Measured ones hold 999 times of 1000 each: more than 6 of 400 miss
+    with probability below 1e-6.
+    """
     c = curator(hr.Budget(rho=20, delta=1e-6), neighbours=neighbours)
     within = 0.02 if neighbours == "add_remove" else 0.05
     session = hr.Session(budget=hr.Budget(rho="1/100000", delta=1e-6), within=within, questions=500).open(c)
@@ -222,14 +226,17 @@ def test_worst_case_spend_against_an_adversary_is_at_most_twice_and_a_half_fresh
     pool = questions(8, 600)
     exact = np.array([truth(c, q) for q in pool])
     left, start, version, off = set(range(len(pool))), None, -1, np.zeros(0)
+    missed = {"certified": 0, "measured": 0}
     for _ in range(400):
         if core.belief.version != version:
             version, off = core.belief.version, np.abs(core.belief.counts(pool) - exact)
         i = max(left, key=off.__getitem__)
         left.remove(i)
         answer = session.ask(pool[i])
-        assert abs(answer.value - exact[i]) <= answer.error
+        missed[answer.source] += bool(abs(answer.value - exact[i]) > answer.error)
         start = core.guards[0].price.amount * len(core.guards[0].sides) if start is None else start
+    assert missed["certified"] == 0
+    assert missed["measured"] <= 6
     asked = 400
     from hedgerow.mechanisms.session_price import direct_price
 

@@ -645,10 +645,7 @@ def test_two_first_questions_at_once_pay_for_learning_once(cli):
     ]
     opened = []
     threads = [
-        threading.Thread(
-            target=lambda c=c: opened.append(_session(c, "SELECT COUNT(*) FROM t", None, anew=False))
-        )
-        for c in curators
+        threading.Thread(target=lambda c=c: opened.append(_session(c, None, anew=False))) for c in curators
     ]
     for thread in threads:
         thread.start()

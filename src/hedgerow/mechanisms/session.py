@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from hedgerow.curator.curator import Curator, Spend
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms.baselines import finite
 from hedgerow.mechanisms.session_core import Core, is_begun
-from hedgerow.mechanisms.session_open import OpenSession
+from hedgerow.mechanisms.session_open import OpenSession, number
 from hedgerow.mechanisms.session_price import refuse_accuracy
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.rational import exact
@@ -63,23 +63,26 @@ class Session:
             curator: who pays for priming; others join with `OpenSession.share`.
         """
         finite(curator)
-        self._check()
-        return OpenSession(Core(self, curator, self._name(curator)), curator)
+        plan = self._checked()
+        return OpenSession(Core(plan, curator, plan._name(curator)), curator)
 
     def begun(self, curator: Curator) -> bool:
         """Whether the ledger knows this session as one that was paid for: continuing it costs nothing."""
         finite(curator)
-        self._check()
-        return is_begun(curator, self._name(curator))
+        return is_begun(curator, self._checked()._name(curator))
 
     def spend(self) -> Spend:
         """What priming was given."""
         return self.budget if self.budget is not None else self.epsilon
 
-    def _check(self) -> None:
+    def _checked(self) -> Session:
+        """The session with plain numbers, or a refusal."""
+        if self.budget is not None and not isinstance(self.budget, Budget):
+            raise UnsupportedQuery("`budget` is a Budget; an epsilon goes into `epsilon`")
         if self.epsilon is not None and self.budget is not None:
             raise UnsupportedQuery("give a session an epsilon or a budget, not both")
-        refuse_accuracy(self.within, self.within_count, self.confidence)
+        plain = {name: number(name, getattr(self, name)) for name in ("within", "within_count", "confidence")}
+        refuse_accuracy(**plain)
         if (
             type(self.questions) is not int
             or self.questions < 1
@@ -87,8 +90,9 @@ class Session:
             or self.cells < 1
         ):
             raise UnsupportedQuery("`questions` and `cells` are whole numbers, 1 or more")
-        if self.name and not self.name.isprintable():
+        if not isinstance(self.name, str) or not self.name.isprintable():
             raise UnsupportedQuery("a session's name is printable text")
+        return replace(self, **plain)  # type: ignore[arg-type]
 
     def _name(self, curator: Curator) -> str:
         """The session's name in the ledger: everything public that it depends on, and whether noise is real.

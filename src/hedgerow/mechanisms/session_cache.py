@@ -73,7 +73,7 @@ class Cache:
         kept = self._exact.get((key, promise.text)) or self._stronger(key, promise)
         if kept is None:
             return None
-        answer = kept.answer or _restored(asked, kept.line or {})
+        answer = _copied(kept.answer) if kept.answer else _restored(asked, kept.line or {})
         return replace(answer, cached=True, cost=None)
 
     def _stronger(self, key: str, promise: Promise) -> Kept | None:
@@ -88,7 +88,7 @@ class Cache:
 
     def keep(self, key: str, promise: Promise, answer: Answer, alpha: float | None) -> None:
         """Remember an answer, to be written down with the next others."""
-        self._put((key, promise.text), Kept(alpha, answer))
+        self._put((key, promise.text), Kept(alpha, _copied(answer)))
         self._unwritten.append((key, promise.text))
         self._waiting.add(answer.source)
 
@@ -97,20 +97,34 @@ class Cache:
         for line in lines:
             self._put((line["key"], line["promise"]), Kept(line["alpha"], None, line))
 
-    def written(self) -> list[dict[str, Any]]:
-        """What is not in the ledger yet, as plain data; from now on it is."""
+    def unwritten(self) -> list[dict[str, Any]]:
+        """What is not in the ledger yet, as plain data."""
         out = []
         for key in dict.fromkeys(self._unwritten):
             kept = self._exact[key]
             if kept.answer is not None:
                 out.append({"key": key[0], "promise": key[1], "alpha": kept.alpha, **_plain(kept.answer)})
+        return out
+
+    def written(self) -> None:
+        """All of it is in the ledger now."""
         self._unwritten.clear()
         self._waiting.clear()
-        return out
 
     def _put(self, key: tuple[str, str], kept: Kept) -> None:
         if self._exact.setdefault(key, kept) is kept and kept.alpha is not None:
             self._sure.setdefault(key[0], []).append(kept)
+
+
+def _copied(answer: Answer) -> Answer:
+    """The same answer with arrays of its own: whoever was given the other one may write into it."""
+    sources = None if answer.sources is None else answer.sources.copy()
+    if answer.table is not None:
+        table = replace(answer.table, values=answer.table.values.copy(), errors=answer.table.errors.copy())
+        return replace(answer, value=table.value, error=table.error, table=table, sources=sources)
+    if not np.ndim(answer.value):
+        return answer
+    return replace(answer, value=np.array(answer.value), error=np.array(answer.error), sources=sources)
 
 
 def _plain(answer: Answer) -> dict[str, Any]:

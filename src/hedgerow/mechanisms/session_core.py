@@ -82,6 +82,7 @@ class Core:
         self.lock = threading.RLock()
         self.rows = curator.rows
         self.spent = Cost.zero(curator.ledger.currency)
+        self._broken = False  # a turn was interrupted
         self._table_prices: dict[Goal, Cost] = {}
         self._single_prices: dict[Any, Cost] = {}
         with curator.ledger.alone():
@@ -107,15 +108,18 @@ class Core:
             before = ledger.newest
             try:
                 yield
-                self._broken = False
             except BaseException as error:  # a refusal leaves all in order, and so does what did nothing yet
                 refused = isinstance(error, HedgerowError) and not isinstance(error, LedgerError)
-                self._broken = not refused and ledger.newest != before
+                if refused or ledger.newest == before:
+                    self._end_turn()
                 raise
-            finally:
-                if not self._broken:
-                    self.write_answers(learned=not ledger.simulation)
-                    self._newest = ledger.newest
+            self._end_turn()
+
+    def _end_turn(self) -> None:
+        """Nothing is told before it is written: else the next turn begins by reading everything anew."""
+        self.write_answers(learned=not self.curator.ledger.simulation)
+        self._newest = self.curator.ledger.newest
+        self._broken = False
 
     # -- starting -----------------------------------------------------------------------------------------
 
@@ -360,10 +364,11 @@ class Core:
         standing = self._standing()
         said = self.cache.waiting and (learned or self.cache.waits("certified", "measured"))
         if said or standing != self._standings:
-            durable, answers = self.cache.waits("measured"), self.cache.written()
+            durable, answers = self.cache.waits("measured"), self.cache.unwritten()
             debts, saved = ({n: pair[i] for n, pair in standing.items()} for i in (0, 1))
             line = {"do": "answers", "answers": answers, "debts": debts, "saved": saved}
             self.log.write(line, durable=durable)
+            self.cache.written()
             self._standings = standing
 
     def _standing(self) -> dict[str, list[str]]:

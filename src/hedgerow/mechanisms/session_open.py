@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +14,13 @@ from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms.session_cache import Promise
 from hedgerow.mechanisms.session_certify import Certify, Known
 from hedgerow.mechanisms.session_explain import Explanation
+from hedgerow.mechanisms.session_form import is_nothing
 from hedgerow.mechanisms.session_people import People
 from hedgerow.mechanisms.session_price import Goal, refuse_accuracy
 from hedgerow.mechanisms.session_quantile import Quantile
 from hedgerow.mechanisms.session_question import Asked, OneQuery, Reply, Statement, read
 from hedgerow.privacy.budget import Cost
+from hedgerow.queries.query import Query
 from hedgerow.synopsis.answer import Answer, Source
 
 if TYPE_CHECKING:
@@ -25,7 +29,6 @@ if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
     from hedgerow.mechanisms.session_core import Core
     from hedgerow.privacy.budget import Budget
-    from hedgerow.queries.query import Query
 
 __all__ = ["Explanation", "OpenSession"]
 
@@ -40,6 +43,12 @@ class Wish:
     within_count: float | None
     confidence: float | None
     simultaneous: bool
+
+    def __post_init__(self) -> None:
+        """Numbers are plain ones: the same wish is the same, whatever type it came in."""
+        for name in ("within", "within_count", "confidence"):
+            object.__setattr__(self, name, number(name, getattr(self, name)))
+        object.__setattr__(self, "simultaneous", bool(self.simultaneous))
 
 
 class OpenSession:
@@ -71,6 +80,8 @@ class OpenSession:
             payer: a curator made by `Curator.allot` or `Curator.child` from the one that opened the session.
         """
         own = self._core.curator
+        if not isinstance(payer, type(own)):
+            raise UnsupportedQuery("a session is shared with a curator: the account that pays")
         if payer.ledger is not own.ledger or payer._rows is not own._rows:
             raise UnsupportedQuery("a session is shared among the accounts of one curator")
         if payer.account != own.account and not own.ledger.descends(payer.account, own.account):
@@ -98,8 +109,8 @@ class OpenSession:
         """
         wish = Wish(within, within_count, confidence, simultaneous)
         if _several(self._core.domain, query):
-            return [self._ask(q, wish) for q in query]
-        return self._ask(query, wish)
+            return [self._ask(asked, wish) for asked in [self._read(q) for q in query]]
+        return self._ask(self._read(query), wish)
 
     def explain(
         self,
@@ -118,8 +129,8 @@ class OpenSession:
         """
         wish = Wish(within, within_count, confidence, simultaneous)
         if _several(self._core.domain, query):
-            return [self._explain(q, wish, later=i > 0) for i, q in enumerate(query)]
-        return self._explain(query, wish)
+            return [self._explain(self._read(q), wish, later=i > 0) for i, q in enumerate(query)]
+        return self._explain(self._read(query), wish)
 
     def quantile(
         self,
@@ -137,13 +148,17 @@ class OpenSession:
             where: conditions on other attributes, as in `Query.where`.
             confidence: how often the indicative error should hold.
         """
-        asked, promise = Quantile(attribute, q, where or {}), _indicative(confidence, simultaneous=False)
+        where = {} if where is None else where
+        if not isinstance(where, Mapping):
+            raise UnsupportedQuery("the conditions of a quantile are attributes with their levels")
+        asked = Quantile(attribute, number("q", q) or 0.0, where)
+        promise = _indicative(number("confidence", confidence) or 0.0, simultaneous=False)
         key = asked.key(self._core.domain)
         with self._core.turn():
             known = self._core.cache.find(key, promise)
             if known is not None:
                 return known
-            answer = asked.learned(self._core.belief, confidence)
+            answer = asked.learned(self._core.belief, promise.confidence)
             self._core.cache.keep(key, promise, answer, None)
             return answer
 
@@ -153,11 +168,14 @@ class OpenSession:
 
     def table(self, attributes: Sequence[str]) -> NDArray[np.float64]:
         """What is learned now: counts over some attributes, axes in the given order; never negative."""
+        if isinstance(attributes, str) or not isinstance(attributes, Sequence):
+            raise UnsupportedQuery("a table is named by a list of attributes")
         names = self._core.domain.order(attributes)
         if len(names) < len(attributes):
             raise UnsupportedQuery("an attribute is named twice")
         with self._core.turn():
-            return self._core.belief.table(names).transpose([names.index(a) for a in attributes])
+            made = self._core.belief.table(names)
+            return made.transpose([names.index(a) for a in attributes]).copy()  # what is learned stays so
 
     def close(self) -> None:
         """Write down what was said and give back what was set aside; `Session.open` continues it."""
@@ -176,13 +194,12 @@ class OpenSession:
 
     # -- inside -------------------------------------------------------------------------------------------
 
-    def _ask(self, query: Any, wish: Wish) -> Answer:
-        asked = self._read(query)
+    def _ask(self, asked: Asked, wish: Wish) -> Answer:
         with self._core.turn():
             goal, promise = self._meant(asked, wish)
             known = self._core.cache.find(asked.key, promise, asked)
             if known is not None:
-                return known
+                return asked.shown(known)
             if isinstance(asked, Statement) and asked.question.units:
                 people = People(self._core, self._payer, asked, goal, promise.simultaneous)
                 reply, cost = people.measure()
@@ -193,16 +210,15 @@ class OpenSession:
             else:
                 answer, cost = self._within(asked, goal, promise)
             self._core.cache.keep(asked.key, promise, answer, None if goal is None else float(goal.alpha))
-            return answer if cost.is_zero else replace(answer, cost=self._part(cost))
+            return asked.shown(answer if cost.is_zero else replace(answer, cost=self._part(cost)))
 
-    def _explain(self, query: Any, wish: Wish, *, later: bool = False) -> Explanation:
-        asked = self._read(query)
+    def _explain(self, asked: Asked, wish: Wish, *, later: bool = False) -> Explanation:
         nothing = Cost.zero(self._payer.ledger.currency)
         with self._core.turn():
             goal, promise = self._meant(asked, wish)
             known = self._core.cache.find(asked.key, promise, asked)
             if known is not None:
-                return Explanation.known(known, self._part(nothing))
+                return Explanation.known(asked.shown(known), self._part(nothing))
             there = self._payer._left + self._core.reserve.held(self._payer)
             if isinstance(asked, Statement) and asked.question.units:
                 people = People(self._core, self._payer, asked, goal, promise.simultaneous)
@@ -210,7 +226,9 @@ class OpenSession:
                 return Explanation.new("measured", self._part(cost), error, promise.confidence, cost <= there)
             if goal is None:
                 error = asked.learned(self._core.belief, promise.confidence, promise.simultaneous).error
-                return Explanation.new("learned", self._part(nothing), error, promise.confidence)
+                return Explanation.new(
+                    "learned", self._part(nothing), asked.in_unit(error), promise.confidence
+                )
             compares, cost, needed = self._worst(asked, goal, promise, later)
             source: Source = "certified" if compares else "measured"
             return Explanation.new(
@@ -270,11 +288,12 @@ class OpenSession:
         made = certify.one_by_one([queries[i] for i in new.values()])
         place = {digest: j for j, digest in enumerate(new)}
         counts, errors = np.zeros(len(queries)), np.zeros(len(queries))
-        vouched = np.zeros(len(queries), dtype=np.bool_)
+        vouched = np.ones(len(queries), dtype=np.bool_)
         for i, (q, answer) in enumerate(zip(queries, found, strict=True)):
+            if is_nothing(q):
+                continue
             if answer is not None:
-                counts[i] = (answer.value - q.offset) / q.scale if q.scale else 0.0
-                errors[i] = answer.error / abs(q.scale) if q.scale else 0.0
+                counts[i], errors[i] = answer.value, answer.error
                 vouched[i] = answer.source == "certified"
                 continue
             j = place[q.digest]
@@ -288,12 +307,12 @@ class OpenSession:
     def _known(
         self, queries: list[Query], alone: Promise | None
     ) -> tuple[list[Answer | None], dict[str, int]]:
-        """What was answered before of a list, and where the rest is, without repeats."""
+        """What was answered before of a list, and where the rest is, without repeats and empty queries."""
         cache = self._core.cache
         found = [cache.find(OneQuery(q).key, alone) if alone else None for q in queries]
         new: dict[str, int] = {}
         for i, q in enumerate(queries):
-            if found[i] is None:
+            if found[i] is None and not is_nothing(q):
                 new.setdefault(q.digest, i)
         return found, new
 
@@ -318,7 +337,8 @@ class OpenSession:
         """The error that a kept goal means, in the question's unit, if what was learned is about right."""
         counts = self._core.belief.counts(list(asked.pieces))
         errors = np.full(len(counts), float(goal.alpha))
-        return asked.assemble(counts, errors, goal.confidence, self._core.most_rows).error
+        reply = asked.assemble(counts, errors, goal.confidence, self._core.most_rows)
+        return asked.in_unit(reply.error)
 
 
 def _answer(reply: Reply, promise: Promise, source: Source) -> Answer:
@@ -337,6 +357,18 @@ def _source(certified: bool) -> Source:
     return "certified" if certified else "measured"
 
 
+def number(name: str, given: Any) -> float | None:
+    """A number as a float, whatever type it came in; a refusal if it is none."""
+    if given is None:
+        return None
+    if isinstance(given, bool | np.bool_) or not isinstance(given, Real | Decimal):
+        raise UnsupportedQuery(f"`{name}` is a number, not a {type(given).__name__}")
+    try:
+        return float(given)
+    except OverflowError:
+        return float("inf")
+
+
 def _indicative(confidence: float, simultaneous: bool) -> Promise:
     if not 0.0 < confidence < 1.0:
         raise UnsupportedQuery("a confidence lies between 0 and 1")
@@ -344,9 +376,9 @@ def _indicative(confidence: float, simultaneous: bool) -> Promise:
 
 
 def _several(domain: Any, query: Any) -> bool:
-    """Whether a list holds questions that need answers of their own."""
-    if isinstance(query, str) or not isinstance(query, list | tuple):
+    """Whether a list holds questions that need answers of their own: anything but queries, or names."""
+    if isinstance(query, str) or not isinstance(query, list | tuple) or not query:
         return False
-    return any(isinstance(q, str) and q not in domain for q in query) or any(
-        not isinstance(q, str) and hasattr(q, "forms") for q in query
-    )
+    if all(isinstance(q, str) for q in query):
+        return not any(q in domain for q in query)
+    return not all(isinstance(q, Query) for q in query)

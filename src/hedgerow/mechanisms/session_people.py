@@ -34,8 +34,6 @@ class People:
         if goal is None:
             raise UnsupportedQuery("people are counted by measuring: say how close, with `within_count`")
         question = asked.question
-        if not all(f.units for f in question.forms):
-            raise UnsupportedQuery("ask for people and for rows in two statements")
         self._core, self._payer, self._question, self._goal = core, payer, question, goal
         self._numbers = len(question.forms) * (question.size if simultaneous else 1)
         self._targets = [PeopleCounts(form) for form in question.forms]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
+from hedgerow.mechanisms.session_form import is_nothing, one_form
 from hedgerow.queries.query import Query
 from hedgerow.queries.question import Question
 from hedgerow.queries.sql import sql
 from hedgerow.queries.workload import Workload, marginals
+from hedgerow.synopsis.answer import Answer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,24 +63,38 @@ class Asked(Protocol):
 
     def assemble(self, counts: Floats, errors: Floats, confidence: float, rows: float) -> Reply: ...
 
+    def shown(self, answer: Answer) -> Answer: ...
+
+    def in_unit(self, error: Any) -> Any: ...
+
 
 @dataclass(frozen=True, eq=False)
 class OneQuery:
-    """A single query."""
+    """A single query, or a statement that asks for one count.
+
+    It is answered and remembered as a count, so that it is one question in whatever form it comes; `shown`
+    puts the count into the unit, or the table, that was asked for.
+    """
 
     query: Query
+    question: Question | None = None
     joint: ClassVar[bool] = True
     selects: ClassVar[bool] = False
+
+    @cached_property
+    def count(self) -> Query:
+        """What is counted, in the one form that it has."""
+        return one_form(self.query)
 
     @property
     def key(self) -> str:
         """A fingerprint of what is asked."""
-        return f"query:{self.query.digest}"
+        return f"query:{self.count.digest}"
 
     @property
     def pieces(self) -> Sequence[Query]:
-        """The query."""
-        return (self.query,)
+        """The query, unless the schema alone answers it."""
+        return () if is_nothing(self.count) else (self.count,)
 
     def bounds(self, simultaneous: bool) -> int:
         """How many bounds share the confidence of one number."""
@@ -86,13 +102,28 @@ class OneQuery:
 
     def learned(self, belief: Belief, confidence: float, simultaneous: bool) -> Reply:
         """From what is believed."""
-        count = belief.count(self.query)
-        error = belief.error(self.query, count, confidence)
-        return Reply(float(self.query.to_unit(count)), abs(self.query.scale) * error)
+        if not self.pieces:
+            return Reply(0.0, 0.0)
+        count = belief.count(self.count)
+        return Reply(float(count), belief.error(self.count, count, confidence))
 
     def assemble(self, counts: Floats, errors: Floats, confidence: float, rows: float) -> Reply:
         """From a known count."""
-        return Reply(float(self.query.to_unit(counts[0])), abs(self.query.scale) * float(errors[0]))
+        return Reply(float(counts[0]), float(errors[0])) if self.pieces else Reply(0.0, 0.0)
+
+    def shown(self, answer: Answer) -> Answer:
+        """The count as it was asked for."""
+        error = self.in_unit(answer.error)
+        if self.question is None:
+            return replace(answer, value=float(self.query.to_unit(answer.value)), error=error)
+        wide = np.full((1, 1), answer.error)
+        table = self.question.combine(np.full((1, 1), answer.value), wide, confidence=answer.confidence)
+        return replace(answer, value=table.value, error=error, table=table, notes=self.question.notes)
+
+    def in_unit(self, error: Any) -> Any:
+        """The error of the count, in the unit that was asked for."""
+        scale = self.query.scale if self.question is None else self.question.aggregates[0].scale
+        return abs(scale) * float(error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,10 +145,10 @@ class ManyQueries:
         """A fingerprint of what is asked."""
         return f"queries:{self.workload.digest}:{self.shape}:{self.axes}"
 
-    @property
+    @cached_property
     def pieces(self) -> Sequence[Query]:
-        """All queries, in order."""
-        return self.workload
+        """All queries, in order; those of a list in the one form that each of them has."""
+        return self.workload if self.joint else [one_form(q) for q in self.workload]
 
     def bounds(self, simultaneous: bool) -> int:
         """How many bounds share the confidence of one number, or of all of them."""
@@ -139,6 +170,14 @@ class ManyQueries:
         """From known counts."""
         scales = 1.0 if self.workload.is_tables else np.array([abs(q.scale) for q in self.workload])
         return Reply(self._shaped(self.workload.to_units(counts)), self._shaped(errors * scales))
+
+    def shown(self, answer: Answer) -> Answer:
+        """As it is."""
+        return answer
+
+    def in_unit(self, error: Any) -> Any:
+        """As it is."""
+        return error
 
     def _shaped(self, flat: Floats) -> Floats:
         return flat if self.shape is None else flat.reshape(self.shape).transpose(self.axes)
@@ -170,19 +209,14 @@ class Statement:
 
     @cached_property
     def key(self) -> str:
-        """A fingerprint of what is asked: the forms, and how they are shown."""
+        """A fingerprint of what is asked: the forms, and which groups are shown; not what they are called."""
         q = self.question
-        parts = [
-            q.aggregates,
-            q.columns,
-            q.order,
-            q.limit,
-            [(g.name, g.attribute, g.hierarchy) for g in q.groups],
-        ]
+        numbers = [(a.form, a.denominator, a.scale) for a in q.aggregates]
+        parts = [numbers, q.order, q.limit, [(g.attribute, g.hierarchy) for g in q.groups]]
         h = hashlib.sha256(repr(parts).encode())
         for form in q.forms:
             h.update(repr((form.attributes, form.units)).encode())
-            for f in form.factors:
+            for f in sorted(form.factors, key=lambda f: f.attributes):
                 h.update(repr((f.attributes, f.weights.dtype.str)).encode() + f.weights.tobytes())
             for axis in form.axes:
                 h.update(axis.attribute.encode() + axis.parent.tobytes())
@@ -213,7 +247,7 @@ class Statement:
                         place[digest] = len(queries)
                         queries.append(piece.query)
                     sums[-1].append((piece, place[digest]))
-        return queries, sums
+        return [one_form(q) for q in queries] if len(queries) == 1 else queries, sums
 
     def learned(self, belief: Belief, confidence: float, simultaneous: bool) -> Reply:
         """From what is believed: all groups of a form at once."""
@@ -241,6 +275,16 @@ class Statement:
         result = q.combine(values.reshape(shape), widths.reshape(shape), confidence=confidence)
         return Reply(result.value, result.error, result, q.notes)
 
+    def shown(self, answer: Answer) -> Answer:
+        """With the columns named and ordered as they were asked for."""
+        q = self.question
+        table = replace(answer.table, columns=tuple(c.name for c in q.columns), show=q.columns)
+        return replace(answer, table=table, notes=q.notes)
+
+    def in_unit(self, error: Any) -> Any:
+        """As it is."""
+        return error
+
 
 def _width(piece: Piece, count: float, error: float, rows: float) -> float:
     """How far off a piece may be, in the form's unit: its count's error, and what rounding values took.
@@ -260,7 +304,7 @@ def read(domain: Domain, asked: Any, unit: str | None) -> Asked:
     if isinstance(asked, Question):
         if asked.domain != domain:
             raise DomainMismatch("the statement was compiled for another domain than this session has")
-        return Statement(asked)
+        return _statement(asked)
     if isinstance(asked, Query):
         _check(domain, asked.attributes, asked.shape)
         return OneQuery(asked)
@@ -268,7 +312,7 @@ def read(domain: Domain, asked: Any, unit: str | None) -> Asked:
         for block in asked.blocks:
             _check(domain, block.attributes, block.query(0).shape)
         return ManyQueries(asked)
-    if isinstance(asked, Sequence) and asked and all(isinstance(a, str) and a in domain for a in asked):
+    if isinstance(asked, Sequence) and asked and all(isinstance(a, str) for a in asked):
         names = domain.order(asked)
         if len(names) < len(asked):
             raise UnsupportedQuery("an attribute is named twice")
@@ -281,6 +325,17 @@ def read(domain: Domain, asked: Any, unit: str | None) -> Asked:
     raise UnsupportedQuery(
         "a session is asked SQL text, a query, attribute names for a whole table, or a list of those"
     )
+
+
+def _statement(question: Question) -> Asked:
+    """A statement; one that asks for a single count is a query like any other."""
+    if question.units and not all(f.units for f in question.forms):
+        raise UnsupportedQuery("ask for people and for rows in two statements")
+    only = question.forms[0] if len(question.forms) == len(question.aggregates) == 1 else None
+    if only is None or question.groups or only.units or not only.counts or question.limit == 0:
+        return Statement(question)
+    pieces = only.rounded()
+    return OneQuery(pieces[0].query, question) if pieces else Statement(question)
 
 
 def _check(domain: Domain, attributes: Sequence[str], shape: Sequence[int]) -> None:

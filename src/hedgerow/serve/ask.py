@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _PRICE = "hedgerow ask: price"
 _LEAST = Fraction(1, 10**4)  # of the budget: less is what rounding left behind
+_TOO_MUCH = ", which is more than is left"
 
 
 def ask(
@@ -68,6 +69,7 @@ def ask(
     from hedgerow.curator.curator import Curator
     from hedgerow.mechanisms.session_price import refuse_accuracy
     from hedgerow.privacy.budget import Cost
+    from hedgerow.queries.sql import sql as compiled
     from hedgerow.release.publication import Publication, ledger_path
     from hedgerow.release.schema import Schema
 
@@ -79,15 +81,18 @@ def ask(
         same_rows=same_rows,
     )  # fmt: skip
     known, table = wanted.dataset(domain)
-    curator = Curator(table, known.budget, ledger_path(data), known.neighbours)
+    compiled(domain, sql, unit=table.unit.column if table.unit else None)  # refuse before a ledger is made
+    path = ledger_path(data)
+    simulated = explain and not path.exists()  # a budget is for good: explaining makes none
+    curator = Curator(table, known.budget, ":memory:" if simulated else path, known.neighbours)
     with curator.ledger:
         if explain and _learned(curator, anew)[1] is None:
-            _unlearned(curator, sql, epsilon, json)
+            _unlearned(curator, epsilon, anew, json)
             return
         before = curator.ledger.spent()
         with progress(json) as step:
             step("Learning", None)
-            session = _session(curator, sql, epsilon, anew)
+            session = _session(curator, epsilon, anew)
         after = curator.ledger.spent()  # less than before when somebody gave a reserve back meanwhile
         learning = after - before if before <= after else Cost.zero(after.currency)
         with session:
@@ -98,22 +103,20 @@ def ask(
                 _answered(answer, sql, curator, learning, json)
 
 
-def _unlearned(curator: Curator, sql: str, epsilon: str | None, json: bool) -> None:
+def _unlearned(curator: Curator, epsilon: str | None, anew: bool, json: bool) -> None:
     """What a first question would do: nothing is charged and nothing is opened."""
-    from hedgerow.queries.sql import sql as compiled
-
-    unit = curator.table.unit
-    compiled(curator._domain, sql, unit=unit.column if unit else None)
-    price = curator.ledger.budget.part(_price(curator, epsilon))
-    words = "This dataset has not been asked yet: the first question pays for learning what rows look like."
+    cost = _price(curator, epsilon)
+    price, affordable = curator.ledger.budget.part(cost), cost <= curator.ledger.remaining()
+    asked = "With --anew this is like a first question:" if anew else "This dataset has not been asked yet:"
+    words = f"{asked} the first question pays for learning what rows look like."
     if json:
-        cost = {"epsilon": price.epsilon, "delta": price.delta}
+        said = {"epsilon": price.epsilon, "delta": price.delta}
         emit({"source": None, "cached": False, "confidence": None, "error": None, "learning": price.epsilon,
-              "cost": cost, "affordable": True, "words": words})  # fmt: skip
+              "cost": said, "affordable": affordable, "words": words})  # fmt: skip
         return
     to = screen()
     to.print(words)
-    to.print(f"Learning would cost epsilon {price.epsilon:.3g}, once.")
+    to.print(f"Learning would cost epsilon {price.epsilon:.3g}, once{'' if affordable else _TOO_MUCH}.")
 
 
 def _price(curator: Curator, epsilon: str | None) -> Cost:
@@ -151,16 +154,14 @@ def _numbered_session(ledger: Ledger, number: int, price: bytes) -> Session:
     )
 
 
-def _session(curator: Curator, sql: str, epsilon: str | None, anew: bool) -> OpenSession:
+def _session(curator: Curator, epsilon: str | None, anew: bool) -> OpenSession:
     """The dataset's one session of the command line; its price is decided by the first question.
 
     Nobody else decides one meanwhile; a price that was written down and never paid binds nobody.
     """
     from hedgerow.errors import HedgerowError
-    from hedgerow.queries.sql import sql as compiled
 
-    unit, ledger = curator.table.unit, curator.ledger
-    compiled(curator._domain, sql, unit=unit.column if unit else None)  # refuse before anything is charged
+    ledger = curator.ledger
     with ledger.alone():
         number, session = _learned(curator, anew)
         if session is None:
@@ -170,7 +171,10 @@ def _session(curator: Curator, sql: str, epsilon: str | None, anew: bool) -> Ope
             ledger.record(said, request=_numbered(_PRICE, number), question="ask")
             session = _numbered_session(ledger, number, said)
         elif epsilon is not None:
-            raise HedgerowError("--epsilon is for the first question, and this dataset has been asked before")
+            raise HedgerowError(
+                "--epsilon is for the first question, and this dataset has been asked before; leave it out, "
+                "or learn again with --anew"
+            )
         return session.open(curator)
 
 
@@ -216,4 +220,9 @@ def _explained(found: Any, json: bool) -> None:
         return
     to = screen()
     to.print(found.words)
-    to.print(f"It would cost at most epsilon {found.cost.epsilon:.3g}.")
+    wide = float(np.max(found.error, initial=0.0))
+    if np.isfinite(wide):
+        to.print(f"Error bounds of up to {wide:,.4g} would hold with {found.confidence:.4g} confidence.")
+    if found.cost.epsilon:
+        too_much = "" if found.affordable else _TOO_MUCH
+        to.print(f"It would cost at most epsilon {found.cost.epsilon:.3g}{too_much}.")
