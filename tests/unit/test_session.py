@@ -557,3 +557,11 @@ def test_hedgerow_ask_works_without_a_server(tmp_path, monkeypatch):
     assert refused.exit_code == 3
     assert run.invoke(app, ["ask", "people.csv", "SELECT MAX(k) FROM t"]).exit_code == 2
     assert "free" in run.invoke(app, ["ask", "people.csv", "SELECT COUNT(*) FROM t", "--explain"]).stdout
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_very_few_rows_have_errors_that_are_numbers(rows):
+    table = hr.Table.open({"a": [1] * rows, "b": [2] * rows}, hr.Domain({"a": 3, "b": 4}))
+    c = hr.Curator(table, hr.Budget(epsilon=1, delta=1e-6), ":memory:", neighbours="replace")
+    answer = hr.Session(epsilon=0.5).open(c).ask("SELECT a, COUNT(*) FROM t GROUP BY a")
+    assert np.isfinite(answer.error).all()

@@ -167,6 +167,7 @@ class DenseBelief(Belief):
         rng = Generator(PCG64(0))  # public randomness about public things: the same errors for everyone
         cells = self.hypothesis.marginal(self.domain.names)
         drawn = rng.poisson(cells * self.total).astype(np.float64)
+        drawn = drawn if drawn.any() else cells  # of very few rows, none may be drawn
         truth = DenseHypothesis.of_cells(self.domain, drawn, total=max(float(drawn.sum()), 1.0))
         again = _fitted(self.domain, [_measured(truth, m, rng) for m in self.measurements], truth.total)
         return [_calibrate(truth, again, min(k, len(self.domain)), rng) for k in range(1, ORDERS + 1)]
