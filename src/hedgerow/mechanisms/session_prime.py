@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
-from math import log, sqrt
+from math import isqrt, log, sqrt
 from typing import TYPE_CHECKING
 
 from hedgerow.mechanisms.session_belief import Belief, DenseBelief, FactoredBelief
@@ -27,11 +27,20 @@ _VISITS = 3e9  # cells that a fit may touch: above this a dense hypothesis takes
 
 
 def tables(domain: Domain) -> list[tuple[Names, Fraction]]:
-    """Every table of at most three attributes, with its share of the price."""
+    """Every table of at most three attributes, with its share of the price.
+
+    Among tables of as many attributes a share grows with the root of the number of cells: a sum over half of
+    them has a variance of cells / (4 rho), and that is how to divide rho so that these add up to the least.
+
+    >>> from hedgerow.queries.domain import Domain
+    >>> [str(share) for _, share in tables(Domain({"eyes": 4, "age": 16}))]
+    ['3/100', '1/25', '2/25', '7/20']
+    """
     names, out = domain.names, []
     for order, share in enumerate(SHARES[: len(names) + 1]):
         sets = list(combinations(names, order))
-        out += [(s, share / len(sets)) for s in sets]
+        roots = [isqrt(domain.cells(s) << 12) for s in sets]
+        out += [(s, share * root / sum(roots)) for s, root in zip(sets, roots, strict=True)]
     return out
 
 
