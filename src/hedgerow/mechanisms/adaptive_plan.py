@@ -38,7 +38,10 @@ HIGHER_SETS, HIGHER_CELLS = 2000, 1 << 17  # of so many in all, with so many cel
 TABLE_CELLS = 1 << 22  # the full table behind a candidate has at most so many cells
 LOOKED_AT = 4e7  # cells of all full tables that are counted, unless told otherwise
 LOOKED_AT_BYTES = 100.0  # of memory for one of them: counted, estimated, grouped
+MODEL_CELLS = 4e5  # the most that a model has, unless told otherwise
 CELL_BYTES = 200.0  # of memory for one cell of the model: belief, index maps, the steps of the fit
+THRIFT = 1.0  # where room is short, a table of an even share of the model costs so many times all rows
+GROWTH = 0.5  # and what it costs to take all the room that the model has left
 NANOSECONDS = 40.0  # per model cell and evaluation, with everything around it: a rough figure for time caps
 
 
@@ -116,11 +119,15 @@ class Effort:
     """How many tables are measured, how many between two fits, and how large the model may become.
 
     `signal` is the number of rows in units of one table's noise when four tables per attribute are measured.
+    `short` is the part of the cells that the signal is worth and no model has, 0 where a model has them all.
+    Where it is large, noise holds no table back: its finest version is always the furthest off, and a few
+    such would fill the model. Room then has a price: coarse tables come first and leave room for all.
     """
 
     measurements: int
     together: int
     cells: float
+    short: float = 0.0
     iterations: int = 8
     last: int = 200
 
@@ -137,12 +144,30 @@ class Effort:
         measurements = round(
             typical_measurements(attributes) * float(np.clip((signal / 800.0) ** 0.35, 0.3, 1.6))
         )
-        cap = 1e5 * float(np.clip((signal / 800.0) ** 0.65, 0.2, 4.0)) if cells is None else cells
+        worth = 1e5 * max((signal / 800.0) ** 0.65, 0.2)
+        cap = min(worth, MODEL_CELLS) if cells is None else cells
         together = int(np.clip(measurements // 16, 3, 12))
         if seconds is not None:
             evaluations = 10.0 * measurements / together + 200.0
             cap = min(cap, seconds * 1e9 / (NANOSECONDS * evaluations))
-        return cls(max(1, measurements), together, max(1e3, min(cap, most)))
+        held = max(1e3, min(cap, most))
+        short = max(0.0, 1.0 - max(held, MODEL_CELLS) / worth)
+        return cls(max(1, measurements), together, held, short)
+
+    def room_price(
+        self, sizes: NDArray[np.int64], growth: NDArray[np.float64], cells: float, step: int
+    ) -> NDArray[np.float64]:
+        """What a table's room counts for, as a part of all rows: nothing in the last round, or if all fit.
+
+        Args:
+            sizes: the tables' own cells.
+            growth: by how many cells the model would grow with each.
+            cells: how many it has.
+            step: how many tables have been measured.
+        """
+        own = THRIFT * sizes * self.measurements / self.cells
+        taken = GROWTH * np.clip(growth / max(self.cells - cells, 1.0), 0.0, 1.0)
+        return self.short * (1.0 - step / self.measurements) * (own + taken)
 
     def with_measurements(self, measurements: int) -> Effort:
         """The same with a given number of tables."""

@@ -62,6 +62,16 @@ class Rounds:
             self._when[near] = cells
             self._alive &= np.isfinite(self._cost)
 
+    def _room_price(self, live: NDArray[np.int64], step: int) -> NDArray[np.float64]:
+        """What is taken off the candidates' scores for the room they take, in rows."""
+        if self.hypothesis.whole:  # every table fits
+            return np.zeros(len(live))
+        cells = float(self.hypothesis.beliefs.tree.cells)  # as of the last fit, like the estimates
+        growth = self._cost[live] * (cells / self._when[live]) - cells
+        return self.hypothesis.total * self.effort.room_price(
+            self.candidates.sizes[live], growth, cells, step
+        )
+
     def _open(self, number: int) -> NDArray[np.bool_]:
         """The candidates of a round: all pairs, and a share of the larger sets in turn."""
         higher = np.array([len(t) > 2 for t in self.candidates.tables], dtype=np.bool_)
@@ -104,7 +114,7 @@ class Rounds:
                 live,
                 np.concatenate([estimates[int(s)] for s in np.unique(c.set_of[live])]),
                 c.weights[live],
-                c.penalties[live],
+                c.penalties[live] + self._room_price(live, step + used),
             )
             index = int(live[self.run_.select(score, choice)])
             open_ &= c.set_of != c.set_of[index]
