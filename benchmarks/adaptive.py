@@ -154,13 +154,15 @@ def synthesizer(method: str, shape: str) -> dict[str, Any] | None:
         np.savez(source, **columns, **{f"size:{a}": k for a, k in sizes.items()}, sets=json.dumps(sets))
         script = Path(__file__).parent / "_synthesizers.py"
         command = [python, str(script), method, str(source), "1.0", str(DELTA), str(target)]
-        with said.open("w") as out:
+        unfinished = said.with_suffix(".part")
+        with unfinished.open("w") as out:
             running = subprocess.Popen(command, stdout=out, env=os.environ | ONE_THREAD)
             try:
                 running.wait(CLOCK)
             except subprocess.TimeoutExpired:
                 running.terminate()
                 running.wait()
+        unfinished.rename(said)
     got: dict[str, Any] = {}
     for text in said.read_text().splitlines():
         got |= json.loads(text) if text.startswith("{") else {}
