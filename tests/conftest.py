@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from hedgerow.curator import sparse_vector
+from hedgerow.curator import comparison
 
 # Compiled loops build on first use and machines are shared: a test is not slow because its first call was.
 # Examples are the same in every run: a change is judged by what it changes. At full size they are new.
@@ -23,5 +23,5 @@ settings.load_profile("hedgerow")
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """No noise in any sparse vector: what is said depends on rows and updates only."""
     monkeypatch.setattr(
-        sparse_vector, "_noise", lambda plan, scale, size, entropy: np.zeros(size, dtype=np.int64)
+        comparison, "_noise", lambda plan, scale, size, entropy: np.zeros(size, dtype=np.int64)
     )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import hedgerow as hr
-from hedgerow.curator import sparse_vector
+from hedgerow.curator import comparison
 from hedgerow.privacy.ledger_store import Store
 
 DOMAIN = hr.Domain({"x": hr.bins(0, 32, 1), "y": 3})
@@ -42,7 +42,7 @@ def open_session(path: str, noise: str) -> tuple[hr.Curator, Any]:
 
 def silence() -> None:
     """No noise: what is said then depends on the rows and on what was learned."""
-    sparse_vector._noise = lambda plan, scale, size, entropy: np.zeros(size, dtype=np.int64)  # type: ignore[assignment]
+    comparison._noise = lambda plan, scale, size, entropy: np.zeros(size, dtype=np.int64)  # type: ignore[assignment]
 
 
 def talk(path: str, start: str, noise: str, die_at: str) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hedgerow.curator.sparse_vector import State
+from hedgerow.curator.comparison import State
 
 FULL = os.environ.get("HEDGEROW_FULL") == "1"
 WORKER = Path(__file__).with_name("online_worker.py")

@@ -21,9 +21,9 @@ import hedgerow as hr
 from hedgerow import primitives
 from hedgerow.audit import one_sided as exact
 from hedgerow.audit.ledger_replay import price, replay
+from hedgerow.curator.comparison import State, begin
 from hedgerow.curator.exact_answers import exact_steps, questions_of
 from hedgerow.curator.one_sided import OneSidedPlan, OneSidedRun, ask_both, best_share, plan, planned
-from hedgerow.curator.sparse_vector import State, begin
 from hedgerow.curator.statistics import Answers, LevelCounts, PeopleCounts, TableOf
 from hedgerow.errors import HedgerowError, LedgerError, RunClosed, UnsupportedQuery
 from hedgerow.privacy.accountant import (

@@ -12,7 +12,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow import primitives
-from hedgerow.curator.sparse_vector import State, advance, begin
+from hedgerow.curator.comparison import State, advance, begin
 from hedgerow.curator.sparse_vector_plan import Plan, numeric_sparse_alpha, plan
 from hedgerow.errors import HedgerowError, LedgerError, RunClosed, UnknownEvent, UnsupportedQuery
 from hedgerow.privacy.accountant import RenyiAccountant, cost

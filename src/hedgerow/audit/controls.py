@@ -23,9 +23,9 @@ from hedgerow.audit.one_sided import MISTAKES
 from hedgerow.audit.rehearsal import Rehearsal, World, repeated, whole_runs
 from hedgerow.audit.statistical import Progress, audit
 from hedgerow.curator.boosting import BoostWeights, sample_questions
+from hedgerow.curator.comparison import _noise
 from hedgerow.curator.curator import Curator
 from hedgerow.curator.noise import os_entropy
-from hedgerow.curator.sparse_vector import _noise
 from hedgerow.curator.sparse_vector_plan import plan
 from hedgerow.curator.statistics import Answers, QueryErrors
 from hedgerow.privacy.budget import Budget, Cost, Privacy

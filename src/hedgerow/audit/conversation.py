@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.audit.rehearsal import Rehearsal, World
-from hedgerow.curator.sparse_vector import SparseVectorRun, begin
+from hedgerow.curator.comparison import begin
+from hedgerow.curator.sparse_vector import SparseVectorRun
 from hedgerow.mechanisms.idc_conversation import SOURCES, Conversation
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.event import Event

@@ -33,9 +33,10 @@ from hedgerow.audit.neighbours import (
 from hedgerow.audit.one_sided import values_of
 from hedgerow.audit.rehearsal import World, repeated, whole_runs
 from hedgerow.audit.statistical import Progress, audit
+from hedgerow.curator.comparison import advance, begin
 from hedgerow.curator.curator import Curator
 from hedgerow.curator.noise import os_entropy
-from hedgerow.curator.sparse_vector import SparseVectorRun, advance, begin
+from hedgerow.curator.sparse_vector import SparseVectorRun
 from hedgerow.errors import HedgerowError
 from hedgerow.privacy.budget import Budget
 from hedgerow.queries.query import Query

@@ -272,7 +272,7 @@ class Curator:
 
         Privacy: AboveThreshold, Sparse and NumericSparse ([DR14] Sec. 3.6, discrete noise), Sparse with one
         threshold ([LSL17] Alg. 1), or Gaussian noise with a bounded stream ([ZW20]); the proofs are in
-        `curator.sparse_vector`. The noisy threshold is drawn in the transaction that makes the charge.
+        `curator.comparison`. The noisy threshold is drawn in the transaction that makes the charge.
 
         Args:
             threshold: T, in rows.

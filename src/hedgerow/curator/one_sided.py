@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from hedgerow.curator.comparison import State, advance
 from hedgerow.curator.exact_answers import exact_steps, questions_of
 from hedgerow.curator.forgetting import forgetting
 from hedgerow.curator.one_sided_plan import (
@@ -48,7 +49,7 @@ from hedgerow.curator.one_sided_plan import (
     planned,
     refuse_other_people,
 )
-from hedgerow.curator.sparse_vector import _REACH, SparseVectorRun, State, advance
+from hedgerow.curator.sparse_vector import _REACH, SparseVectorRun
 from hedgerow.errors import RunClosed, UnsupportedQuery
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Cost

@@ -40,7 +40,7 @@ class IDC:
     """What interactive mechanisms share: prices, the total, terms, the sparse vector, and going on later.
 
     Privacy: rows are met by `Curator.sparse_vector` (NumericSparse, [DR14] Thm 3.25 and 3.27; proof for
-    discrete noise in `curator.sparse_vector`) and, where their number is not public, by one measurement of
+    discrete noise in `curator.comparison`) and, where their number is not public, by one measurement of
     it; both charge in the transaction that draws. Everything else is post-processing. Accuracy: [DR14] Thm
     4.14 and 4.15, [BR11] Thm 3.3, with T = 2 alpha; tuned mode: the tails of the noise that was used.
 
