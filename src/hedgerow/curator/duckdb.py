@@ -70,12 +70,9 @@ class DuckDBEngine:
             raise SourceError(f"{path!r} is neither CSV (.csv, .tsv, .txt, also .gz) nor Parquet")
 
     @property
-    def state(self) -> str | None:
-        """The size of the file, when it was changed, and how it is read; None for frames and folders."""
-        if self._path is None or self._stamp is None:
-            return None
-        how = None if self._csv is None else (self._csv.encoding, self._csv.delimiter)
-        return repr((*self._stamp[-2:], how))  # the same wherever the file is moved
+    def written(self) -> int | None:
+        """When the file was last changed, in nanoseconds; None for frames and folders."""
+        return None if self._path is None or self._stamp is None else self._stamp[-1]
 
     def schema(self) -> pa.Schema:
         """Names and types of the columns."""

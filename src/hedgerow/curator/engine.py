@@ -15,15 +15,15 @@ class Engine(Protocol):
     """A readable source of rows.
 
     `untyped` says that text columns may hold anything (a CSV file), so that a text column is no type error.
-    `state` is a file's state when it was opened, or None where rows may change without a trace.
+    `written` is when a file was last changed, or None where rows may change without a trace.
     Errors are SourceError and never quote a value.
     """
 
     untyped: bool
 
     @property
-    def state(self) -> str | None:
-        """The state of the file, as text."""
+    def written(self) -> int | None:
+        """When the file was last changed, in nanoseconds."""
 
     def schema(self) -> pa.Schema:
         """Names and types of the columns."""

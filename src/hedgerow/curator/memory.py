@@ -17,7 +17,7 @@ class MemoryEngine:
     """Rows held by the caller's own frame."""
 
     untyped = False
-    state: str | None = None
+    written: int | None = None
 
     def __init__(self, frame: Any) -> None:
         self._table, self.untyped = arrow_table(frame)

@@ -1,15 +1,13 @@
 """Which data file a run began with: a mark in the ledger, so that no run goes on with a file that changed.
 
-A run that goes on with other rows is as private as any, but what it says belongs to neither. The mark is a
-keyed hash of the file's size, the time of its last change and how its text is read - never of rows: whether a
-run goes on is seen by everybody, and must not be a fact about rows. Frames and folders have no mark.
+A run that goes on with other rows is as private as any, but what it says belongs to neither. The mark is the
+time of the file's last change and nothing about its content, not even its size: whether a run goes on is seen
+by everybody, and must not be a fact about rows. Frames and folders have no mark.
 """
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
-from hmac import compare_digest
 from typing import TYPE_CHECKING
 
 from hedgerow.errors import LedgerError
@@ -46,7 +44,7 @@ def begin_run(
         return known
     kept = curator.ledger.record(
         answer,
-        _mark(curator),
+        curator.table.written,
         account=curator.account,
         analyst=curator.account,
         request=request,
@@ -58,19 +56,11 @@ def begin_run(
 
 
 def _checked(curator: Curator, entry: Entry) -> Entry:
-    """The line without its secret, if it belongs to this file."""
-    ours = _mark(curator)
-    if entry.state and ours and not curator.table.same_rows and not compare_digest(entry.state, ours):
+    """The line without the mark, if it belongs to this file."""
+    table = curator.table
+    if entry.state and table.written and not table.same_rows and entry.state != table.written:
         raise LedgerError(
             "the data file has changed since this run began; if it has the same rows, say so with "
             "--same-rows or Table.open(same_rows=True), else begin anew, with --anew or under another name"
         )
     return replace(entry, state=None)
-
-
-def _mark(curator: Curator) -> bytes | None:
-    state = curator.table._engine.state
-    if state is None:
-        return None
-    key = hashlib.blake2b(b"the file of a run", key=curator.ledger.row_key, digest_size=32).digest()
-    return hashlib.blake2b(state.encode(), key=key, digest_size=16).digest()

@@ -50,12 +50,18 @@ class Table:
     """
 
     def __init__(
-        self, engine: Engine, domain: Domain | OpenDomain, unit: Unit | None, location: Path | None
+        self,
+        engine: Engine,
+        domain: Domain | OpenDomain,
+        unit: Unit | None,
+        location: Path | None,
+        *,
+        same_rows: bool = False,
     ) -> None:
         self.domain = domain
         self.unit = unit
         self.location = location
-        self.same_rows = False
+        self.same_rows = same_rows
         self._engine = engine
         self._check_columns()
 
@@ -108,9 +114,13 @@ class Table:
             else MemoryEngine(source)
         )
         bound = Unit(unit, max_rows, null_units) if unit is not None and max_rows is not None else None
-        table = cls(made, domain, bound, Path(source).resolve() if file else None)
-        table.same_rows = same_rows
-        return table
+        return cls(made, domain, bound, Path(source).resolve() if file else None, same_rows=same_rows)
+
+    @property
+    def written(self) -> bytes | None:
+        """When the data file was last changed, as a run's first line keeps it; None where it is no file."""
+        time = self._engine.written
+        return None if time is None else str(time).encode()
 
     def _check_columns(self) -> None:
         """Every declared column is there and of a type that fits: one sentence to the owner if not."""
