@@ -28,6 +28,8 @@ def read_schema(path: str | Path) -> Any:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 1 if mark else getattr(error, "lineno", "?")
         raise DomainMismatch(f"the schema file {name} is malformed near line {line}") from None
+    except ValueError as error:  # a date or number by its form that is none, such as the 13th month
+        raise DomainMismatch(f"the schema file {name} has a value that is none: {error}") from None
     except RecursionError:
         raise DomainMismatch(f"the schema file {name} is nested too deeply") from None
 
@@ -36,8 +38,9 @@ def _from_yaml(text: str, name: str) -> Any:
     """The one document of a text; its mappings are checked before they are built."""
     import yaml
 
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
-    left, seen = [root] if root is not None else [], set()
+    loader = yaml.SafeLoader(text)
+    root = loader.get_single_node()
+    left, seen = [] if root is None else [root], set()
     while left:
         node = left.pop()
         if id(node) in seen:  # an alias
@@ -48,7 +51,7 @@ def _from_yaml(text: str, name: str) -> Any:
             left += [value for _, value in node.value]
         elif isinstance(node, yaml.SequenceNode):
             left += node.value
-    return yaml.safe_load(text)
+    return None if root is None else loader.construct_document(root)
 
 
 def _once(pairs: list[tuple[str, Any]], name: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hedgerow.errors import DomainMismatch
 from hedgerow.queries.domain import Domain
@@ -38,8 +39,9 @@ class Schema:
     @classmethod
     def load(cls, path: Path) -> Schema:
         """Read a schema file; a file without a mark was written by hand, which is as good as confirmed."""
-        domain = _domain(path)
-        mark = _raw(path).get("confirmed", True)
+        held = read_schema(path)
+        domain = _domain(held, path)
+        mark = held.get("confirmed", True)
         if not isinstance(mark, (bool, list, dict)):
             raise DomainMismatch(f"`confirmed` in {str(path)!r} is true or false, not {mark!r}")
         return cls(path, domain, mark is not False)
@@ -74,23 +76,16 @@ def proposal_text(domain: Domain, skipped: dict[str, str], name: str) -> str:
     return _WARNING.format(name=name) + left_out + body
 
 
-def _domain(path: Path) -> Domain:
+def _domain(held: Any, path: Path) -> Domain:
     """What the file declares; whatever is wrong with it is said with the file's name."""
     try:
-        domain = Domain.load(path)
+        domain = Domain.from_schema(held)
         _ = domain.size
     except DomainMismatch as error:
-        named = repr(str(path)) in str(error)
-        raise error if named else DomainMismatch(f"in the schema file {str(path)!r}: {error}") from None
+        raise DomainMismatch(f"in the schema file {str(path)!r}: {error}") from None
     except (ArithmeticError, LookupError, TypeError, ValueError):
         raise DomainMismatch(
             f"the schema file {str(path)!r} has an entry that cannot be understood: look over its dates, "
             "bins and hierarchies, and that `missing` is true or false"
         ) from None
     return domain
-
-
-def _raw(path: Path) -> dict[str, object]:
-    """The file's top level; `Domain.load` has already seen that it is well formed."""
-    data = read_schema(path)
-    return data if isinstance(data, dict) else {}
