@@ -33,22 +33,18 @@ class Recorded(Rehearsal):
         self.script: list[list[NDArray[Any]]] = []
         self.focus: int | None = None
 
-    def _act(
-        self,
-        event: Event,
-        evaluate: Callable[[], Any],
-        draw: Callable[[Any], list[NDArray[Any]]],
-        question: str,
-        **_: Any,
-    ) -> list[NDArray[Any]]:
+    @property
+    def _times(self) -> int:
         number = len(self.draws)
         if self.script and number >= len(self.script):
             raise HedgerowError(
                 "the same history leads to more acts on a neighbour: rows decide what is done"
             )
-        times = self.repeat if number == self.focus else 1
-        said = self._drawn(event, evaluate, draw, times)
-        return self.script[number] if self.script else said
+        return self.repeat if number == self.focus else 1
+
+    @property
+    def _said(self) -> list[NDArray[Any]]:
+        return self.script[len(self.draws) - 1] if self.script else super()._said
 
 
 class ActByAct:

@@ -104,19 +104,21 @@ class Rehearsal(Curator):
         question: str,
         **_: Any,
     ) -> list[NDArray[Any]]:
-        return self._drawn(event, evaluate, draw, self.repeat)
-
-    def _drawn(
-        self,
-        event: Event,
-        evaluate: Callable[[], Any],
-        draw: Callable[[Any], list[NDArray[Any]]],
-        times: int,
-    ) -> list[NDArray[Any]]:
         self.ledger.check(cost_of(event, self.ledger.currency), self.account)
         exact_values = evaluate()
+        times = self._times
         self.events.append(event)
         self.draws.append([draw(exact_values) for _ in range(times)])
+        return self._said
+
+    @property
+    def _times(self) -> int:
+        """How often the next act is drawn."""
+        return self.repeat
+
+    @property
+    def _said(self) -> list[NDArray[Any]]:
+        """What the mechanism is told that its last act released."""
         return self.draws[-1][0]
 
     def transcript(self) -> NDArray[Any]:

@@ -310,7 +310,7 @@ class QueryErrors:
         """A fingerprint of what is asked."""
         return fingerprint("errors", Answers(self.workload).digest, self._expected.tobytes())
 
-    @property
+    @cached_property
     def _expected(self) -> NDArray[np.int64]:
         return _steps(self.estimates, self.workload.denominator)
 
@@ -345,7 +345,7 @@ class TableErrors:
         whole = (*self._expected, _steps(self.penalties, 1))
         return fingerprint("tables", self.tables, *(x.tobytes() for x in whole))
 
-    @property
+    @cached_property
     def _expected(self) -> list[NDArray[np.int64]]:
         return [_steps(e, 1, np.size(e)) for e in self.estimates]
 
