@@ -256,10 +256,6 @@ class Core:
                 self._standings = self._standing()
         self.reserve.refresh()
 
-    def payer(self, account: str) -> Curator:
-        """The curator of an account that paid for something here."""
-        return self.curator if account == self.curator.account else self.curator.child(account)
-
     # -- while it is open ---------------------------------------------------------------------------------
 
     def _run_price(self, goal: Goal, number: int = 0) -> Cost:
@@ -334,7 +330,7 @@ class Core:
     def measure_table(self, line: dict[str, Any]) -> Measurement:
         """The measurement that a line of the log is about: made now, or found in the ledger."""
         made, _ = self.measure(
-            self.payer(line["account"]),
+            self.log.payer(line["account"]),
             tuple(line["attributes"]),
             Cost.from_json(line["price"]),
             line["request"],
@@ -350,7 +346,7 @@ class Core:
         A request belongs to whoever paid for it: to anyone else it is given as that one got it, free.
         """
         paid = self.log.paid.get(request)
-        by = payer if paid is None else self.payer(paid)
+        by = payer if paid is None else self.log.payer(paid)
         (made,) = by.measure_all([target], price, request=request, note=note, run=self.name)
         self.log.paid[request] = by.account
         return made, paid is None

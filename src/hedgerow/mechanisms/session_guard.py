@@ -121,12 +121,8 @@ class Guard:
         self._runs.pop(side, None)
         ledger = self.log.curator.ledger
         if any(True for _ in ledger.replay(RESERVED + self._label(side, j))):
-            account = line["account"]
-            payer = self.log.curator
             try:
-                self._runs[side] = self._open(
-                    payer if account == payer.account else payer.child(account), line
-                )
+                self._runs[side] = self._open(self.log.payer(line["account"]), line)
             except LedgerError:  # its account is closed: the side must be opened anew
                 return
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import BudgetExceeded, LedgerError
 from hedgerow.privacy.budget import Cost
+from hedgerow.privacy.ledger_entry import OWNER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,11 +53,7 @@ class Log:
 
     def replay(self, after: int = -1) -> Iterator[tuple[Entry, dict[str, Any] | None]]:
         """The session's charges, and its own lines with what they say, in order."""
-        for entry in self.curator.ledger.replay(self.name, after):
-            if entry.kind == "note" and entry.content_type == _MEDIA and entry.answer is not None:
-                yield entry, json.loads(entry.answer)
-            elif entry.kind == "charge":
-                yield entry, None
+        return _lines(self.curator.ledger, self.name, after)
 
     def write(self, line: dict[str, Any], *, durable: bool = True) -> None:
         """Keep one line; only what costs nothing may do without waiting for the disk."""
@@ -70,6 +67,10 @@ class Log:
             durable=durable,
         )
         self._seen = entry.seq
+
+    def payer(self, account: str) -> Curator:
+        """The curator of an account that paid for something here."""
+        return self.curator if account == self.curator.account else self.curator.child(account)
 
     def request(self, what: str) -> str:
         """A request id that nobody has used."""
@@ -167,7 +168,7 @@ def give_back(ledger: Ledger) -> int:
     return closed
 
 
-def _accounts(ledger: Ledger, under: str = "owner") -> Iterator[str]:
+def _accounts(ledger: Ledger, under: str = OWNER) -> Iterator[str]:
     for name in ledger.children(under):
         if not ledger.is_closed(name):
             yield name
@@ -176,9 +177,17 @@ def _accounts(ledger: Ledger, under: str = "owner") -> Iterator[str]:
 
 def _set_aside(ledger: Ledger, session: str, account: str) -> bool:
     """Whether a session's own lines say that an account is its reserve: a name alone could be anybody's."""
-    notes = (e for e in ledger.replay(session) if e.kind == "note" and e.content_type == _MEDIA and e.answer)
-    lines = (json.loads(e.answer or b"{}") for e in notes)
-    return any(line.get("do") == "reserve" and line.get("account") == account for line in lines)
+    lines = (line for _, line in _lines(ledger, session) if line is not None)
+    return any(line["do"] == "reserve" and line["account"] == account for line in lines)
+
+
+def _lines(ledger: Ledger, name: str, after: int = -1) -> Iterator[tuple[Entry, dict[str, Any] | None]]:
+    """A session's charges, and its own lines with what they say, in order."""
+    for entry in ledger.replay(name, after):
+        if entry.kind == "note" and entry.content_type == _MEDIA and entry.answer is not None:
+            yield entry, json.loads(entry.answer)
+        elif entry.kind == "charge":
+            yield entry, None
 
 
 def _is_open(ledger: Ledger, name: str) -> bool:

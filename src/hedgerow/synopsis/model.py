@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -97,19 +97,6 @@ class ModelSynopsis(Synopsis):
         """The released number of rows."""
         return self.hypothesis.total
 
-    def answer(
-        self,
-        question: Query | Workload | Sequence[Query] | Question,
-        *,
-        confidence: float = 0.95,
-        simultaneous: bool = False,
-    ) -> Answer:
-        """Answer as `Synopsis.answer` does, and say when a question reaches beyond what was measured."""
-        found = super().answer(question, confidence=confidence, simultaneous=simultaneous)
-        if self.source == "learned" and self._reach(question) > self._order:
-            return replace(found, notes=(*found.notes, _BEYOND))
-        return found
-
     def limits(self, query: Query, *, confidence: float = 0.95) -> tuple[float, float]:
         """Between which numbers the truth lies by the measured tables alone, in the query's unit.
 
@@ -126,12 +113,14 @@ class ModelSynopsis(Synopsis):
         low, high = (query.to_unit(x) for x in limits(self.measurements, query, confidence))
         return float(min(low, high)), float(max(low, high))
 
-    def _reach(self, question: Any) -> int:
-        """How many attributes are looked at together at most."""
-        if isinstance(question, Question):
-            return max((len(form.attributes) for form in question.forms), default=0)
-        queries = [question] if isinstance(question, Query) else Workload.of(question).blocks
-        return max((len(q.attributes) for q in queries), default=0)
+    def _notes(self, question: Query | Workload | Question) -> tuple[str, ...]:
+        """Whether a question looks at more attributes together than any measured table."""
+        if self.source != "learned":
+            return ()
+        parts: Sequence[Any] = [question]
+        if not isinstance(question, Query):
+            parts = question.forms if isinstance(question, Question) else question.blocks
+        return (_BEYOND,) if max((len(p.attributes) for p in parts), default=0) > self._order else ()
 
     @cached_property
     def _order(self) -> int:

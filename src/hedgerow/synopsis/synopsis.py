@@ -7,7 +7,7 @@ import json
 import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -134,15 +134,20 @@ class Synopsis(ABC):
             raise UnsupportedQuery("compile SQL with hedgerow.sql(domain, text) first")
         if not 0.0 < confidence < 1.0:
             raise UnsupportedQuery("a confidence lies between 0 and 1")
-        if isinstance(question, Question):
-            return self._ask(question, confidence, simultaneous)
-        if isinstance(question, Query):
-            value, error = self._query(question, confidence, 1)
-            return Answer(value, error, confidence, self.source)
-        workload = Workload.of(question)
-        numbers = len(workload) if simultaneous else 1
-        values, errors = self._workload(workload, confidence, numbers)
-        return Answer(values, errors, confidence, self.source, simultaneous=simultaneous)
+        asked = question if isinstance(question, (Query, Question)) else Workload.of(question)
+        if isinstance(asked, Question):
+            found = self._ask(asked, confidence, simultaneous)
+        elif isinstance(asked, Query):
+            found = Answer(*self._query(asked, confidence, 1), confidence, self.source)
+        else:
+            numbers = len(asked) if simultaneous else 1
+            values, errors = self._workload(asked, confidence, numbers)
+            found = Answer(values, errors, confidence, self.source, simultaneous=simultaneous)
+        return replace(found, notes=(*found.notes, *self._notes(asked)))
+
+    def _notes(self, question: Query | Workload | Question) -> tuple[str, ...]:
+        """Sentences that belong to the answer."""
+        return ()
 
     def _workload(self, workload: Workload, confidence: float, numbers: int) -> tuple[Any, Any]:
         """All values and errors; whole tables are read at once, their cells all having the same error."""
