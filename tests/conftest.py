@@ -1,6 +1,9 @@
 """Settings for all tests."""
 
 import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,3 +28,18 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         comparison, "_noise", lambda plan, scale, size, entropy: np.zeros(size, dtype=np.int64)
     )
+
+
+@pytest.fixture
+def people_cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """The command line in a folder with people.csv, 2,000 rows of `sex` and `k`, and its schema.yaml."""
+    from typer.testing import CliRunner
+
+    from hedgerow.serve.commands import app
+
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    people = zip(rng.choice(["F", "M"], 2000), rng.integers(0, 3, 2000), strict=True)
+    Path("people.csv").write_text("sex,k\n" + "".join(f"{sex},{k}\n" for sex, k in people))
+    Path("schema.yaml").write_text("attributes:\n  sex: [F, M]\n  k: [0, 1, 2]\n")
+    return lambda *args: CliRunner().invoke(app, list(args))

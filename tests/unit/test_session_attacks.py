@@ -467,47 +467,35 @@ def _count(left: list) -> None:
 # -- the command line -------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def cli(tmp_path, monkeypatch):
-    from typer.testing import CliRunner
-
-    from hedgerow.serve.commands import app
-
-    monkeypatch.chdir(tmp_path)
-    frame(2000)[["sex", "k"]].to_csv("people.csv", index=False)
-    (tmp_path / "schema.yaml").write_text("attributes:\n  sex: [F, M]\n  k: [0, 1, 2]\n")
-    return lambda *args: CliRunner().invoke(app, list(args))
-
-
 COUNT = "SELECT COUNT(*) FROM t"
 
 
-def test_explaining_a_first_question_makes_no_budget(cli):
-    said = cli("ask", "people.csv", COUNT, "--epsilon", "1", "--explain")
+def test_explaining_a_first_question_makes_no_budget(people_cli):
+    said = people_cli("ask", "people.csv", COUNT, "--epsilon", "1", "--explain")
     assert said.exit_code == 0, said.output
-    assert cli("ask", "people.csv", "SELEC", "--epsilon", "1").exit_code == 2
-    assert cli("ask", "people.csv", COUNT, "--epsilon", "1", "--within", "7").exit_code == 2
+    assert people_cli("ask", "people.csv", "SELEC", "--epsilon", "1").exit_code == 2
+    assert people_cli("ask", "people.csv", COUNT, "--epsilon", "1", "--within", "7").exit_code == 2
     assert not Path("people.csv.hedgerow.db").exists()
-    assert cli("budget", "init", "people.csv", "--epsilon", "2").exit_code == 0
+    assert people_cli("budget", "init", "people.csv", "--epsilon", "2").exit_code == 0
 
 
-def test_explaining_says_what_cannot_be_afforded(cli):
-    assert cli("budget", "init", "people.csv", "--epsilon", "1").exit_code == 0
+def test_explaining_says_what_cannot_be_afforded(people_cli):
+    assert people_cli("budget", "init", "people.csv", "--epsilon", "1").exit_code == 0
     ask = ("ask", "people.csv", COUNT)
-    assert "more than is left" in cli(*ask, "--epsilon", "3", "--explain").stdout
-    assert not json.loads(cli(*ask, "--epsilon", "3", "--explain", "--json").stdout)["affordable"]
-    assert "more than is left" not in cli(*ask, "--epsilon", "1", "--explain").stdout
-    assert cli(*ask, "--epsilon", "0.9").exit_code == 0
-    assert "more than is left" in cli(*ask, "--within-count", "2", "--explain").stdout
-    few = cli(*ask, "--within-count", "900", "--explain").stdout
+    assert "more than is left" in people_cli(*ask, "--epsilon", "3", "--explain").stdout
+    assert not json.loads(people_cli(*ask, "--epsilon", "3", "--explain", "--json").stdout)["affordable"]
+    assert "more than is left" not in people_cli(*ask, "--epsilon", "1", "--explain").stdout
+    assert people_cli(*ask, "--epsilon", "0.9").exit_code == 0
+    assert "more than is left" in people_cli(*ask, "--within-count", "2", "--explain").stdout
+    few = people_cli(*ask, "--within-count", "900", "--explain").stdout
     assert "more than is left" not in few
     assert "up to 900" in few
-    assert "--anew" in cli(*ask, "--anew", "--explain").stdout
+    assert "--anew" in people_cli(*ask, "--anew", "--explain").stdout
 
 
-def test_a_price_that_cannot_be_paid_is_not_written_down(cli):
-    assert cli("budget", "init", "people.csv", "--epsilon", "1").exit_code == 0
-    assert cli("ask", "people.csv", COUNT, "--epsilon", "2").exit_code == 3
+def test_a_price_that_cannot_be_paid_is_not_written_down(people_cli):
+    assert people_cli("budget", "init", "people.csv", "--epsilon", "1").exit_code == 0
+    assert people_cli("ask", "people.csv", COUNT, "--epsilon", "2").exit_code == 3
     with Ledger.open("people.csv.hedgerow.db", create=False) as ledger:
         assert ledger.newest == 0
     c = curator()
@@ -516,12 +504,12 @@ def test_a_price_that_cannot_be_paid_is_not_written_down(cli):
     assert not [e for e in c.ledger.export()["entries"] if "prime" in e["line"]["note"]]
 
 
-def test_of_two_first_questions_with_two_prices_one_is_paid(cli, monkeypatch):
+def test_of_two_first_questions_with_two_prices_one_is_paid(people_cli, monkeypatch):
     from hedgerow.errors import HedgerowError
     from hedgerow.release.schema import Schema
     from hedgerow.serve import ask
 
-    assert cli("budget", "init", "people.csv", "--epsilon", "9").exit_code == 0
+    assert people_cli("budget", "init", "people.csv", "--epsilon", "9").exit_code == 0
     domain, price, both = (
         Schema.load(Path("schema.yaml")).confirmed_domain(),
         ask._price,

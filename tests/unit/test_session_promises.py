@@ -600,20 +600,8 @@ def test_two_that_begin_a_run_at_once_share_its_account(monkeypatch, tmp_path):
 # -- the command line -------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def cli(tmp_path, monkeypatch):
-    from typer.testing import CliRunner
-
-    from hedgerow.serve.commands import app
-
-    monkeypatch.chdir(tmp_path)
-    frame(2000)[["sex", "k"]].to_csv("people.csv", index=False)
-    (tmp_path / "schema.yaml").write_text("attributes:\n  sex: [F, M]\n  k: [0, 1, 2]\n")
-    return lambda *args: CliRunner().invoke(app, list(args))
-
-
-def test_a_first_question_that_was_cut_off_before_it_was_paid_is_asked_anew(cli, monkeypatch):
-    assert cli("budget", "init", "people.csv", "--epsilon", "1").exit_code == 0
+def test_a_first_question_that_was_cut_off_before_it_was_paid_is_asked_anew(people_cli, monkeypatch):
+    assert people_cli("budget", "init", "people.csv", "--epsilon", "1").exit_code == 0
     ask = ("ask", "people.csv", "SELECT COUNT(*) FROM t", "--json")
     with monkeypatch.context() as patch:
 
@@ -621,24 +609,24 @@ def test_a_first_question_that_was_cut_off_before_it_was_paid_is_asked_anew(cli,
             raise KeyboardInterrupt
 
         patch.setattr(hr.Curator, "measure_all", die)
-        assert cli(*ask, "--epsilon", "0.9").exit_code != 0
+        assert people_cli(*ask, "--epsilon", "0.9").exit_code != 0
     with Ledger.open("people.csv.hedgerow.db", create=False) as ledger:
         assert ledger.spent().is_zero
         ledger.charge(Pure("1/10"), lambda: (b"", None))  # now 0.9 can never be paid
-    assert "has not been asked" in cli(*ask, "--explain").stdout
-    first = json.loads(cli(*ask, "--epsilon", "0.4").stdout)
+    assert "has not been asked" in people_cli(*ask, "--explain").stdout
+    first = json.loads(people_cli(*ask, "--epsilon", "0.4").stdout)
     assert first["learning"] == pytest.approx(0.4, rel=0.1)
-    again = json.loads(cli(*ask).stdout)
+    again = json.loads(people_cli(*ask).stdout)
     assert again["cached"]
     assert again["rows"] == first["rows"]
-    assert cli(*ask, "--epsilon", "0.4").exit_code == 2
+    assert people_cli(*ask, "--epsilon", "0.4").exit_code == 2
 
 
-def test_two_first_questions_at_once_pay_for_learning_once(cli):
+def test_two_first_questions_at_once_pay_for_learning_once(people_cli):
     from hedgerow.release.schema import Schema
     from hedgerow.serve.ask import _session
 
-    assert cli("budget", "init", "people.csv", "--epsilon", "1").exit_code == 0
+    assert people_cli("budget", "init", "people.csv", "--epsilon", "1").exit_code == 0
     domain = Schema.load(Path("schema.yaml")).confirmed_domain()
     curators = [
         hr.Curator(hr.Table.open("people.csv", domain), None, "people.csv.hedgerow.db") for _ in range(2)
@@ -657,18 +645,18 @@ def test_two_first_questions_at_once_pay_for_learning_once(cli):
     assert ledger.spent().amount <= ledger.budget.cost.amount / 2
 
 
-def test_the_owner_takes_back_what_a_dead_session_had_set_aside(cli):
+def test_the_owner_takes_back_what_a_dead_session_had_set_aside(people_cli):
     from hedgerow.release.schema import Schema
 
-    assert cli("budget", "init", "people.csv", "--epsilon", "9").exit_code == 0
+    assert people_cli("budget", "init", "people.csv", "--epsilon", "9").exit_code == 0
     domain = Schema.load(Path("schema.yaml")).confirmed_domain()
     c = hr.Curator(hr.Table.open("people.csv", domain), None, "people.csv.hedgerow.db")
     session = hr.Session(within=0.1, questions=2000).open(c)
     assert session.ask("SELECT COUNT(*) FROM t WHERE k = 1").source == "certified"
     spent, held = c.ledger.spent(), session._core.reserve.held(c)
-    said = cli("budget", "settle", "people.csv")
+    said = people_cli("budget", "settle", "people.csv")
     assert said.exit_code == 0, said.output
     assert "came back" in said.stdout
     assert c.ledger.spent().amount == spent.amount - held.amount
-    assert "Nothing was set aside" in cli("budget", "settle", "people.csv").stdout
-    assert json.loads(cli("budget", "settle", "people.csv", "--json").stdout)["spent"]["epsilon"] > 0
+    assert "Nothing was set aside" in people_cli("budget", "settle", "people.csv").stdout
+    assert json.loads(people_cli("budget", "settle", "people.csv", "--json").stdout)["spent"]["epsilon"] > 0
