@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from hedgerow.audit import registry
+from hedgerow.audit.case import claim
 from hedgerow.audit.neighbours import neighbouring_tables
-from hedgerow.audit.registry import claim, full_weight
+from hedgerow.audit.registry import full_weight
 from hedgerow.audit.rehearsal import repeated
 from hedgerow.audit.statistical import audit
 from hedgerow.curator import smooth

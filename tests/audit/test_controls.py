@@ -48,7 +48,7 @@ def test_the_command_prints_rows_and_exits_with_one_on_refutation(quick, capsys,
 
 
 def test_the_command_exits_with_zero_when_nothing_is_refuted(monkeypatch, capsys):
-    monkeypatch.setattr(command, "audits", lambda *_: [])
+    monkeypatch.setattr(command, "audits", lambda *_, **__: [])
     monkeypatch.setattr(command, "exact_findings", lambda *_: [command.ledger_finding()])
     assert command.main(["--all"]) == 0
     assert "ledger replay" in capsys.readouterr().out

@@ -50,6 +50,12 @@ def test_no_exported_mechanism_is_refuted(name, epsilon):
         assert not finding.refuted, str(finding)
 
 
+def test_audits_in_several_processes_are_the_same_audits():
+    chosen = {"only": ["laplace", "exponential"], "seconds": 60.0, "samples": 400}
+    apart = [(f.name, f.claimed, f.samples) for f in audits([0.5, 1.0], processes=2, **chosen)]
+    assert apart == [(f.name, f.claimed, f.samples) for f in audits([0.5, 1.0], **chosen)]
+
+
 def test_the_controls_cannot_be_reached_from_the_front_door():
     names = {"PublishedSVT", "NoiseHalved", "ChargeSkipped", "controls", "broken_svt", "float_laplace"}
     assert not names & (set(hr.__all__) | set(audit.__all__) | set(hr.primitives.__all__))

@@ -8,8 +8,9 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.audit import registry
+from hedgerow.audit.case import claim, several_acts
 from hedgerow.audit.neighbours import DOMAIN, neighbouring_tables, neighbouring_trios
-from hedgerow.audit.registry import AUDITS, audits, several_acts
+from hedgerow.audit.registry import AUDITS, audits
 from hedgerow.audit.rehearsal import Rehearsal, World, whole_runs
 from hedgerow.privacy.budget import Budget, Cost
 
@@ -81,7 +82,7 @@ def test_what_an_allotted_account_does_is_in_the_transcript_too():
 
 
 def transcript(world, delta, epsilon=4.0, runs=20):
-    budget = registry.claim(epsilon, delta)
+    budget = claim(epsilon, delta)
     return whole_runs(world, budget, lambda c: registry._adaptive(c, epsilon), runs)
 
 

@@ -116,6 +116,20 @@ def test_a_time_limit_means_fewer_samples_not_a_longer_wait(monkeypatch):
     assert 10_000 < finding.samples < 40_000
 
 
+def test_a_time_limit_holds_for_what_is_slow_to_run_and_has_many_neighbours(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(statistical, "time", clock)
+
+    def slow(x, n):
+        clock.now += n / 80
+        return noisy(1)(x, n)
+
+    pairs = [([0], [i]) for i in range(1, 6)]
+    finding = audit.audit(slow, pairs, 1.0, samples=10**4, batch=True, time_limit=20.0)
+    assert 10.0 < clock.now < 26.0
+    assert finding.samples > 300
+
+
 def test_low_bits_of_floats_are_looked_at():
     """Both laws have the same coarse shape; only the last binary digit differs."""
 

@@ -67,11 +67,12 @@ class Finding:
 def table(findings: Sequence[Finding]) -> str:
     """Findings as a table for a terminal."""
     width = max([4, *(len(f.name) for f in findings)])
-    lines = [f"{'name':<{width}}  {'claimed':>8}  {'delta':>7}  {'found':>7}  {'method':<11}  verdict"]
+    head = f"{'claimed':>8}  {'delta':>7}  {'found':>7}  {'method':<11}  {'outputs':>7}"
+    lines = [f"{'name':<{width}}  {head}  verdict"]
     for f in findings:
         verdict = "REFUTED" if f.refuted else "ok"
         numbers = f"{f.claimed:>8.4g}  {f.delta:>7.2g}  {f.found:>7.3f}"
-        lines.append(f"{f.name:<{width}}  {numbers}  {f.method:<11}  {verdict}")
+        lines.append(f"{f.name:<{width}}  {numbers}  {f.method:<11}  {f.samples or '':>7}  {verdict}")
     return "\n".join(lines)
 
 

@@ -1,27 +1,36 @@
-"""Which audit belongs to which exported mechanism; a mechanism without one fails a test.
-
-A mechanism that makes one private act is registered with `one_act` (fast: the act is drawn many times), one
-that makes several with `several_acts` (every sample is a whole run and its transcript - all that left the
-curator - is what is attacked). Both go through the real statistics, sensitivity, calibration and samplers.
-"""
+"""Which audits belong to which exported mechanism, and all of them run; one without fails a test."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 from itertools import count
+from multiprocessing import get_context
 from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.audit.act_by_act import ActByAct
+from hedgerow.audit.case import (
+    AUDITS,
+    BOTH,
+    Act,
+    Case,
+    claim,
+    each_act,
+    one_act,
+    refuse_dearer,
+    register,
+    several_acts,
+    stream,
+    tables,
+)
 from hedgerow.audit.conversation import conversations, insistent
 from hedgerow.audit.finding import Finding
-from hedgerow.audit.ledger_replay import price
 from hedgerow.audit.neighbours import (
     DOMAIN,
     TRIO,
@@ -31,43 +40,15 @@ from hedgerow.audit.neighbours import (
     neighbouring_trios,
 )
 from hedgerow.audit.one_sided import values_of
-from hedgerow.audit.rehearsal import World, repeated, whole_runs
+from hedgerow.audit.rehearsal import World
 from hedgerow.audit.statistical import Progress, audit
 from hedgerow.curator.comparison import advance, begin
 from hedgerow.curator.curator import Curator
 from hedgerow.curator.noise import os_entropy
 from hedgerow.curator.sparse_vector import SparseVectorRun
-from hedgerow.errors import HedgerowError
-from hedgerow.privacy.budget import Budget
 from hedgerow.queries.query import Query
 
-Act = Callable[[Curator, float], Any]
-Relation = Literal["add_remove", "replace"]
-BOTH: tuple[Relation, ...] = ("add_remove", "replace")
 DELTA = 0.01  # large enough that an audit of an (epsilon, delta) claim has something to find
-
-
-@dataclass(frozen=True)
-class Case:
-    """One thing to refute: a sampler of outputs, the neighbours to search, and the claim's delta.
-
-    `claim` says which epsilon is claimed when a mechanism is given one: by default that one.
-    """
-
-    name: str
-    draw: Callable[[float, World, int], Any]
-    pairs: tuple[tuple[World, World], ...]
-    delta: float = 0.0
-    share: float = 1.0  # of the samples: for mechanisms that are slow to run
-    claim: Callable[[float], float] | None = None
-
-
-AUDITS: dict[str, list[Case]] = {}
-
-
-def register(mechanism: str, case: Case) -> None:
-    """Add an audit for an exported name."""
-    AUDITS.setdefault(mechanism, []).append(case)
 
 
 def exported() -> list[str]:
@@ -89,125 +70,57 @@ def _functions(module: ModuleType) -> list[str]:
     return [name for name in module.__all__ if name.islower()]
 
 
-def claim(epsilon: float, delta: float) -> Budget:
-    """The budget that a case gives its curator."""
-    return Budget(epsilon=epsilon, delta=delta) if delta else Budget(epsilon=epsilon)
-
-
-def tables(relations: Sequence[Relation] = BOTH) -> tuple[tuple[World, World], ...]:
-    """Neighbouring tables for rows and for people with three rows, under each relation."""
-    return tuple(p for r in relations for k in (1, 3) for p in neighbouring_tables(r, k))
-
-
-def one_act(
-    mechanism: str,
-    act: Act,
-    *,
-    relations: Sequence[Relation] = BOTH,
-    pairs: tuple[tuple[World, World], ...] | None = None,
-    delta: float = 0.0,
-    share: float = 1.0,
-) -> None:
-    """Register a mechanism that makes exactly one private act."""
-
-    def draw(epsilon: float, world: World, size: int) -> NDArray[Any]:
-        budget = claim(epsilon, delta)
-        outputs, events = repeated(world, budget, lambda c: act(c, epsilon), size)
-        _refuse_dearer(mechanism, events, budget)
-        return outputs
-
-    register(mechanism, Case(mechanism, draw, tables(relations) if pairs is None else pairs, delta, share))
-
-
-def several_acts(
-    mechanism: str,
-    act: Act,
-    *,
-    pairs: tuple[tuple[World, World], ...] | None = None,
-    delta: float = 0.0,
-    share: float = 0.2,
-) -> None:
-    """Register a mechanism that makes several acts, each of which may depend on those before."""
-
-    def draw(epsilon: float, world: World, size: int) -> list[NDArray[Any]]:
-        budget = claim(epsilon, delta)
-        outputs, events = whole_runs(world, budget, lambda c: act(c, epsilon), size)
-        _refuse_dearer(mechanism, events, budget)
-        return outputs
-
-    register(mechanism, Case(mechanism, draw, tables() if pairs is None else pairs, delta, share))
-
-
-def each_act(
-    mechanism: str, act: Act, pairs: tuple[tuple[World, World], ...], acts: int, *, scale: float
-) -> None:
-    """Register the first acts of a mechanism one by one, each given its history; see `act_by_act`.
-
-    A run is given `scale` times the epsilon that it is audited at, so that its acts have about as much.
-    """
-    runs = ActByAct(act, pairs, scale)
-    for i in range(acts):
-        draw, charged = partial(runs.draw, i), partial(runs.claim, i)
-        register(mechanism, Case(f"{mechanism}, act {i + 1}", draw, pairs, share=1.0, claim=charged))
-
-
-def _refuse_dearer(mechanism: str, events: Sequence[Any], budget: Budget) -> None:
-    """By the audit's own arithmetic, what was charged fits into the claim."""
-    spent = sum((price(e.to_json(), budget.currency)[0] for e in events), budget.cost.amount * 0)
-    if spent > budget.cost.amount:
-        raise HedgerowError(f"{mechanism} made acts that cost more than it was given")
-
-
-def stream(
-    mechanism: str, name: str, open_run: Callable[[Curator, float], SparseVectorRun], delta: float = 0.0
-) -> None:
-    """Register a sparse vector: real calibration and opening, then `begin` and `advance` over and over."""
-    queries = [Query.where(DOMAIN, {"a": 0})] * 8 + [Query.where(DOMAIN, {"a": 2})]
-
-    def draw(epsilon: float, world: World, size: int) -> NDArray[Any]:
-        run = open_run(world.curator(Budget(rho=10**6, delta=0.5) if delta else claim(epsilon, 0)), epsilon)
-        return stream_outputs(run, queries, size)
-
-    register(mechanism, Case(name, draw, tables(), delta))
-
-
-def stream_outputs(run: SparseVectorRun, queries: Sequence[Query], size: int) -> NDArray[Any]:
-    """Independent runs of an opened run's plan: 1, 0 or -1 (not asked) per question, then the values."""
-    values = run._differences(queries, None, "over")
-    rows = np.full((size, values.size + run.plan.count), -1, dtype=np.int64)
-    for row in rows:
-        _, places, released, asked = advance(run.plan, begin(run.plan, os_entropy), values, os_entropy)
-        row[:asked] = 0
-        row[places] = 1
-        row[values.size : values.size + released.size] = released
-    return rows
-
-
 def audits(
     epsilons: Sequence[float],
     samples: int,
     seconds: float,
     progress: Progress | None = None,
     only: Sequence[str] | None = None,
+    processes: int = 1,
 ) -> Iterator[Finding]:
-    """Audit everything registered, or some of it, at each epsilon; `seconds` is for all of them together."""
-    chosen = [case for name, cases in AUDITS.items() for case in cases if only is None or name in only]
-    deadline, left = time.monotonic() + seconds, len(chosen) * len(epsilons)
-    for case in chosen:
-        for epsilon in epsilons:
-            share = max(0.2, (deadline - time.monotonic()) / left)
-            left -= 1
-            yield audit(
-                partial(case.draw, epsilon),
-                list(case.pairs),
-                epsilon if case.claim is None else case.claim(epsilon),
-                case.delta,
-                samples=max(200, int(samples * case.share)),
-                batch=True,
-                time_limit=0.7 * share,  # the rest is for learning and choosing
-                name=f"{case.name} at {epsilon:g}",
-                progress=progress,
-            )
+    """Audit everything registered, or some of it, at each epsilon; `seconds` is for all of them together.
+
+    What is slow to run has the more time the fewer outputs it is to draw; what one audit leaves of its time
+    is for those after it.
+    """
+    names = AUDITS if only is None else only
+    chosen = [(name, i, e) for name in names for i in range(len(AUDITS[name])) for e in epsilons]
+    left = np.cumsum([1 / AUDITS[name][i].share for name, i, _ in chosen][::-1])[::-1]
+    deadline = time.time() + seconds
+    each = partial(_audit, samples=samples, deadline=deadline, processes=processes)
+    if processes == 1:
+        yield from map(partial(each, progress=progress), chosen, left)
+        return
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        for finding in pool.map(each, chosen, left):
+            if progress:
+                progress(f"{finding.name}: {finding.samples:,} outputs of each data set")
+            yield finding
+
+
+def _audit(
+    chosen: tuple[str, int, float],
+    left: float,
+    samples: int,
+    deadline: float,
+    processes: int,
+    progress: Progress | None = None,
+) -> Finding:
+    """One audit, with its part of the time that is left for it and those after it."""
+    name, place, epsilon = chosen
+    case = AUDITS[name][place]
+    seconds = max(0.2, (deadline - time.time()) * processes / case.share / left)
+    return audit(
+        partial(case.draw, epsilon),
+        list(case.pairs),
+        epsilon if case.claim is None else case.claim(epsilon),
+        case.delta,
+        samples=max(200, int(samples * case.share)),
+        batch=True,
+        time_limit=0.7 * seconds,  # the rest is for learning and choosing
+        name=f"{case.name} at {epsilon:g}",
+        progress=progress,
+    )
 
 
 def _register_all() -> None:
@@ -331,7 +244,7 @@ def _register_conversations(names: tuple[tuple[World, World], ...]) -> None:
         ) -> NDArray[Any]:
             budget = claim(epsilon, 0)
             outputs, events = conversations(mechanism, ask, budget, world, size)
-            _refuse_dearer(name, events, budget)
+            refuse_dearer(name, events, budget)
             return outputs
 
         register(name, Case(name, draw, pairs, share=0.4))

@@ -30,6 +30,7 @@ Event = Callable[[], list[NDArray[np.bool_]]]
 _EXPLORE = 8  # a pair of neighbours is tried with this fraction of the samples before one is chosen
 _LEVELS = 48  # values of a coordinate that are told apart; more are binned
 _COORDINATES = 96
+_FEW = 48  # outputs that are drawn however long it takes
 _Z = (4.9, 8.5)  # deviations taken off in choosing: those of the default confidence; and of luck as well
 
 
@@ -181,17 +182,16 @@ def _batched(mechanism: Callable[[Any], Any]) -> Callable[[Any, int], list[Any]]
 
 
 def _sample(draw: Callable[[Any, int], Any], data: Any, n: int, seconds: float) -> Any:
-    """n outputs, or as many as the time allows; at least a few hundred."""
-    begun, parts, got = time.monotonic(), [], 0
-    step = min(n, 256)
+    """n outputs, or as many as the time allows; at least a few dozen."""
+    begun, parts, got, step = time.monotonic(), [], 0, _FEW
     while got < n:
         part = draw(data, min(step, n - got))
         parts.append(part)
         got += len(part)
         spent = time.monotonic() - begun
-        if spent > seconds:
+        step = int(got * min(8.0, (seconds - spent) / max(spent, 1e-4)))
+        if step < _FEW / 2:
             break
-        step = max(256, min(n - got, int(got * min(4.0, 0.25 * seconds / max(spent, 1e-3)))))
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)
     return [row for part in parts for row in part]
@@ -206,7 +206,7 @@ def _most_telling(
     label: str,
     progress: Progress | None,
 ) -> Any:
-    """The pair that looks worst on samples which are then thrown away."""
+    """The pair that looks worst on samples which are then thrown away; of those there is time to try."""
     each = max(150, samples // _EXPLORE)
     seconds = max(0.01, (deadline - time.monotonic()) / 4 / len(pairs))
     scored = []
@@ -215,6 +215,8 @@ def _most_telling(
         scored.append((promise(p, q, delta), i))
         if progress:
             progress(f"{label}: tried {i + 1} of {len(pairs)} neighbours")
+        if time.monotonic() > deadline:
+            break
     return pairs[max(scored)[1]]
 
 

@@ -18,7 +18,7 @@ def audit(
     ] = False,
     ledger: Annotated[Path | None, typer.Option(help="Replay a ledger with independent arithmetic.")] = None,
     samples: Annotated[int | None, typer.Option(help="Outputs to draw from each data set.", min=1000)] = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds for everything.", min=1)] = 240.0,
+    time_limit: Annotated[float, typer.Option(help="Seconds for everything.", min=1)] = 480.0,
     plot: Annotated[
         Path | None, typer.Option(help="Write claimed and found epsilon as an SVG picture.")
     ] = None,
