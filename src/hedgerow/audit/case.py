@@ -46,6 +46,11 @@ class Case:
     share: float = 1.0  # of the samples: for mechanisms that are slow to run
     claim: Callable[[float], float] | None = None
 
+    @property
+    def slow(self) -> bool:
+        """Whether it takes so long to run that one epsilon must do where time is short."""
+        return self.share < 0.5
+
 
 AUDITS: dict[str, list[Case]] = {}
 

@@ -76,15 +76,16 @@ def audits(
     seconds: float,
     progress: Progress | None = None,
     only: Sequence[str] | None = None,
+    slow: Sequence[float] | None = None,
     processes: int = 1,
 ) -> Iterator[Finding]:
     """Audit everything registered, or some of it, at each epsilon; `seconds` is for all of them together.
 
-    What is slow to run has the more time the fewer outputs it is to draw; what one audit leaves of its time
-    is for those after it.
+    What is slow to run has the more time the fewer outputs it is to draw, and is audited at the epsilons
+    `slow` if they are given; what one audit leaves of its time is for those after it.
     """
-    names = AUDITS if only is None else only
-    chosen = [(name, i, e) for name in names for i in range(len(AUDITS[name])) for e in epsilons]
+    cases = [(n, i, c.slow) for n in (only or AUDITS) for i, c in enumerate(AUDITS[n])]
+    chosen = [(n, i, e) for n, i, late in cases for e in (slow if late and slow else epsilons)]
     left = np.cumsum([1 / AUDITS[name][i].share for name, i, _ in chosen][::-1])[::-1]
     deadline = time.time() + seconds
     each = partial(_audit, samples=samples, deadline=deadline, processes=processes)
