@@ -6,7 +6,8 @@ CPU seconds and 15 minutes of clock time each. AIM's workload is all triples, as
 default, pairs of at most 10,000 cells. Figures are L1 of pairs / triples of the model; then of as many rows
 as there were. L1 is the mean over all pairs / triples (a fixed sample of 100 triples where there are more
 than 400) of the L1 distance of normalised tables. The ratio is the least favourable of a line's. Peers are
-run once; of ours the means of five runs on Adult, one on "60 x 10 levels" and two on the others.
+run once; of ours the means of five runs on Adult, three on "60 x 10 levels" (where the model is too small for
+all there is to learn, and one run's errors are a tenth from another's) and two on the others.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ import numpy as np
 from benchmarks._coverage import coverage as coverage
 from benchmarks._shapes import SHAPES, Columns
 
-RUNS, SHAPE_RUNS = 5, 2
+RUNS, SHAPE_RUNS, LARGE_RUNS = 5, 2, 3
+LARGE = "60 x 10 levels, 1,000,000 rows"
 DELTA = 1e-9
 GAUSSIAN_CELLS = 20_000_000
 TRIPLES = 400  # of more, a quarter as many are drawn
@@ -291,6 +293,9 @@ def cost(got: dict[str, Any]) -> str:
 def on_shape(shape: str, runs: int) -> Iterator[dict[str, Any]]:
     """Three budgets, each no worse than the one before, and the peers at epsilon 1."""
     found = {e: apart("measure", shape, e, runs) for e in (0.1, 1.0, 10.0)}
+    if shape == LARGE:
+        yield line(f"{shape}, most CPU seconds", max(f["seconds"] for f in found.values()), 60.0)
+        yield line("... most memory, MB", max(f["peak"] for f in found.values()), 2000.0)
     yield {"name": f"{shape}, eps 0.1: {cost(found[0.1])}", "ours": figures(found[0.1])}
     for less, epsilon in ((0.1, 1.0), (1.0, 10.0)):
         name = f"... eps {epsilon:g} beside {less:g}: {cost(found[epsilon])}"
@@ -300,18 +305,11 @@ def on_shape(shape: str, runs: int) -> Iterator[dict[str, Any]]:
 
 def run() -> Iterator[dict[str, Any]]:
     """All lines."""
-    large = "60 x 10 levels, 1,000,000 rows"
     if "HEDGEROW_ADULT" in os.environ:
         yield from on_adult()
     for shape in SHAPES:
-        if shape not in ("adult", large):
-            yield from on_shape(shape, SHAPE_RUNS)
-    for epsilon in (0.1, 1.0, 10.0):
-        got = apart("measure", large, epsilon, 1)
-        yield line(f"{large}, eps {epsilon:g}: {figures(got)}; CPU s", got["seconds"], 60.0)
-        yield line("... peak memory, MB", got["peak"], 2000.0)
-        if epsilon == 1.0:
-            yield from published(large, got)
+        if shape != "adult":
+            yield from on_shape(shape, LARGE_RUNS if shape == LARGE else SHAPE_RUNS)
     for shape in ("16 binary, 20,000 rows", *(s for s in SHAPES if s.startswith("held out"))):
         kinds = apart("coverage", shape, 1.0)
         worst = min(kinds, key=lambda kind: kinds[kind])
