@@ -298,7 +298,7 @@ class Route:
         given = [table.sum(axis=1) for table, _ in arrived]
         if len(arrived) == 1:
             out = np.zeros((size, arrived[0][0].shape[1]))
-            kernels.carry(weights, given[0], sources[0], target, arrived[0][0], out)
+            kernels.carry(weights, given[0], sources[0], target, arrived[0][0], 0, out)
         elif len(arrived) == 2:
             first, second = arrived[0][0], arrived[1][0]
             out = np.zeros((size, first.shape[1] * second.shape[1]))

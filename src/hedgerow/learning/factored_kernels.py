@@ -230,13 +230,13 @@ def project(beliefs, cells, clique_tables, table_maps, table_at, maps, out):
 
 
 @njit(cache=True, nogil=True)
-def carry(weights, given, source, target, carried, out):
-    """out[target] += P(cell) / P(source) * carried[source]: a table carried across a clique."""
+def carry(weights, given, source, target, carried, at, out):
+    """out[target, at:] += P(cell) / P(source) * carried[source]: a table carried across a clique."""
     width = carried.shape[1]
     for i in range(len(weights)):
         if weights[i] > 0.0:
             share = weights[i] / given[source[i]]
-            row, to = carried[source[i]], out[target[i]]
+            row, to = carried[source[i]], out[target[i], at : at + width]
             for j in range(width):
                 to[j] += share * row[j]
 

@@ -105,7 +105,7 @@ class PairWalk:
         sources = self.beliefs.tree.resolutions.step(both, source)
         given = np.bincount(sources, weights=weights, minlength=len(table))
         targets = self.beliefs.tree.resolutions.step(both, target)
-        kernels.carry(weights, given, sources, targets, table, out[:, at : at + table.shape[1]])
+        kernels.carry(weights, given, sources, targets, table, at, out)
 
     def _split(self, names: list[Node], wide: Floats, b: Node) -> None:
         at = 0
