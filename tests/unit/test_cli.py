@@ -187,7 +187,7 @@ def parquet_of_text() -> str:
 
 RELEASES = {
     "missing file": (["nowhere.csv"], "no file"),
-    "folder": (["."], "could not be read"),
+    "folder": (["."], "no Parquet file"),
     "not csv": (lambda: [write("x.xlsx", "")], "neither CSV"),
     "empty file": (lambda: [write("x.csv", "")], "empty"),
     "wrong column": (lambda: [write("x.csv", "sex,age\nF,1\n")], "no column 'town'"),

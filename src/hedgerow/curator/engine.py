@@ -28,5 +28,8 @@ class Engine(Protocol):
     def schema(self) -> pa.Schema:
         """Names and types of the columns."""
 
+    def check(self, columns: Sequence[str]) -> None:
+        """Refuse, for the owner to hear when the table is opened, what would fail when it is read."""
+
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """All rows of some columns, in any order, a batch at a time."""

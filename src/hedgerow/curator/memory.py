@@ -26,9 +26,24 @@ class MemoryEngine:
         """Names and types of the columns."""
         return self._table.schema
 
+    def check(self, columns: Sequence[str]) -> None:
+        """Text that is not UTF-8 is refused before anything is asked."""
+        check_text(self._table.select(list(columns)))
+
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """All rows of some columns."""
         yield from self._table.select(list(columns)).to_batches(max_chunksize=BATCH_ROWS)
+
+
+def check_text(table: pa.Table) -> None:
+    """Refuse columns that are broken inside: text that is not UTF-8, codes without a level."""
+    import pyarrow as pa
+
+    for name in table.column_names:
+        try:
+            table.column(name).validate(full=True)
+        except (pa.ArrowInvalid, UnicodeDecodeError):
+            raise SourceError(f"column {name!r} is broken inside; is its text UTF-8?") from None
 
 
 def arrow_table(frame: Any) -> tuple[pa.Table, bool]:

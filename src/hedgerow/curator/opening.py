@@ -17,6 +17,10 @@ def open_ledger(
 ) -> Ledger:
     """The dataset's ledger: an open one, a path, or the file beside the data."""
     if ledger is None:
+        if table.location and not table.location.exists():
+            raise LedgerError(
+                f"{table.location.name!r} is a pattern of files: say which ledger is theirs, with `ledger`"
+            )
         ledger = f"{table.location}{_SUFFIX}" if table.location else ":memory:"
     unit = table.unit
     if not isinstance(ledger, Ledger):

@@ -144,6 +144,7 @@ class Table:
                 raise DomainMismatch(
                     f"column {name!r} cannot name units: its values are neither text nor numbers"
                 )
+        self._engine.check(list(dict.fromkeys(wanted)))
 
     def __repr__(self) -> str:
         unit = f", unit={self.unit.column!r}, max_rows={self.unit.max_rows}" if self.unit else ""
