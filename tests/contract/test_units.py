@@ -116,7 +116,7 @@ def test_the_ledger_refuses_a_table_opened_with_another_unit(tmp_path):
 )
 def test_counting_people_moves_by_no_more_than_its_sensitivity(neighbours, text):
     """A person counts once per group: right on the kept rows, and bounded when a person changes."""
-    from hedgerow.curator.statistics import PeopleCounts
+    from hedgerow.curator.people import PeopleCounts
     from hedgerow.privacy.budget import Privacy
 
     rng = np.random.default_rng(8)

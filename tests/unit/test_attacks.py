@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import hedgerow as hr
 from hedgerow.curator.local import LocalReports, randomize_records
-from hedgerow.curator.statistics import Answers, LevelCounts, PeopleCounts, QueryErrors, TableErrors
+from hedgerow.curator.people import PeopleCounts
+from hedgerow.curator.statistics import Answers, LevelCounts, QueryErrors, TableErrors
 from hedgerow.curator.table import Rows
 from hedgerow.queries.block import ListBlock
 from hedgerow.queries.query import ONE

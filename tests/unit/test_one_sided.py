@@ -24,7 +24,8 @@ from hedgerow.audit.ledger_replay import price, replay
 from hedgerow.curator.comparison import State, begin
 from hedgerow.curator.exact_answers import exact_steps, questions_of
 from hedgerow.curator.one_sided import OneSidedPlan, OneSidedRun, ask_both, best_share, plan, planned
-from hedgerow.curator.statistics import Answers, LevelCounts, PeopleCounts, TableOf
+from hedgerow.curator.people import PeopleCounts
+from hedgerow.curator.statistics import Answers, LevelCounts, TableOf
 from hedgerow.errors import HedgerowError, LedgerError, RunClosed, UnsupportedQuery
 from hedgerow.privacy.accountant import (
     BasicAccountant,

@@ -111,6 +111,8 @@ class CoarseErrors:
     def check(self, domain: Domain) -> None:
         """Groupings that are groupings of this domain, and one number for each thing that needs one."""
         views, numbers = self.views, len(self.chosen)
+        if type(views) is not Views or any(type(table) is not GroupBlock for table in views.tables):
+            raise UnsupportedQuery("candidates are Views of GroupBlocks: only theirs are known norms")
         for table in views.tables:
             if tuple(len(g) for g in table.groups) != domain.shape_of(table.attributes):
                 raise UnsupportedQuery(f"the groups of {' x '.join(table.attributes)} do not fit the domain")

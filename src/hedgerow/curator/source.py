@@ -2,7 +2,7 @@
 
 A run that goes on with other rows is as private as any, but what it says belongs to neither. The mark is the
 time of the file's last change and nothing about its content, not even its size: whether a run goes on is seen
-by everybody, and must not be a fact about rows. Frames and folders have no mark.
+by everybody, and must not be a fact about rows. Of several files it is the newest one's; frames have none.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from hedgerow.errors import LedgerError
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
-    from hedgerow.privacy.ledger import Entry
+    from hedgerow.privacy.ledger import Entry, Ledger
+    from hedgerow.privacy.ledger_transaction import Transaction
 
 
-def recall_run(curator: Curator, request: str, question: str) -> Entry | None:
+def recall_run(
+    curator: Curator, request: str, question: str, writer: Ledger | Transaction | None = None
+) -> Entry | None:
     """The first line of a run, or None if there is none; LedgerError if it began with another file."""
-    known = curator.ledger.recall(request, question, analyst=curator.account)
+    known = (writer or curator.ledger).recall(request, question, analyst=curator.account)
     return None if known is None else _checked(curator, known)
 
 
@@ -31,6 +34,7 @@ def begin_run(
     question: str,
     note: str = "",
     run: str | None = None,
+    writer: Ledger | Transaction | None = None,
 ) -> Entry:
     """Write the first line of a run with the mark of this file, or find it there as `recall_run` does.
 
@@ -38,11 +42,12 @@ def begin_run(
         curator: whose rows the run reads.
         answer: what is kept in the line.
         request, question, note, run: as in `Ledger.record`.
+        writer: the transaction that it is a part of; the curator's ledger if None.
     """
-    known = recall_run(curator, request, question)
+    known = recall_run(curator, request, question, writer)
     if known is not None:
         return known
-    kept = curator.ledger.record(
+    kept = (writer or curator.ledger).record(
         answer,
         curator.table.written,
         account=curator.account,

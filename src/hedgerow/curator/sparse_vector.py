@@ -28,10 +28,10 @@ import numpy as np
 
 from hedgerow.curator.comparison import State, advance, begin
 from hedgerow.curator.forgetting import forgetting
+from hedgerow.curator.people import PeopleCounts
 from hedgerow.curator.sparse_vector_plan import RESERVED, Plan
 from hedgerow.curator.statistics import (
     Answers,
-    PeopleCounts,
     SparseAnswers,
     TableOf,
     _steps,

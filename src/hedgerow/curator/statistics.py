@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 import numpy as np
 
 from hedgerow.errors import DomainMismatch, UnsupportedQuery
-from hedgerow.queries.form import LinearForm
 from hedgerow.queries.query import ONE, Norms, Query, SparseQuery
 from hedgerow.queries.workload import Workload
 
@@ -191,53 +190,6 @@ class SparseAnswers:
         return np.array(sums, dtype=np.int64)
 
 
-@statistic
-@dataclass(frozen=True, eq=False)
-class PeopleCounts:
-    """How many distinct units have a row of each group: COUNT(DISTINCT unit), always measured."""
-
-    form: LinearForm
-
-    def __post_init__(self) -> None:
-        """Norms are read off the form: only a real one has them."""
-        if type(self.form) is not LinearForm:
-            raise UnsupportedQuery("people are counted by a LinearForm")
-
-    denominator: ClassVar[int] = 1
-
-    @property
-    def norms(self) -> Norms:
-        """A unit counts at most once in each group, however many rows it has."""
-        return Norms.people(self.form.groups)
-
-    @property
-    def cliques(self) -> tuple[tuple[str, ...], ...]:
-        """No tables are needed."""
-        return ()
-
-    @property
-    def digest(self) -> str:
-        """A fingerprint of what is asked."""
-        form = self.form
-        factors = [(f.attributes, f.weights.tobytes()) for f in form.factors]
-        return fingerprint(
-            "people", *factors, *((a.attribute, a.parent.tobytes(), a.size) for a in form.axes)
-        )
-
-    def exact(self, rows: Rows) -> NDArray[np.int64]:
-        """The numbers of units, one per group."""
-        owners, columns = rows.records()
-        code = dict(zip(rows.domain, columns, strict=True))
-        keep = np.ones(len(owners), dtype=np.bool_)
-        for factor in self.form.factors:
-            keep &= factor.weights[tuple(code[a] for a in factor.attributes)].astype(np.bool_)
-        cells = [axis.parent[code[axis.attribute]] for axis in self.form.axes]
-        sizes = [axis.size for axis in self.form.axes]
-        group = np.ravel_multi_index(cells, sizes) if cells else np.zeros(len(owners), dtype=np.int64)
-        pairs = np.unique(np.stack([group[keep], owners[keep]]), axis=1)
-        return np.bincount(pairs[0].astype(np.int64), minlength=self.form.groups).astype(np.int64)
-
-
 class Score(Protocol):
     """Integer scores of candidates; none moves by more than `norms` allows when a row is added or swapped.
 
@@ -400,8 +352,10 @@ def statistic_of(target: Any, domain: Any) -> Statistic:
     """What `measure` may be asked for: attribute names, a query, queries, a workload, or a statistic."""
     if type(target) is Answers:
         return _answers(target.workload, domain)
-    if type(target) in _STATISTICS:
-        return cast(Statistic, target)  # this room's own, with a proven sensitivity; a score is not one
+    if type(target) in _STATISTICS:  # this room's own, with a proven sensitivity; a score is not one
+        if hasattr(type(target), "check"):
+            target.check(_finite(domain))
+        return cast(Statistic, target)
     if isinstance(target, SparseQuery):
         return SparseAnswers((target,))
     if isinstance(target, (Query, Workload)):
@@ -419,8 +373,12 @@ def statistic_of(target: Any, domain: Any) -> Statistic:
 
 def _answers(workload: Workload, domain: Any) -> Answers:
     """Answers to a workload that was made for this domain."""
+    answers = Answers(workload)
+    workload.check(_finite(domain))
+    return answers
+
+
+def _finite(domain: Any) -> Domain:
     if not hasattr(domain, "shape_of"):
         raise DomainMismatch("this table has an open domain of names; ask it sparse queries")
-    answers = Answers(workload)
-    workload.check(domain)
-    return answers
+    return cast("Domain", domain)

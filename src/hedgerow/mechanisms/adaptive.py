@@ -27,6 +27,7 @@ from hedgerow.synopsis.synopsis import Provenance, Synopsis
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_HEAVIEST = 1e12  # a weight: sums of many are still numbers
 DENSE_CELLS = 1 << 14
 """Domains of so few cells are held densely unless said otherwise."""
 DENSE_LIMIT = 1 << 22
@@ -150,7 +151,8 @@ class AdaptiveRelease(Resumable):
             if value is not None and not 0 < value < float("inf"):
                 raise UnsupportedQuery(f"`{name}` is a positive number")
         if weights is not None and (len(weights) != len(queries.blocks) or not _fair(weights)):
-            raise UnsupportedQuery(f"there are {len(queries.blocks)} blocks to weigh, each by 0 or more")
+            blocks = f"{len(queries.blocks)} blocks"
+            raise UnsupportedQuery(f"there are {blocks} to weigh, each by a number from 0 to 1e12")
         if not any(b.attributes for b in queries.blocks):
             raise UnsupportedQuery("an adaptive release needs questions about at least one attribute")
 
@@ -199,7 +201,7 @@ class AdaptiveRelease(Resumable):
 
 
 def _fair(weights: Sequence[float]) -> bool:
-    return all(0.0 <= w < float("inf") for w in weights) and any(w > 0.0 for w in weights)
+    return all(0.0 <= w <= _HEAVIEST for w in weights) and any(w > 0.0 for w in weights)
 
 
 def _possible(domain: Domain, names: Sequence[str], array: Any) -> NDArray[np.bool_]:

@@ -57,25 +57,31 @@ class RunAccount:
             if not _known(curator, name):
                 words = f"{self.kind}, plan {self.digest[:12]}"
                 transaction.allot(name, curator.price(spend), curator.account, words)
-        account = curator.child(name)
-        price = ledger.spent(name) + ledger.remaining(name)
-        kept = begin_run(  # what remains of the budget is another amount after a crash
-            account,
-            json.dumps(price.to_json()).encode(),
-            request=f"{name}: price",
-            question=self.digest,
-            note=f"{self.kind}: what it may spend was fixed",
-            run=name,
-        )
+            account = curator.child(name)
+            price = ledger.spent(name) + ledger.remaining(name)
+            kept = begin_run(  # what remains of the budget is another amount after a crash
+                account,
+                json.dumps(price.to_json()).encode(),
+                request=f"{name}: price",
+                question=self.digest,
+                note=f"{self.kind}: what it may spend was fixed",
+                run=name,
+                writer=transaction,
+            )
         assert kept.answer is not None
         return account, Cost.from_json(json.loads(kept.answer))
 
     def abandon(self, curator: Curator) -> None:
-        """Give back what an unfinished release did not spend; it is not taken up again."""
-        name = self.name(curator)
-        if _known(curator, name):
-            with suppress(LedgerError):  # it may be closed already
-                self._end(curator.child(name), "given up", name, "not to be taken up again")
+        """Give back what an unfinished release did not spend; it is not taken up again.
+
+        Without a name, all unfinished ones of this kind without a name: nobody else can take them up either.
+        """
+        ledger = curator.ledger
+        unnamed = [n for n in ledger.children(curator.account) if n.startswith(f"{self.kind} #")]
+        for name in [self.name(curator)] if self.run else unnamed:
+            if _known(curator, name) and not ledger.is_closed(name):
+                with suppress(LedgerError):  # it may be closed already
+                    self._end(curator.child(name), "given up", name, "not to be taken up again")
 
     def give_up(self, account: Curator) -> None:
         """A run that stopped before its first act gives its price back; any other waits to be taken up."""
@@ -124,7 +130,7 @@ class Resumable:
         return self._account("").begun(curator)
 
     def abandon(self, curator: Curator) -> None:
-        """Leave an unfinished run of this name for good; what it did not spend goes back."""
+        """Leave an unfinished run of this name for good, or all without a name; what is unspent goes back."""
         self._account("").abandon(curator)
 
 

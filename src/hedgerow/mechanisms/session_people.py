@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedgerow.curator.statistics import PeopleCounts
+from hedgerow.curator.people import PeopleCounts
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms.session_price import Goal, direct_price
 from hedgerow.mechanisms.session_question import Reply, Statement

@@ -181,9 +181,13 @@ def _chernoff(b: float, w: NDArray[np.float64], beta: float) -> float:
 
 
 def pack(arrays: Sequence[NDArray[Any]]) -> bytes:
-    """Arrays as bytes: the form in which a ledger keeps an answer."""
+    """Arrays as bytes: the form in which a ledger keeps an answer.
+
+    Not compressed: the length must not depend on the values. A ledger without room for a line charges nothing
+    for it, and so must not learn from that what was drawn.
+    """
     out = io.BytesIO()
-    np.savez_compressed(out, *arrays)
+    np.savez(out, *arrays)
     return out.getvalue()
 
 
