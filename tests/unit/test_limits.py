@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -133,3 +134,27 @@ def _first(table):
     out = np.zeros_like(table)
     out.flat[0] = table.sum()
     return out
+
+
+def test_a_level_that_is_all_noise_hands_its_noise_down_to_every_cell_of_it():
+    """Nobody has the last level of `b`; what noise puts there, the model spreads over other attributes."""
+    domain, rng, found = hr.Domain({"a": 2, "b": 3, "c": 8, "d": 8, "e": 8}), np.random.default_rng(8), 0
+    rows = {name: rng.integers(0, domain[name].size - (name == "b"), 100_000) for name in domain}
+    for seed in range(4):
+        budget = hr.Budget(epsilon=1, delta=1e-9)
+        curator = hr.Curator(hr.Table.open(rows, domain), budget, ":memory:", entropy=hr.testing.seeded(seed))
+        synopsis = hr.AdaptiveRelease().release(curator, hr.marginals(domain, 2))
+        level = synopsis.answer(hr.Query.where(domain, {"b": [2]})).value
+        noise = next(m.noise for m in synopsis.measurements if m.attributes == ("b",))
+        for a in range(2):
+            cell = hr.Query.where(domain, {"a": [a], "b": [2]})
+            for answer in (synopsis.answer(cell), _cell(synopsis, a)):
+                share = answer.value / max(level, 1.0)
+                assert answer.error >= 1.95 * share * np.sqrt(noise.variance * 2 / 3)
+                found += share > 0.1
+    assert found > 4
+
+
+def _cell(synopsis, a):
+    whole = synopsis.answer(hr.marginals(synopsis.domain, [("a", "b")]))
+    return SimpleNamespace(value=whole.value[3 * a + 2], error=whole.error[3 * a + 2])

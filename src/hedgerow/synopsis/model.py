@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -190,6 +190,7 @@ class ModelSynopsis(Synopsis):
             each = (
                 np.maximum(table, 1.0) * self._spread(block.attributes)
                 + self._total_variance * (table / self.total) ** 2
+                + sum(v * share**2 * (1 - 1 / n) for share, v, n in self._inherited(block.attributes, table))
             )
             off = _width(confidence, numbers) * np.sqrt(each)
             known = self._known(block.attributes)
@@ -202,11 +203,22 @@ class ModelSynopsis(Synopsis):
     def _variance(self, attributes: tuple[str, ...], table: Floats, weights: Floats) -> float:
         if not attributes:
             return self._total_variance * float((weights**2).sum())
-        share = float((table * weights).sum()) / self.total
-        return (
-            float((weights**2 * np.maximum(table, 1.0)).sum()) * self._spread(attributes)
-            + self._total_variance * share**2
-        )
+        variance = self._total_variance * (float((table * weights).sum()) / self.total) ** 2
+        for axis, (share, v, n) in enumerate(self._inherited(attributes, table)):
+            others = tuple(i for i in range(table.ndim) if i != axis)
+            variance += v * n * float(np.var((weights * share).sum(axis=others)))  # their sum is the total's
+        return variance + float((weights**2 * np.maximum(table, 1.0)).sum()) * self._spread(attributes)
+
+    def _inherited(self, attributes: tuple[str, ...], table: Floats) -> Iterator[tuple[Floats, float, int]]:
+        """For each attribute: the part of its one-way cell in every cell, that one's variance, its levels.
+
+        A level that is all noise hands its noise down to whichever cells the model has put it into.
+        """
+        for axis, name in enumerate(attributes):
+            known = self._known((name,))
+            others = tuple(i for i in range(table.ndim) if i != axis)
+            ones = np.maximum(table.sum(axis=others, keepdims=True), 1.0)
+            yield table / ones, 0.0 if known is None else known[1].variance, table.shape[axis]
 
     def _spread(self, attributes: tuple[str, ...]) -> float:
         """The variance of the error of a cell that was not measured, in units of its count."""
