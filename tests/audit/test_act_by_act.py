@@ -40,7 +40,7 @@ def test_halved_noise_is_refuted(monkeypatch, name):
     real = Curator._noise
 
     def halved(self, law, values):
-        return real(self, replace(law, scale=law.scale / 2), values)
+        return real(self, replace(law, scale=(law.scale / 2).limit_denominator(1 << 40)), values)
 
     monkeypatch.setattr(Curator, "_noise", halved)
     assert any(f.refuted for f in findings(monkeypatch, name))

@@ -162,7 +162,7 @@ def _register_all() -> None:
         DELTA,
     ):  # Laplace noise and permute-and-flip; Gaussian noise and the exponential mechanism
         several_acts("AdaptiveRelease", _adaptive, pairs=trios[::3], delta=delta)
-    each_act("AdaptiveRelease", _adaptive, trios, 3, scale=3.0)
+    each_act("AdaptiveRelease", _adaptive, trios, 4, scale=3.0)
     _register_conversations(names)
     _register_offline(trios)
     _register_boosting()
@@ -339,7 +339,7 @@ def _one_sided(side: Literal["over", "under"], epsilon: float, world: World, siz
 
 
 def _adaptive(curator: Curator, epsilon: float) -> Any:
-    """One-way tables, a choice by what they said, the chosen table."""
+    """One-way tables, and again as they are mostly noise; a choice by what they said, the chosen table."""
     from hedgerow.mechanisms.adaptive import AdaptiveRelease
     from hedgerow.queries.workload import marginals
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _MEMORY = 12
 _HALVINGS = 25
+_LATELY = 10  # one step may be small by chance, and the first is not yet a good direction; so many are not
 
 
 class Dual:
@@ -57,11 +58,12 @@ def minimise(
         start: where to begin.
         scale: the preconditioner, about the inverse of the Hessian's diagonal.
         iterations: at most this many steps.
-        tolerance: stop when a step lowers the value by less than this.
+        tolerance: stop when the last ten steps together lower the value by less than this.
     """
     x = start.copy()
     value, gradient = function(x)
     steps: list[tuple[Floats, Floats, float]] = []
+    course = [value]
     for done in range(iterations):
         direction = -_apply(steps, scale, gradient)
         slope = dot(direction, gradient)
@@ -81,9 +83,9 @@ def minimise(
         curve = dot(s, change)
         if curve > 0.0:
             steps = [*steps[-_MEMORY + 1 :], (s, change, 1.0 / curve)]
-        better = value - new_value
         x, value, gradient = new, new_value, new_gradient
-        if better < tolerance:
+        course.append(value)
+        if len(course) > _LATELY and course[-1 - _LATELY] - value < tolerance:
             return x, done + 1
     return x, iterations
 

@@ -53,7 +53,7 @@ class AdaptiveRelease(Resumable):
     Args:
         epsilon: what the release spends; all that remains of the curator's budget if None.
         budget: the same as a `Budget`.
-        one_way: the part of it for one-way tables.
+        one_way: the part of it for one-way tables, or more (up to four fifths) where they are mostly noise.
         objective: `mean` lowers the mean error of tables; `max` the largest error of any cell.
         measurements: how many tables to measure; from the signal if None.
         seconds: about how long fitting may take, for models too large otherwise; turned into a limit on

@@ -139,6 +139,7 @@ class Effort:
         seconds: float | None,
         cells: float | None,
         most: float = np.inf,
+        size: float = np.inf,
     ) -> Effort:
         """The effort that the signal is worth, or a given number of cells, within the caps."""
         measurements = round(
@@ -151,7 +152,7 @@ class Effort:
             evaluations = 10.0 * measurements / together + 200.0
             cap = min(cap, seconds * 1e9 / (NANOSECONDS * evaluations))
         held = max(1e3, min(cap, most))
-        short = max(0.0, 1.0 - max(held, MODEL_CELLS) / worth)
+        short = max(0.0, 1.0 - max(held, MODEL_CELLS) / min(worth, size))
         return cls(max(1, measurements), together, held, short)
 
     def room_price(

@@ -12,7 +12,7 @@ import numpy as np
 
 from hedgerow.curator.coarse import CoarseErrors
 from hedgerow.curator.curator import Curator
-from hedgerow.learning.consistency import Target, measured_total
+from hedgerow.learning.consistency import Target, combined, measured_total
 from hedgerow.learning.factored import FactoredHypothesis
 from hedgerow.learning.hypothesis import Fit
 from hedgerow.mechanisms import adaptive_plan as planning
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 SELECTION = {"rho": Fraction(1, 10), "epsilon": Fraction(3, 10)}  # of each step's price
 TRUST = 100.0  # departures from a public prior cost at most so much more than from the uniform distribution
 MORE, NEARER = 5, 0.9  # the last fit goes on so often, while its misfit falls to this part
+UNDONE, LONGER = 1.0, 5e7  # what is true has a misfit of 1: a fit further off goes on for so many cells
+ENOUGH, MOST = 0.15, 0.8  # one-way tables noisier than this part of all rows get more, up to so much of all
 QUIET = 2.0  # tables within so many standard errors of pure noise say that all is learned
 
 
@@ -151,7 +153,9 @@ class Run:
         for _ in range(MORE):
             before, misfit = misfit, self.fit(hypothesis, iterations // 4).misfit
             if misfit > NEARER * before:
-                return
+                break
+        if misfit > UNDONE and self.settings.seconds is None:
+            self.fit(hypothesis, int(min(3 * iterations, LONGER / hypothesis.beliefs.tree.cells)))
 
     @property
     def _rows(self) -> float | None:
@@ -198,9 +202,26 @@ class Run:
         price = self.price.share(Fraction(part).limit_denominator(10_000))
         found = self.measure([(a,) for a in names], price, shares, "adaptive release: one-way tables")
         self.targets = [hypothesis.target(m) for m in found]
+        more = self._lacking(part)
+        if more > 0.0:
+            price = self.price.share(Fraction(more).limit_denominator(10_000))
+            found = self.measure(
+                [(a,) for a in names], price, shares, "adaptive release: one-way tables again"
+            )
+            self.targets += [hypothesis.target(m) for m in found]
         self._slack = self._trust(hypothesis) if hypothesis.fixed else 1.0
         self.fit(hypothesis, 50, guard=False)
-        hypothesis.refine(planning.resolutions_of(self.domain.shape, self.targets, self._total))
+        hypothesis.refine(planning.resolutions_of(self.domain.shape, combined(self.targets), self._total))
+
+    def _lacking(self, part: float) -> float:
+        """What more of the price one-way tables need: where little is known of them, less is of pairs.
+
+        It is in proportion to the expected L1 noise of a table, as a part of all rows.
+        """
+        if self.settings.objective == "max" or part >= MOST:
+            return 0.0
+        noise = np.mean([(2.0 / np.pi) ** 0.5 * t.sigma * len(t.counts) for t in self.targets]) / self._total
+        return part * float(np.clip(noise / ENOUGH, 1.0, MOST / part)) - part
 
     def _trust(self, hypothesis: FactoredHypothesis) -> float:
         """How well a prior foretold the one-way tables: the inverse of its mean squared relative error."""
@@ -234,7 +255,12 @@ class Run:
         signal = self._total / self._noise(self.step_price(typical)[1])[1]
         asked = self.settings
         effort = Effort.of(
-            len({a for s in sets for a in s}), signal, asked.seconds, asked.cells, asked.most_cells or np.inf
+            len({a for s in sets for a in s}),
+            signal,
+            asked.seconds,
+            asked.cells,
+            asked.most_cells or np.inf,
+            self.domain.size,
         )
         if asked.measurements is not None:
             effort = effort.with_measurements(asked.measurements)
@@ -271,7 +297,7 @@ class Run:
 
     def _refresh(self, hypothesis: FactoredHypothesis, candidates: Candidates, chosen: list[Nodes]) -> None:
         """Spend what is left on the tables that were chosen already, or else on the one-way tables."""
-        ones = [m.attributes for m in self.measurements if m.workload is None]
+        ones = list(dict.fromkeys(m.attributes for m in self.measurements if m.workload is None))
         blocks = [Workload([candidates.block(n)]) for n in chosen]
         sizes = [candidates.resolutions.cells(n) for n in chosen] or [self.domain.cells(a) for a in ones]
         shares = planning.one_way_shares(sizes)
