@@ -7,7 +7,8 @@ default, pairs of at most 10,000 cells. Figures are L1 of pairs / triples of the
 as there were. L1 is the mean over all pairs / triples (a fixed sample of 100 triples where there are more
 than 400) of the L1 distance of normalised tables. The ratio is the least favourable of a line's. Peers are
 run once; of ours the means of five runs on Adult, three on "60 x 10 levels" (where the model is too small for
-all there is to learn, and one run's errors are a tenth from another's) and two on the others.
+all there is to learn, and one run's errors are a tenth from another's) and two on the others. Gaussian tables
+have the whole budget for pairs, and then again for triples.
 """
 
 from __future__ import annotations
