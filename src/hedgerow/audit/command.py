@@ -21,6 +21,7 @@ from hedgerow.audit.statistical import Progress
 from hedgerow.curator.sparse_vector_plan import Method, plan
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.ledger import Ledger
+from hedgerow.release.publication import ledger_path
 
 EPSILONS = (0.5, 1.0, 4.0)
 SLOW_EPSILONS = (1.0,)  # of mechanisms whose whole runs are audited; all three at full size in tests/audit
@@ -68,9 +69,11 @@ def controls_hold(findings: Sequence[Finding], chosen: Sequence[Control] | None 
 
 
 def run_ledger(path: str) -> Finding:
-    """Replay one ledger file."""
-    with Ledger.open(path, create=False) as ledger:
-        return replay(ledger).finding(f"ledger {Path(path).name}")
+    """Replay one ledger: a ledger file, or that of a data file."""
+    beside = ledger_path(path)
+    found = beside if beside.exists() else Path(path)
+    with Ledger.open(found, create=False) as ledger:
+        return replay(ledger).finding(f"ledger {found.name}")
 
 
 def exact_findings(epsilons: Sequence[float] = EPSILONS) -> list[Finding]:

@@ -81,6 +81,11 @@ class Belief(ABC):
         """The learned counts of many queries."""
         return np.array([self.count(q) for q in queries], dtype=np.float64)
 
+    @property
+    def total_spread(self) -> float:
+        """The standard deviation of the number of rows."""
+        return sqrt(self._total_variance)
+
     @cached_property
     def _total_variance(self) -> float:
         if self.rows is not None:

@@ -16,13 +16,12 @@ from hedgerow.curator.source import begin_run
 from hedgerow.errors import HedgerowError, LedgerError
 from hedgerow.learning.factored import FactoredHypothesis
 from hedgerow.mechanisms import session_prime as priming
-from hedgerow.mechanisms.session_belief import Belief, DenseBelief, FactoredBelief
+from hedgerow.mechanisms.session_belief import Belief, DenseBelief, FactoredBelief, width
 from hedgerow.mechanisms.session_cache import Cache
 from hedgerow.mechanisms.session_guard import Guard
 from hedgerow.mechanisms.session_log import Log, Reserve
 from hedgerow.mechanisms.session_price import Goal, direct_price
 from hedgerow.privacy.budget import Cost
-from hedgerow.privacy.rational import exact
 from hedgerow.queries.query import Norms, Query
 
 if TYPE_CHECKING:
@@ -35,6 +34,7 @@ _ENOUGH = 50  # standard deviations that the number of rows must stand above its
 _TWO_SIDED = 0.7  # of alpha: what the noise of an ordinary sparse vector may take
 _TABLE = 8  # the price of the table behind a question that tripped, in directly measured answers
 _TABLE_CELLS = 1 << 20
+_ROUGH = 0.1  # of the number of rows: a part of it means little when it may be off by more
 _MIXED = Fraction(1, 10)  # of beta: for measured numbers that are to hold at once with certified ones
 _FIRST_GUARD = Fraction(8, 10)  # of beta: for the first guard; all others together have what is left
 _NEVER = 1e-15  # how likely there are more rows than `most_rows`
@@ -133,7 +133,7 @@ class Core:
         self._standings: dict[str, list[str]] = {}
         lines = self.log.news()
         self.belief = self._believe([line for line in lines if line["do"] == "prime"])
-        self.size = self.belief.total
+        self.size, self._size_spread = self.belief.total, self.belief.total_spread
         self.most_rows = self._most_rows()
         self._follow(lines)
         self._newest = self.curator.ledger.newest
@@ -154,10 +154,17 @@ class Core:
 
     def goal(self, within: float | None, within_count: float | None, confidence: float) -> Goal:
         """An accuracy in rows: a part of the released number of rows, rounded down, or a count."""
-        if within_count is not None:
-            return Goal(exact(within_count), confidence)
-        assert within is not None
-        return Goal(Fraction(int(within * self.size)), confidence)
+        return Goal.of(within, within_count, confidence, self.size)
+
+    def doubts(self, within: float | None, goal: Goal) -> tuple[str, ...]:
+        """A note where a part of all rows was asked for and their number was only learned roughly."""
+        off = width(goal.confidence) * self._size_spread
+        if within is None or off <= _ROUGH * self.size:
+            return ()
+        return (
+            f"The accuracy is {within:.3g} of {self.size:,.0f} rows, but that number was learned with little "
+            f"budget and may be off by {off:,.0f}: if there are fewer rows, it is a larger part of them.",
+        )
 
     def _believe(self, decided: list[dict[str, Any]]) -> Belief:
         """Decide what priming may cost, once; then measure and fit, or find it in the ledger.

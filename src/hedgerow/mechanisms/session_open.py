@@ -197,43 +197,57 @@ class OpenSession:
     def _ask(self, asked: Asked, wish: Wish) -> Answer:
         with self._core.turn():
             goal, promise = self._meant(asked, wish)
-            known = self._core.cache.find(asked.key, promise, asked)
-            if known is not None:
-                return asked.shown(known)
-            if isinstance(asked, Statement) and asked.question.units:
-                people = People(self._core, self._payer, asked, goal, promise.simultaneous)
-                reply, cost = people.measure()
-                answer = _answer(reply, promise, "measured")
-            elif goal is None:
-                reply = asked.learned(self._core.belief, promise.confidence, promise.simultaneous)
-                answer, cost = _answer(reply, promise, "learned"), Cost.zero(self._payer.ledger.currency)
-            else:
-                answer, cost = self._within(asked, goal, promise)
-            self._core.cache.keep(asked.key, promise, answer, None if goal is None else float(goal.alpha))
-            return asked.shown(answer if cost.is_zero else replace(answer, cost=self._part(cost)))
+            answer = asked.shown(self._answered(asked, goal, promise))
+            return replace(answer, notes=(*answer.notes, *self._doubts(wish, goal)))
+
+    def _answered(self, asked: Asked, goal: Goal | None, promise: Promise) -> Answer:
+        """As it was answered before, or now."""
+        known = self._core.cache.find(asked.key, promise, asked)
+        if known is not None:
+            return known
+        if isinstance(asked, Statement) and asked.question.units:
+            people = People(self._core, self._payer, asked, goal, promise.simultaneous)
+            reply, cost = people.measure()
+            answer = _answer(reply, promise, "measured")
+        elif goal is None:
+            reply = asked.learned(self._core.belief, promise.confidence, promise.simultaneous)
+            answer, cost = _answer(reply, promise, "learned"), Cost.zero(self._payer.ledger.currency)
+        else:
+            answer, cost = self._within(asked, goal, promise)
+        self._core.cache.keep(asked.key, promise, answer, None if goal is None else float(goal.alpha))
+        return answer if cost.is_zero else replace(answer, cost=self._part(cost))
 
     def _explain(self, asked: Asked, wish: Wish, *, later: bool = False) -> Explanation:
-        nothing = Cost.zero(self._payer.ledger.currency)
         with self._core.turn():
             goal, promise = self._meant(asked, wish)
-            known = self._core.cache.find(asked.key, promise, asked)
-            if known is not None:
-                return Explanation.known(asked.shown(known), self._part(nothing))
-            there = self._payer._left + self._core.reserve.held(self._payer)
-            if isinstance(asked, Statement) and asked.question.units:
-                people = People(self._core, self._payer, asked, goal, promise.simultaneous)
-                error, cost = people.expected().error, people.cost
-                return Explanation.new("measured", self._part(cost), error, promise.confidence, cost <= there)
-            if goal is None:
-                error = asked.learned(self._core.belief, promise.confidence, promise.simultaneous).error
-                return Explanation.new(
-                    "learned", self._part(nothing), asked.in_unit(error), promise.confidence
-                )
-            compares, cost, needed = self._worst(asked, goal, promise, later)
-            source: Source = "certified" if compares else "measured"
-            return Explanation.new(
-                source, self._part(cost), self._expected(asked, goal), promise.confidence, needed <= there
-            )
+            said = self._explained(asked, goal, promise, later)
+            return replace(said, words=" ".join((said.words, *self._doubts(wish, goal))))
+
+    def _explained(self, asked: Asked, goal: Goal | None, promise: Promise, later: bool) -> Explanation:
+        nothing = Cost.zero(self._payer.ledger.currency)
+        known = self._core.cache.find(asked.key, promise, asked)
+        if known is not None:
+            return Explanation.known(asked.shown(known), self._part(nothing))
+        there = self._payer._left + self._core.reserve.held(self._payer)
+        if isinstance(asked, Statement) and asked.question.units:
+            people = People(self._core, self._payer, asked, goal, promise.simultaneous)
+            error, cost = people.expected().error, people.cost
+            return Explanation.new("measured", self._part(cost), error, promise.confidence, cost <= there)
+        if goal is None:
+            error = asked.learned(self._core.belief, promise.confidence, promise.simultaneous).error
+            return Explanation.new("learned", self._part(nothing), asked.in_unit(error), promise.confidence)
+        compares, cost, needed = self._worst(asked, goal, promise, later)
+        source: Source = "certified" if compares else "measured"
+        return Explanation.new(
+            source, self._part(cost), self._expected(asked, goal), promise.confidence, needed <= there
+        )
+
+    def _doubts(self, wish: Wish, goal: Goal | None) -> tuple[str, ...]:
+        """Notes about an accuracy that is a part of all rows."""
+        if goal is None:
+            return ()
+        own = wish.within is None and wish.within_count is None
+        return self._core.doubts(self._core.plan.within if own else wish.within, goal)
 
     def _read(self, query: Any) -> Asked:
         unit = self._core.curator.table.unit

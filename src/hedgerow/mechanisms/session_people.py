@@ -16,6 +16,19 @@ if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
     from hedgerow.mechanisms.session_core import Core
 
+NO_ACCURACY = "people are counted by measuring: say how close, with `within_count`"
+
+
+def people_price(payer: Curator, asked: Statement, goal: Goal, simultaneous: bool) -> Cost:
+    """What counting people costs, when nobody has paid for any of it."""
+    numbers, nothing = _numbers(asked, simultaneous), Cost.zero(payer.ledger.currency)
+    forms = asked.question.forms
+    return sum((direct_price(payer, PeopleCounts(form), goal, numbers) for form in forms), nothing)
+
+
+def _numbers(asked: Statement, simultaneous: bool) -> int:
+    return len(asked.question.forms) * (asked.question.size if simultaneous else 1)
+
 
 class People:
     """A statement that counts people, by one payer.
@@ -32,10 +45,10 @@ class People:
         self, core: Core, payer: Curator, asked: Statement, goal: Goal | None, simultaneous: bool
     ) -> None:
         if goal is None:
-            raise UnsupportedQuery("people are counted by measuring: say how close, with `within_count`")
+            raise UnsupportedQuery(NO_ACCURACY)
         question = asked.question
         self._core, self._payer, self._question, self._goal = core, payer, question, goal
-        self._numbers = len(question.forms) * (question.size if simultaneous else 1)
+        self._numbers = _numbers(asked, simultaneous)
         self._targets = [PeopleCounts(form) for form in question.forms]
         self._prices = [direct_price(payer, t, goal, self._numbers) for t in self._targets]
 

@@ -31,6 +31,14 @@ class Goal:
         if self.alpha < 1:
             raise UnsupportedQuery("an accuracy of less than one row cannot be had; ask for a larger one")
 
+    @classmethod
+    def of(cls, within: float | None, within_count: float | None, confidence: float, rows: float) -> Goal:
+        """An accuracy in rows: a count, or a part of so many rows, rounded down."""
+        if within_count is not None:
+            return cls(exact(within_count), confidence)
+        assert within is not None
+        return cls(Fraction(int(within * rows)), confidence)
+
     @property
     def beta(self) -> Fraction:
         """How often it may be missed."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json as jsons
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,9 +19,12 @@ from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, SameRows, e
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
     from hedgerow.mechanisms.session import Session
+    from hedgerow.mechanisms.session_foresee import Foresight
     from hedgerow.mechanisms.session_open import OpenSession
     from hedgerow.privacy.budget import Cost
     from hedgerow.privacy.ledger import Ledger
+
+    First = Callable[[Curator, Cost], Foresight]
 
 _PRICE = "hedgerow ask: price"
 _LEAST = Fraction(1, 10**4)  # of the budget: less is what rounding left behind
@@ -67,6 +73,8 @@ def ask(
     to the data file as it was then: when that has changed, --same-rows goes on and --anew learns again.
     """
     from hedgerow.curator.curator import Curator
+    from hedgerow.mechanisms.session import Session
+    from hedgerow.mechanisms.session_foresee import foresee
     from hedgerow.mechanisms.session_price import refuse_accuracy
     from hedgerow.privacy.budget import Cost
     from hedgerow.queries.sql import sql as compiled
@@ -82,41 +90,68 @@ def ask(
     )  # fmt: skip
     known, table = wanted.dataset(domain)
     compiled(domain, sql, unit=table.unit.column if table.unit else None)  # refuse before a ledger is made
+    sure = Session.confidence if confidence is None else confidence
+    first = partial(foresee, query=sql, within=within, within_count=within_count, confidence=sure)
     path = ledger_path(data)
-    simulated = explain and not path.exists()  # a budget is for good: explaining makes none
-    curator = Curator(table, known.budget, ":memory:" if simulated else path, known.neighbours)
+    if not path.exists():  # a budget is for good: neither explaining nor a refusal makes one
+        trial = Curator(table, known.budget, ":memory:", known.neighbours)
+        with trial.ledger:
+            if explain:
+                _unlearned(trial, epsilon, anew, json, first)
+                return
+            _refuse(trial, _price(trial, epsilon), first)
+    curator = Curator(table, known.budget, path, known.neighbours)
     with curator.ledger:
         if explain and _learned(curator, anew)[1] is None:
-            _unlearned(curator, epsilon, anew, json)
+            _unlearned(curator, epsilon, anew, json, first)
             return
         before = curator.ledger.spent()
         with progress(json) as step:
             step("Learning", None)
-            session = _session(curator, epsilon, anew)
+            session = _session(curator, epsilon, anew, first)
         after = curator.ledger.spent()  # less than before when somebody gave a reserve back meanwhile
         learning = after - before if before <= after else Cost.zero(after.currency)
         with session:
             if explain:
                 _explained(session.explain(sql, within, within_count, confidence), json)
             else:
-                answer = session.ask(sql, within, within_count, confidence)
+                with _told(learning, curator):
+                    answer = session.ask(sql, within, within_count, confidence)
                 _answered(answer, sql, curator, learning, json)
 
 
-def _unlearned(curator: Curator, epsilon: str | None, anew: bool, json: bool) -> None:
+@contextmanager
+def _told(learning: Cost, curator: Curator) -> Iterator[None]:
+    """A refusal that only learning could lead to says that learning was paid."""
+    from hedgerow.errors import HedgerowError
+    from hedgerow.release.numerals import amount
+
+    try:
+        yield
+    except HedgerowError as error:
+        if learning.is_zero:
+            raise
+        budget = curator.ledger.budget
+        paid = f"Learning cost {amount(budget.part(learning), budget)}, and serves later questions"
+        raise type(error)(f"{paid}, but this one is refused: {error}") from None
+
+
+def _unlearned(curator: Curator, epsilon: str | None, anew: bool, json: bool, first: First) -> None:
     """What a first question would do: nothing is charged and nothing is opened."""
-    cost = _price(curator, epsilon)
-    price, affordable = curator.ledger.budget.part(cost), cost <= curator.ledger.remaining()
+    found, part = first(curator, _price(curator, epsilon)), curator.ledger.budget.part
+    both, question = part(found.cost), found.question and part(found.question).epsilon
     asked = "With --anew this is like a first question:" if anew else "This dataset has not been asked yet:"
     words = f"{asked} the first question pays for learning what rows look like."
+    costs = found.words(curator.ledger.budget)
     if json:
-        said = {"epsilon": price.epsilon, "delta": price.delta}
-        emit({"source": None, "cached": False, "confidence": None, "error": None, "learning": price.epsilon,
-              "cost": said, "affordable": affordable, "words": words})  # fmt: skip
+        emit({"source": None, "cached": False, "confidence": None, "error": None,
+              "learning": part(found.learning).epsilon, "question": question, "needs_rows": found.needs_rows,
+              "cost": {"epsilon": both.epsilon, "delta": both.delta}, "affordable": found.affordable,
+              "words": f"{words} {costs}"})  # fmt: skip
         return
     to = screen()
     to.print(words)
-    to.print(f"Learning would cost epsilon {price.epsilon:.3g}, once{'' if affordable else _TOO_MUCH}.")
+    to.print(costs)
 
 
 def _price(curator: Curator, epsilon: str | None) -> Cost:
@@ -154,7 +189,7 @@ def _numbered_session(ledger: Ledger, number: int, price: bytes) -> Session:
     )
 
 
-def _session(curator: Curator, epsilon: str | None, anew: bool) -> OpenSession:
+def _session(curator: Curator, epsilon: str | None, anew: bool, first: First | None = None) -> OpenSession:
     """The dataset's one session of the command line; its price is decided by the first question.
 
     Nobody else decides one meanwhile; a price that was written down and never paid binds nobody.
@@ -166,7 +201,7 @@ def _session(curator: Curator, epsilon: str | None, anew: bool) -> OpenSession:
         number, session = _learned(curator, anew)
         if session is None:
             price = _price(curator, epsilon)
-            ledger.check(price)
+            _refuse(curator, price, first)
             said = jsons.dumps(price.to_json()).encode()
             ledger.record(said, request=_numbered(_PRICE, number), question="ask")
             session = _numbered_session(ledger, number, said)
@@ -176,6 +211,13 @@ def _session(curator: Curator, epsilon: str | None, anew: bool) -> OpenSession:
                 "or learn again with --anew"
             )
         return session.open(curator)
+
+
+def _refuse(curator: Curator, price: Cost, first: First | None) -> None:
+    """Refuse, before learning is paid, what cannot be paid or could only be refused after it."""
+    if first is not None:
+        first(curator, price).refuse(curator)
+    curator.ledger.check(price)
 
 
 def _answered(answer: Any, sql: str, curator: Curator, learning: Cost, json: bool) -> None:
@@ -194,10 +236,10 @@ def _answered(answer: Any, sql: str, curator: Curator, learning: Cost, json: boo
     to = screen()
     to.print(table_of(answer))
     whose = "all numbers at once" if answer.simultaneous else "each number"
-    indicative = ", indicative only" if answer.source == "learned" else ""
+    hold, indicative = _hold(answer.source)
     again = ", as answered before" if answer.cached else ""
     to.print(
-        f"Error bounds hold with {answer.confidence:.4g} confidence for {whose} "
+        f"Error bounds {hold} with {answer.confidence:.4g} confidence for {whose} "
         f"({answer.source}{indicative}{again})."
     )
     if not learning.is_zero:
@@ -206,6 +248,11 @@ def _answered(answer: Any, sql: str, curator: Curator, learning: Cost, json: boo
     to.print(f"Left of the dataset's budget: {rest(curator.ledger.remaining(), budget)}.")
     for note in answer.notes:
         to.print(f"Note: {note}")
+
+
+def _hold(source: str) -> tuple[str, str]:
+    """What error bounds do, by where they come from."""
+    return ("are meant to hold", ", indicative only") if source == "learned" else ("hold", "")
 
 
 def _explained(found: Any, json: bool) -> None:
@@ -222,7 +269,8 @@ def _explained(found: Any, json: bool) -> None:
     to.print(found.words)
     wide = float(np.max(found.error, initial=0.0))
     if np.isfinite(wide):
-        to.print(f"Error bounds of up to {wide:,.4g} would hold with {found.confidence:.4g} confidence.")
+        hold, _ = _hold(found.source)
+        to.print(f"Error bounds of up to {wide:,.4g} {hold} with {found.confidence:.4g} confidence.")
     if found.cost.epsilon:
         too_much = "" if found.affordable else _TOO_MUCH
         to.print(f"It would cost at most epsilon {found.cost.epsilon:.3g}{too_much}.")
