@@ -21,6 +21,7 @@ ATTRIBUTES = [
     hr.Categorical(["", "a"], missing=True),
     hr.bins(0, 100, 7),
     hr.bins(-1, 1, 0.25, other=True, missing=True),
+    hr.bins(-3, 100, 6, whole=True, missing=True),
     hr.dates("2020-01-15", "2021-03-02", by="month", missing=True),
 ]
 
@@ -110,6 +111,7 @@ def full_domain() -> hr.Domain:
                 "hierarchy": {"chapter": {"I": ["I10"]}},
             },
             "select": 4,
+            "visits": hr.bins(0, 10, 2, whole=True),
         }
     )
 
@@ -122,7 +124,7 @@ def test_a_saved_schema_reads_back_as_the_same_domain(tmp_path, suffix):
     again = hr.Domain.load(path)
     assert again == domain
     assert again.fingerprint == domain.fingerprint
-    assert again.shape == (2, 21, 4, 8, 3, 4)
+    assert again.shape == (2, 21, 4, 8, 3, 4, 5)
 
 
 @pytest.mark.parametrize(
@@ -138,6 +140,18 @@ def test_a_saved_schema_reads_back_as_the_same_domain(tmp_path, suffix):
         ("age: {edges: [a, b]}", "'age'"),
         ("when: {dates: {start: soon, stop: 2024-01-01}}", "'when': 'soon' is not a date"),
         ("sex: {levels: [F], colour: red}", "does not know the option 'colour'"),
+        ("age: {binss: [0, 10, 1]}", "'age': does not know the option 'binss'; did you mean 'bins'"),
+        (
+            "confirmd: false\nattributes: {sex: [F]}",
+            "no 'confirmd' beside `attributes`; .* 'confirmed'",
+        ),
+        ("ill: [yes, no]", 'bare yes in line 1, .*quotes \\("yes"\\)'),
+        ("ill:\n  levels:\n  - true\n  - No", "bare No in line 4"),
+        ("a: {levels: [x], hierarchy: {h: {off: [x]}}}", "bare off in line 1"),
+        ("age: {bins: [0, 1, 0.25], whole: true}", "'age': a bin of `whole` numbers holds none"),
+        ("age: {bins: [0, 9, 1], whole: 1}", "'age': `whole` is true or false"),
+        ("sex: {levels: [F], whole: true}", "'sex': has `whole`, which is for"),
+        ("when: {dates: {start: 2024-01-01, stop: 2025-01-01}, whole: true}", "'when': has `whole`"),
         ("sex: {}", "exactly one of"),
         ("sex: 0", "at least one level"),
         ("sex: [F, M]\nage: 3\nsex: [M, F]", "'sex' twice"),
@@ -156,6 +170,42 @@ def test_a_broken_schema_is_one_sentence_naming_the_place(tmp_path, text, senten
     with pytest.raises(hr.DomainMismatch, match=sentence) as caught:
         hr.Domain.load(path)
     assert "\n" not in str(caught.value)
+
+
+def test_truth_values_spelled_true_and_false_and_words_in_quotes_are_levels(tmp_path):
+    path = tmp_path / "schema.yaml"
+    path.write_text("a: [true, false]\nb: {levels: ['yes', \"no\"], missing: yes}\nconfirmed: yes\n")
+    domain = hr.Domain.load(path)
+    assert [domain[n].labels for n in domain] == [("true", "false"), ("yes", "no", "(missing)")]
+
+
+def test_bins_of_whole_numbers_are_worth_the_mean_of_what_they_hold():
+    for edges in ([0, 1, 2, 7], [-3, 0, 5, 10, 12], [-0.5, 0.5, 4.2, 9.9]):
+        attribute = hr.Bins(edges, whole=True)
+        numbers = np.arange(np.ceil(edges[0]), np.floor(edges[-1]) + 1)
+        codes = attribute.encode(numbers)
+        assert codes.tolist() == hr.Bins(edges).encode(numbers).tolist()
+        held = [numbers[codes == c] for c in range(attribute.size)]
+        assert attribute.values == tuple(float(h.mean()) for h in held)
+        assert attribute.reach == max(np.abs(h - h.mean()).max() for h in held)
+        decoded = attribute.decode(range(attribute.size)).tolist()
+        assert all(type(v) is int and v in h for v, h in zip(decoded, held, strict=True))
+        assert [attribute.code(v) for v in decoded] == list(range(attribute.size))
+
+
+def test_bins_that_are_not_marked_whole_keep_their_fingerprint():
+    plain, marked = hr.Domain({"n": hr.bins(0, 4, 2)}), hr.Domain({"n": hr.bins(0, 4, 2, whole=True)})
+    assert plain.to_schema() == {"attributes": {"n": {"edges": [0, 2, 4]}}}
+    assert plain.fingerprint == "102630bf9bc2d2e07be65586d41600d70c33d18f89e599ebd6964e27c68eb4e3"
+    assert marked.fingerprint != plain.fingerprint
+    assert plain == hr.Domain({"n": {"bins": [0, 4, 2], "whole": False}})
+
+
+def test_a_function_is_a_condition_that_levels_without_a_value_never_meet():
+    domain = hr.Domain({"age": hr.bins(0, 60, 30, other=True, missing=True), "sex": ["F", "M"]})
+    query = hr.Query.where(domain, {"age": lambda a: a >= 30, "sex": lambda s: s == "F"})
+    assert query.weights[:, 0].tolist() == [0, hr.queries.query.ONE, 0, 0]
+    assert hr.Query.where(domain, {"age": None}).weights.tolist() == [0, 0, 0, hr.queries.query.ONE]
 
 
 def test_a_name_twice_in_a_json_schema_is_one_sentence(tmp_path):

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 import hedgerow as hr
 from hedgerow.curator.inspection import Inspector
+from hedgerow.serve.commands import app
 
 N = 1000
 
@@ -76,7 +80,7 @@ def test_a_proposal_reads_back_as_the_same_domain(proposal, tmp_path):
     from hedgerow.release.schema import Schema, proposal_text
 
     path = tmp_path / "s.yaml"
-    path.write_text(proposal_text(proposal.domain, proposal.skipped, "s.yaml"), "utf-8")
+    path.write_text(proposal_text(proposal.domain, proposal.skipped, "s.yaml", proposal.notes), "utf-8")
     schema = Schema.load(path)
     assert not schema.confirmed
     assert schema.domain == proposal.domain
@@ -91,3 +95,138 @@ def test_the_mark_is_no_attribute_in_either_form_of_a_schema():
         assert hr.Domain.from_schema({"confirmed": mark, "a": ["x"]}).names == ("a",)
         assert hr.Domain.from_schema({"confirmed": mark, "attributes": {"a": ["x"]}}).names == ("a",)
     assert hr.Domain.from_schema({"confirmed": ["yes", "no"], "a": ["x"]}).names == ("confirmed", "a")
+
+
+# -- the commands ----------------------------------------------------------------------------------------
+
+
+def run(*arguments: object):
+    """A command inside this process."""
+    return CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """Where commands run."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("options", "becomes"),
+    [
+        ({}, "the nearest bin, or [5, 10] if it cannot be read"),
+        ({"missing": True}, "the nearest bin, or (missing) if it cannot be read"),
+        ({"other": True, "missing": True}, "other"),
+    ],
+)
+def test_a_check_says_where_values_outside_the_bins_go(folder, options, becomes):
+    Path("d.csv").write_text("n\n" + "1\n" * 9 + "99\nmany\n")
+    domain = hr.Domain({"n": hr.bins(0, 10, 5, **options)})
+    domain.save("s.yaml")
+    told = json.loads(run("schema", "check", "s.yaml", "d.csv", "--json").stdout)["PRIVATE_for_the_owner"]
+    assert (told["outside"], told["outside_becomes"]) == ({"n": 2}, {"n": becomes})
+    label = domain["n"].labels[domain["n"].encode(["many"])[0]]
+    assert label in becomes
+    assert becomes in " ".join(run("schema", "check", "s.yaml", "d.csv").stdout.split())
+
+
+@pytest.mark.parametrize("mark", ["", "confirmed: false\n"])
+def test_a_schema_that_most_values_fall_outside_of_is_not_confirmed(folder, mark):
+    Path("d.csv").write_text("ill,sex\n" + "Yes,F\nNo,M\n,F\n" * 10)
+    Path("s.yaml").write_text(mark + "attributes: {ill: ['yes', 'no'], sex: [F]}\n")
+    result = run("schema", "check", "s.yaml", "d.csv", "--confirm")
+    assert result.exit_code == 1
+    assert "Confirmed" not in result.stdout
+    assert "DOES NOT FIT" in result.stdout
+    assert "most values fall outside what the schema declares for 'ill':" in result.stderr
+    assert Path("s.yaml").read_text().startswith(mark)
+    told = run("schema", "check", "s.yaml", "d.csv", "--json")
+    assert told.exit_code == 1
+    assert json.loads(told.stdout)["PRIVATE_for_the_owner"]["do_not_fit"] == ["ill"]
+
+
+def test_a_proposal_goes_into_a_folder_that_is_there(folder):
+    Path("d.csv").write_text("sex\n" + "F\nM\n" * 30)
+    result = run("schema", "infer", "d.csv", "--out", "new/s.yaml")
+    assert result.exit_code == 2
+    assert "no folder" in result.stderr
+    assert not Path("new").exists()
+
+
+def test_a_misspelt_mark_is_no_confirmation(folder):
+    from hedgerow.release.schema import Schema
+
+    Path("s.yaml").write_text("confirmd: false\nattributes: {sex: [F]}\n")
+    with pytest.raises(hr.DomainMismatch, match="did you mean 'confirmed'"):
+        Schema.load(Path("s.yaml"))
+
+
+def test_synthetic_rows_hold_whole_numbers(folder):
+    domain = hr.Domain({"visits": hr.bins(0, 10, 2, whole=True), "sex": ["F", "M"]})
+    table = hr.Table.open(pa.table({"visits": np.arange(200) % 10, "sex": ["F", "M"] * 100}), domain)
+    curator = hr.Curator(table, budget=hr.Budget(epsilon=10), ledger=":memory:")
+    rows = hr.HistogramRelease().release(curator, hr.marginals(domain, 1)).sample(100)
+    assert set(rows["visits"]) <= {0, 2, 4, 6, 9}
+
+
+def inferred(text: str, *options: object) -> dict:
+    Path("d.csv").write_text(text)
+    return json.loads(
+        run("schema", "infer", "d.csv", "--out", "s.yaml", "--force", "--json", *options).stdout
+    )
+
+
+def test_bins_of_whole_numbers_are_proposed_as_such(folder):
+    told = inferred("n,x\n" + "\n".join(f"{i},{i / 2}" for i in list(range(30)) * 9))["attributes"]
+    assert told["n"]["whole"] is True
+    assert "whole" not in told["x"]
+    assert "`whole`" in Path("s.yaml").read_text().split("attributes:")[0]
+
+
+@pytest.mark.parametrize("word", ["NA", "N/A", " null", "nan", "None", ""])
+def test_words_for_nothing_in_a_column_of_numbers_or_dates_are_missing(folder, word):
+    rows = [f"{i},2024-01-{i % 28 + 1:02},x" for i in list(range(40)) * 5] + [f"{word},{word},y"] * 300
+    told = inferred("n,day,t\n" + "\n".join(rows) + "\n")["attributes"]
+    assert (told["n"]["missing"], "edges" in told["n"], "other" in told["n"]) == (True, True, False)
+    assert (told["day"]["missing"], "dates" in told["day"]) == (True, True)
+    domain = hr.Domain.from_schema(told)
+    assert all(domain[n].encode([word])[0] == domain[n].missing_code for n in ("n", "day"))
+    checked = run("schema", "check", "s.yaml", "d.csv", "--json")
+    assert checked.exit_code == 0
+    counts = json.loads(checked.stdout)["PRIVATE_for_the_owner"]
+    assert [counts[k]["n"] for k in ("missing", "outside", "unreadable")] == [300, 0, 0]
+
+
+def test_a_few_numbers_stay_levels_beside_words_for_nothing(folder):
+    told = inferred("k,t\n" + "0,a\n1,NA\n2,b\nNA,a\n" * 30)["attributes"]
+    assert (told["k"]["levels"], told["k"]["other"]) == ([0, 1, 2], True)
+    assert told["t"]["levels"] == ["NA", "a", "b"]  # a word among words is a level
+
+
+def test_a_check_counts_text_among_numbers_apart(folder):
+    hr.Domain({"n": hr.bins(0, 10, 5)}).save("s.yaml")
+    Path("d.csv").write_text("n\n" + "1\n" * 9 + "99\nmany\nNA\n\n")
+    told = json.loads(run("schema", "check", "s.yaml", "d.csv", "--json").stdout)["PRIVATE_for_the_owner"]
+    assert [told[k]["n"] for k in ("outside", "unreadable")] == [3, 2]
+
+
+def test_values_that_differ_in_spaces_alone_are_pointed_at_without_naming_them(folder):
+    told = inferred("sex,n\n" + "F,1\n F,2\nM,3\n" * 30)
+    assert set(told["look_at"]) == {"sex"}
+    assert "# look at 'sex': some values differ in spaces" in Path("s.yaml").read_text()
+
+
+@pytest.mark.parametrize("name", ["id", "person_id", "personId", "ID nr", "paid"])
+def test_a_column_of_identifiers_over_several_rows_is_left_out_with_a_word_about_the_unit(folder, name):
+    told = inferred(f"{name},sex\n" + "\n".join(f"{i // 3},F" for i in range(300)))
+    assert (name in told["left_out"]) == (name != "paid")
+    assert all(f"--unit {name}" in why for why in told["left_out"].values())
+
+
+def test_one_row_is_said_to_be_too_few(folder):
+    Path("d.csv").write_text("sex,age\nF,30\n")
+    result = run("schema", "infer", "d.csv", "--out", "s.yaml")
+    assert result.exit_code == 2
+    assert "the data has 1 row, too few" in " ".join(result.stderr.lower().split())
+    assert "--least" in result.stderr

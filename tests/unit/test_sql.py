@@ -642,8 +642,42 @@ def test_people_are_counted_only_when_a_unit_is_declared_and_never_from_tables()
         sql(DOMAIN, "SELECT COUNT(*) FROM t WHERE person_id = 3", unit="person_id")
 
 
+def test_sums_of_whole_numbers_are_exact_in_bins_of_one_and_say_how_far_off_they_are_in_wider_ones() -> None:
+    numbers = np.array([0, 1, 1, 2, 3, 7, 7, 8])
+    for width, reach in ((1, 0), (3, 1)):
+        domain = Domain({"visits": bins(0, 8.5 if width == 1 else 9.5, width, whole=True)})
+        counts = np.bincount(domain["visits"].encode(numbers), minlength=domain["visits"].size)
+        question = sql(domain, "SELECT AVG(visits) FROM t")
+        told = question.evaluate(lambda s, c=counts: c if s else c.sum()).value
+        assert abs(told - numbers.mean()) <= reach
+        assert [f"up to {reach} from" in note for note in question.notes] == [True] * (reach > 0)
+
+
+@pytest.mark.parametrize(
+    ("where", "noted"),
+    [
+        ("income >= 0", True),
+        ("0 > income", True),
+        ("income BETWEEN 0 AND 20000", True),
+        ("NOT (sex = 'F' OR income < 0)", True),
+        ("income IS NULL", False),
+        ("income > NULL", False),
+        ("age >= 10", False),
+        ("region = 'North'", False),
+    ],
+)
+def test_a_comparison_that_leaves_out_the_other_level_says_so(where: str, noted: bool) -> None:
+    case = f"SELECT SUM(CASE WHEN {where} THEN 1 ELSE 0 END) FROM t"
+    for text in (f"SELECT COUNT(*) FROM t WHERE {where}", case):
+        notes = sql(DOMAIN, text).notes
+        assert len(notes) == noted
+        assert all("'other' level of income" in note for note in notes)
+
+
 def test_notes_say_what_midpoints_and_other_levels_do() -> None:
-    assert "midpoints" in sql(DOMAIN, "SELECT AVG(age) FROM t").notes[0]
+    note = sql(DOMAIN, "SELECT AVG(age) FROM t").notes[0]
+    assert "midpoint" in note
+    assert "up to 5 from" in note
     domain = Domain({"score": Categorical([1, 2, 3], other=True, missing=True)})
     question = sql(domain, "SELECT SUM(score), COUNT(score), AVG(score) FROM t")
     assert "other" in question.notes[0]

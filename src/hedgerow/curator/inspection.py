@@ -7,6 +7,7 @@ person who holds the file anyway. No mechanism uses them.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,10 +25,12 @@ from hedgerow.queries.encoding import as_days, as_numbers, as_text, kind_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 _TRACKED = 5000
 MOST_LEVELS = 60
 _BINS = 20
+_BLANKS = ("na", "n/a", "#n/a", "nan", "null", "none")  # words for nothing in a column of numbers or dates
 _LARGEST = 1e15  # beyond, bins of whole numbers are no longer exact
 _SPAN = 100_000  # days: a column of dates over more than three centuries is not a calendar
 
@@ -39,6 +42,7 @@ class Column:
     name: str
     rows: int = 0
     missing: int = 0
+    blanks: int = 0
     counts: Counter[str] | None = field(default_factory=Counter)
     numbers: int = 0
     dates: int = 0
@@ -56,6 +60,7 @@ class Column:
         absent = values.pop(None, 0) + values.pop("", 0)
         self.rows += len(array)
         self.missing += absent
+        self.blanks += int(_blank(text).sum())
         self.dated = self.dated or kind_of(array.type) == "date"
         if self.counts is not None:
             self.counts.update({str(k): v for k, v in values.items()})
@@ -86,6 +91,21 @@ class Column:
         """How many values are there."""
         return self.rows - self.missing
 
+    @property
+    def said(self) -> int:
+        """How many of them are more than a word for nothing."""
+        return self.present - self.blanks
+
+    @property
+    def named_id(self) -> bool:
+        """Whether the name says that it is an identifier."""
+        return re.search(r"(?i:(^|[\W_])id([\W_]|$))|[a-z]I[dD]$", self.name) is not None
+
+    @property
+    def padded(self) -> bool:
+        """Whether values differ in nothing but the spaces around them."""
+        return self.counts is not None and len({v.strip() for v in self.counts}) < len(self.counts)
+
 
 @dataclass(frozen=True)
 class Proposal:
@@ -94,20 +114,27 @@ class Proposal:
     Args:
         domain: the proposed attributes; None when no column can be one.
         skipped: columns left out, each with the reason.
+        notes: what to look at in proposed columns.
+        rows: how many rows were read.
     """
 
     domain: Domain | None
     skipped: dict[str, str]
+    notes: dict[str, str] = field(default_factory=dict)
+    rows: int = 0
 
 
 @dataclass(frozen=True)
 class Fit:
-    """How one column fits its attribute: rows whose value is missing, or names no level."""
+    """How one column fits its attribute: rows whose value is missing, or names no level.
+
+    Of the latter, `unread` hold text where a number or a date should be.
+    """
 
     name: str
     missing: int
     outside: int
-    outside_becomes: str
+    unread: int
     missing_becomes: str
 
 
@@ -157,23 +184,31 @@ class Inspector:
         guesses = {c.name: _guess(c, least) for c in columns}
         attributes = {n: g for n, g in guesses.items() if isinstance(g, Attribute)}
         skipped = {n: g for n, g in guesses.items() if isinstance(g, str)} | twice
-        return Proposal(Domain(attributes) if attributes else None, skipped)
+        spaces = "some values differ in spaces around them alone, and are different levels: clean the data"
+        notes = {c.name: spaces for c in columns if c.name in attributes and c.padded and c.numbers < c.said}
+        rows = max((c.rows for c in columns), default=0)
+        return Proposal(Domain(attributes) if attributes else None, skipped, notes, rows)
 
     def fit(self, domain: Domain) -> Inspection:
         """Count what does not fit a schema; the columns must all be there."""
         strict = {name: _strict(attribute) for name, attribute in domain.items()}
-        missing, outside = Counter[str](), Counter[str]()
+        missing, outside, unread = Counter[str](), Counter[str](), Counter[str]()
         rows = 0
         for batch in self._engine.batches(domain.names):
             rows += batch.num_rows
             for (name, attribute), array in zip(strict.items(), batch.columns, strict=True):
                 codes = attribute.encode(array)
+                if isinstance(attribute, Bins):
+                    text = attribute._numbers(array)[1]
+                    if domain[name].missing and not domain[name].other:  # where NA goes, as all such text
+                        blank = text & _blank(as_text(array))
+                        codes[blank], text = attribute._null_code, text & ~blank
+                    unread[name] += int(text.sum())
                 missing[name] += int((codes == attribute.missing_code).sum())
                 outside[name] += int((codes == attribute.other_code).sum())
         unused = tuple(n for n in self._engine.schema().names if n not in domain)
         fits = tuple(
-            Fit(n, missing[n], outside[n], _outside_becomes(a), a.labels[a._null_code])
-            for n, a in domain.items()
+            Fit(n, missing[n], outside[n], unread[n], a.labels[a._null_code]) for n, a in domain.items()
         )
         return Inspection(rows, fits, unused)
 
@@ -181,6 +216,15 @@ class Inspector:
 def _tally(text: pa.Array) -> dict[Any, int]:
     counted = text.value_counts()
     return dict(zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True))
+
+
+def _blank(text: pa.Array) -> NDArray[np.bool_]:
+    """Where a text is a word for nothing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    words = pc.utf8_lower(pc.utf8_trim_whitespace(text))
+    return np.asarray(pc.is_in(words, value_set=pa.array(_BLANKS, words.type)))
 
 
 def _strict(attribute: Attribute) -> Attribute:
@@ -193,32 +237,32 @@ def _strict(attribute: Attribute) -> Attribute:
     return Categorical(attribute.levels, other="\x00outside", missing=True)
 
 
-def _outside_becomes(attribute: Attribute) -> str:
-    if attribute.ordered and not attribute.other:
-        return "the nearest bin"
-    return attribute.labels[attribute._outside_code]
-
-
 def _guess(column: Column, least: int) -> Attribute | str:
     """An attribute for a column, or why there is none."""
     options = {"missing": True} if column.missing else {}
     if not column.present:
         return "it has no values"
-    if column.dates == column.present and column.last - column.first < _SPAN:
-        return _guess_dates(column, options)
+    blank = {"missing": True} if column.missing or column.blanks else {}  # bins take NA so, levels do not
+    if column.said and column.dates == column.said and column.last - column.first < _SPAN:
+        return _guess_dates(column, blank)
+    if column.named_id and (column.counts is None or len(column.counts) > MOST_LEVELS):
+        return f"it looks like an identifier; if it names people, say --unit {column.name} with --max-rows"
     few = column.counts is not None and len(column.counts) <= 12
-    if column.numbers == column.present and not few:
+    number = column.said > 0 and column.numbers == column.said
+    if number and not few:
         unique = column.counts is None or len(column.counts) > 0.9 * column.present
         if unique and column.whole and column.high - column.low < 1.1 * column.present:
             return "nearly every row has its own number: it looks like an identifier"
-        return _guess_bins(column, options)
+        return _guess_bins(column, blank)
     if column.counts is None:
         return f"it has more than {_TRACKED:,} different values: it looks like an identifier or free text"
-    common = sorted(value for value, count in column.counts.items() if count >= least)
+    words = _BLANKS if number else ()
+    common = sorted(v for v, n in column.counts.items() if n >= least and v.strip().lower() not in words)
+    if not common and len(column.counts) <= MOST_LEVELS:
+        return f"it has no value that {least} rows share"
     if not common or len(common) > MOST_LEVELS:
         return "it has too many different values: it looks like an identifier or free text"
-    number = column.numbers == column.present and column.whole
-    levels: list[Any] = sorted(int(float(v)) for v in common) if number else common
+    levels: list[Any] = sorted({int(float(v)) for v in common}) if number and column.whole else common
     return Categorical(levels, other=_free_name(common), **options)
 
 
@@ -241,7 +285,7 @@ def _guess_bins(column: Column, options: dict[str, Any]) -> Bins | str:
     edges = [float(f"{i * width:.15g}") for i in range(low, high + 1)]
     if any(b <= a for a, b in pairwise(edges)):
         return "its numbers are too close together for bins"
-    return Bins([int(e) if float(e).is_integer() else e for e in edges], **options)
+    return Bins([int(e) if float(e).is_integer() else e for e in edges], whole=column.whole, **options)
 
 
 def _round_up(width: float) -> float:

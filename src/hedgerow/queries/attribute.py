@@ -60,8 +60,13 @@ class Attribute:
 
     @cached_property
     def values(self) -> tuple[Any, ...]:
-        """What each proper level decodes to, without `other` and missing."""
+        """What each proper level is worth in a sum, without `other` and missing."""
         raise NotImplementedError
+
+    @property
+    def examples(self) -> tuple[Any, ...]:
+        """What a synthetic row holds for each proper level."""
+        return self.values
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -100,6 +105,11 @@ class Attribute:
     def _outside_code(self) -> int:
         return self.size - 1 if self.other_code is None else self.other_code
 
+    @property
+    def outside_becomes(self) -> str:
+        """Where a value goes that names no level, in words for the owner."""
+        return self.labels[self._outside_code]
+
     def encode(self, values: Any) -> NDArray[np.int32]:
         """Level codes of a column (list, NumPy, pandas, polars or Arrow); never fails on a value."""
         return self._encode_arrow(encoding.to_arrow(values))
@@ -108,9 +118,9 @@ class Attribute:
         raise NotImplementedError
 
     def decode(self, codes: Any) -> NDArray[Any]:
-        """One representative value per code: the level itself, a bin's midpoint, a period's first day."""
+        """One representative value per code: the level itself, a bin's middle, a period's first day."""
         table = np.empty(self.size, dtype=object)
-        table[: len(self.values)] = self.values
+        table[: len(self.values)] = self.examples
         if self.other:
             table[len(self.values)] = None if self.ordered else self._other_label
         return np.asarray(table[np.asarray(codes)], dtype=object)
@@ -118,7 +128,7 @@ class Attribute:
     def code(self, value: Any) -> int:
         """The code of one declared level, by label or decoded value; DomainMismatch if there is none."""
         text = encoding.text_of(value)
-        for names in (self._value_labels, self.labels, tuple(map(encoding.text_of, self.values))):
+        for names in (self._value_labels, self.labels, tuple(map(encoding.text_of, self.examples))):
             if text in names:
                 return names.index(text)
         if value is None and self.missing:
@@ -243,20 +253,33 @@ class Categorical(Attribute):
 class Bins(Attribute):
     """Numbers in half-open bins [a, b); the last bin also holds its right edge.
 
+    Args:
+        edges: where the bins end, in increasing order.
+        whole: the numbers are whole, so a bin is worth the mean of the whole numbers in it and a synthetic
+            row holds one of them; otherwise it is worth its midpoint. Rows are binned alike.
+
     >>> Bins([0, 18, 65, 120]).encode([17.9, 18, 70, -5, 300]).tolist()
     [0, 1, 2, 0, 2]
+    >>> Bins([1, 2, 20, 25, 30]).values, Bins([1, 2, 20, 25, 30], whole=True).values
+    ((1.5, 11.0, 22.5, 27.5), (1.0, 10.5, 22.0, 27.5))
     """
 
     edges: Sequence[float] = ()
+    whole: bool = False
     ordered: ClassVar[bool] = True
     accepts: ClassVar[frozenset[str]] = frozenset({"integer", "float"})
 
-    def __init__(self, edges: Sequence[float], **options: Any) -> None:
+    def __init__(self, edges: Sequence[float], *, whole: bool = False, **options: Any) -> None:
         object.__setattr__(self, "edges", tuple(edges))
+        object.__setattr__(self, "whole", whole)
         super().__init__(**options)
+        if not isinstance(whole, bool):
+            raise DomainMismatch(f"`whole` is true or false, not {whole!r}")
         numbers = np.asarray(self.edges, dtype=np.float64)
         if len(numbers) < 2 or not np.isfinite(numbers).all() or (np.diff(numbers) <= 0).any():
             raise DomainMismatch("bins need at least two finite edges in increasing order")
+        if whole and (self._ends[0] > self._ends[1]).any():
+            raise DomainMismatch("a bin of `whole` numbers holds none: choose wider bins")
         self._check_hierarchy()
 
     @cached_property
@@ -265,9 +288,29 @@ class Bins(Attribute):
         return np.asarray(self.edges, dtype=np.float64)
 
     @cached_property
+    def _ends(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The lowest and the highest number of every bin (or what the highest stays below)."""
+        low, high = self.edge_array[:-1], self.edge_array[1:]
+        if not self.whole:
+            return low, high
+        return np.ceil(low), np.append(np.ceil(high[:-1]) - 1, np.floor(high[-1]))  # the last edge is in
+
+    @cached_property
     def values(self) -> tuple[Any, ...]:
-        """The midpoint of every bin."""
-        return tuple(((self.edge_array[:-1] + self.edge_array[1:]) / 2).tolist())
+        """The midpoint of every bin, or the mean of the whole numbers in it."""
+        low, high = self._ends
+        return tuple(((low + high) / 2).tolist())
+
+    @property
+    def examples(self) -> tuple[Any, ...]:
+        """The midpoints, or whole numbers in the middle of their bins."""
+        return tuple(int(np.floor(v)) for v in self.values) if self.whole else self.values
+
+    @property
+    def reach(self) -> float:
+        """How far a number inside the bins can be from what its bin is worth."""
+        low, high = self._ends
+        return float((high - low).max()) / 2
 
     @property
     def _value_labels(self) -> tuple[str, ...]:
@@ -287,12 +330,19 @@ class Bins(Attribute):
             codes[unparsed] = self._outside_code
         return codes
 
+    @property
+    def outside_becomes(self) -> str:
+        """Numbers beyond the ends are clipped unless `other` is declared; what is no number cannot be."""
+        last = self.labels[self._outside_code]
+        return last if self.other else f"the nearest bin, or {last} if it cannot be read"
+
     def describe(self) -> str:
         """What the attribute is, in a few words."""
-        return f"{len(self.values)} numeric bins"
+        return f"{len(self.values)} {'bins of whole numbers' if self.whole else 'numeric bins'}"
 
     def _body(self) -> dict[str, Any]:
-        return {"edges": [int(e) if float(e).is_integer() else float(e) for e in self.edges]}
+        edges = [int(e) if float(e).is_integer() else float(e) for e in self.edges]
+        return {"edges": edges} | ({"whole": True} if self.whole else {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,7 +364,7 @@ class Dates(Bins):
         for name, value in (("start", _date(start)), ("stop", _date(stop)), ("by", by)):
             object.__setattr__(self, name, value)
         edges = [_days(d) for d in _calendar(self.start, self.stop, by)]
-        super().__init__(edges, **options)
+        super().__init__(edges, whole=False, **options)
 
     @cached_property
     def values(self) -> tuple[Any, ...]:
@@ -346,7 +396,7 @@ class Dates(Bins):
 
 
 def bins(start: float, stop: float, width: float, **options: Any) -> Bins:
-    """Numeric bins of equal width from `start` to `stop` (the last one may be narrower).
+    """Numeric bins of equal width from `start` to `stop` (the last one may be narrower); options of `Bins`.
 
     >>> bins(0, 100, 5).size
     20
@@ -356,8 +406,7 @@ def bins(start: float, stop: float, width: float, **options: Any) -> Bins:
     number = (stop - start) / width
     if not number <= _MOST_BINS:
         raise DomainMismatch(f"an attribute has {_MOST_BINS:,} bins at most: choose a larger width")
-    whole = int(np.ceil(number - 1e-9))
-    edges = [start + i * width for i in range(whole)] + [stop]
+    edges = [start + i * width for i in range(int(np.ceil(number - 1e-9)))] + [stop]
     return Bins([round(e, 12) if isinstance(e, float) else e for e in edges], **options)
 
 

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_KINDS = ("levels", "edges", "bins", "dates")
+_OPTIONS = ("other", "missing", "hierarchy", "whole")
+_BESIDE = ("attributes", "confirmed")
+
+
 class Domain(Mapping[str, Attribute]):
     """The finite set of possible rows: named attributes, each with declared levels.
 
@@ -48,13 +53,17 @@ class Domain(Mapping[str, Attribute]):
     def from_schema(cls, schema: Any) -> Domain:
         """Build a domain from plain data: `{"attributes": {...}}` or the attributes themselves.
 
-        A `confirmed: true/false` beside them is the owner's mark on a schema file, and no attribute.
+        A `confirmed: true/false` beside them is the owner's mark on a schema file, and no attribute; nothing
+        else may stand beside `attributes`.
         """
         body = schema.get("attributes", schema) if isinstance(schema, dict) else None
         if body is schema and isinstance(schema, dict) and isinstance(schema.get("confirmed"), bool):
             body = {name: spec for name, spec in schema.items() if name != "confirmed"}
         if not isinstance(body, dict):
             raise DomainMismatch("a schema is a mapping of attribute names to their levels")
+        for key in schema if body is schema.get("attributes") else ():
+            if key not in _BESIDE:
+                raise DomainMismatch(f"a schema has no {key!r} beside `attributes`{_near(key, _BESIDE)}")
         return cls(body)
 
     def to_schema(self) -> dict[str, Any]:
@@ -78,8 +87,7 @@ class Domain(Mapping[str, Attribute]):
         try:
             return self._attributes[name]
         except KeyError:
-            near = difflib.get_close_matches(str(name), self._attributes, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; there is {', '.join(self._attributes)}"
+            hint = _near(name, self._attributes) or f"; there is {', '.join(self._attributes)}"
             raise DomainMismatch(f"there is no attribute {name!r}{hint}") from None
 
     def __contains__(self, name: object) -> bool:
@@ -198,14 +206,21 @@ def _build(spec: Any) -> Attribute:
     if not isinstance(spec, dict):
         raise DomainMismatch("is declared by a list of levels, a number of levels, or a mapping")
     options = dict(spec)
-    kinds = [k for k in ("levels", "edges", "bins", "dates") if k in options]
+    for key in options:
+        if key not in (*_KINDS, *_OPTIONS):
+            raise DomainMismatch(f"does not know the option {key!r}{_near(key, (*_KINDS, *_OPTIONS))}")
+    kinds = [k for k in _KINDS if k in options]
     if len(kinds) != 1:
         raise DomainMismatch("needs exactly one of `levels`, `edges`, `bins` and `dates`")
-    body = options.pop(kinds[0])
-    unknown = set(options) - {"other", "missing", "hierarchy"}
-    if unknown:
-        raise DomainMismatch(f"does not know the option {min(unknown)!r}")
-    return _kinds(kinds[0], body, options)
+    if "whole" in options and kinds[0] not in ("edges", "bins"):
+        raise DomainMismatch("has `whole`, which is for `edges` and `bins` alone")
+    return _kinds(kinds[0], options.pop(kinds[0]), options)
+
+
+def _near(name: object, names: Iterable[str]) -> str:
+    """A hint at the name that was meant, if one is near."""
+    near = difflib.get_close_matches(str(name), names, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _kinds(kind: str, body: Any, options: dict[str, Any]) -> Attribute:

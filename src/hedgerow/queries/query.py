@@ -112,7 +112,9 @@ class Query:
     ) -> Query:
         """Count the rows that meet every condition, each weighted by `weights` of at most one attribute.
 
-        A condition is a level, a list of levels, or a boolean mask over the levels.
+        A condition is a level, a list of levels, a boolean mask over the levels, or a function of a level's
+        decoded value. Levels without a value (missing, and `other` of numbers and dates) meet no function and
+        are never passed to one; name them: `{"age": None}` is the missing level.
 
         >>> from hedgerow.queries.domain import Domain
         >>> Query.where(Domain({"sex": ["F", "M"], "age": 5}), {"sex": "F", "age": [3, 4]}).largest == ONE
@@ -328,7 +330,8 @@ def _mask(domain: Domain, name: str, condition: Any) -> NDArray[np.int64]:
         return condition.astype(np.int64)
     mask = np.zeros(attribute.size, dtype=np.int64)
     if isinstance(condition, Callable):  # type: ignore[arg-type]
-        return np.array([bool(condition(v)) for v in attribute.decode(range(attribute.size))], dtype=np.int64)
+        values = attribute.decode(range(attribute.size))
+        return np.array([v is not None and bool(condition(v)) for v in values], dtype=np.int64)
     several = isinstance(condition, (list, tuple, set, frozenset, range))
     for level in condition if several else [condition]:
         try:

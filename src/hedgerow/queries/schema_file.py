@@ -48,10 +48,22 @@ def _from_yaml(text: str, name: str) -> Any:
         seen.add(id(node))
         if isinstance(node, yaml.MappingNode):
             _once([(key.value, None) for key, _ in node.value if isinstance(key, yaml.ScalarNode)], name)
+            _spelled([key for key, _ in node.value], name)
             left += [value for _, value in node.value]
         elif isinstance(node, yaml.SequenceNode):
+            _spelled(node.value, name)
             left += node.value
     return None if root is None else loader.construct_document(root)
+
+
+def _spelled(nodes: list[Any], name: str) -> None:
+    """Refuse names and levels such as a bare `no`: YAML reads a truth value where the data holds a word."""
+    for node in nodes:
+        if node.tag == "tag:yaml.org,2002:bool" and node.value not in ("true", "false"):
+            raise DomainMismatch(
+                f"the schema file {name} has a bare {node.value} in line {node.start_mark.line + 1}, which "
+                f'YAML reads as a truth value: put it into quotes ("{node.value}"), or write true or false'
+            )
 
 
 def _once(pairs: list[tuple[str, Any]], name: str) -> dict[str, Any]:

@@ -113,7 +113,7 @@ class _Statement:
             columns=columns,
             order=order,
             limit=limit,
-            notes=tuple(dict.fromkeys(self.aggregates.notes)),
+            notes=tuple(dict.fromkeys([*self.aggregates.notes, *self.predicates.notes])),
         )
 
     def _groups(self) -> tuple[tuple[GroupColumn, ...], tuple[GroupAxis, ...]]:

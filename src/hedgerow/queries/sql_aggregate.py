@@ -10,6 +10,7 @@ import numpy as np
 from sqlglot import exp
 
 from hedgerow.errors import UnsupportedQuery
+from hedgerow.queries.attribute import Bins
 from hedgerow.queries.form import Factor, GroupAxis, LinearForm, check_cells, spread
 from hedgerow.queries.question import Aggregate
 from hedgerow.queries.sql_column import Constant
@@ -239,8 +240,12 @@ class Aggregates:
 
     def _column(self, node: exp.Expr) -> Value:
         column = self.scope.column(node)
-        if column.kind == "bins":
-            self.notes.append(f"{column.name} is binned: sums and averages use the midpoints of its bins")
+        if isinstance(column.body, Bins) and column.kind == "bins" and column.body.reach:
+            middle = "mean of the whole numbers in" if column.body.whole else "midpoint of"
+            self.notes.append(
+                f"{column.name} is binned: sums and averages use the {middle} each bin, "
+                f"which is up to {column.body.reach:g} from a number in it"
+            )
         if column.numeric and not (column.present == column.known).all():
             self.notes.append(
                 f"the {column.body.labels[len(column.body.values)]!r} level of {column.name} is not summed"

@@ -100,6 +100,7 @@ class Predicates:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.domain = scope.domain
+        self.notes: list[str] = []
         self._known: dict[type[exp.Expr], Callable[[Any, int], Truth]] = {
             exp.And: self._connect,
             exp.Or: self._connect,
@@ -256,9 +257,9 @@ class Predicates:
         if isinstance(left, Column) and isinstance(right, Column):
             return self._columns(op, left, right)
         if isinstance(left, Column) and isinstance(right, Constant):
-            return Truth((left.attribute,), *left.compare(op, right))
+            return self._with(left, op, right)
         if isinstance(right, Column) and isinstance(left, Constant):
-            return Truth((right.attribute,), *right.compare(MIRROR[op], left))
+            return self._with(right, MIRROR[op], left)
         assert isinstance(left, Constant)
         assert isinstance(right, Constant)
         if "null" in (left.kind, right.kind):
@@ -266,6 +267,17 @@ class Predicates:
         if left.kind != right.kind:
             raise UnsupportedQuery(f"{left} and {right} cannot be compared")
         return constant_truth(bool(OPS[op](left.value, right.value)))
+
+    def _with(self, column: Column, op: str, value: Constant) -> Truth:
+        """A column and a literal; a note where `other` is neither true nor false, as of numbers and dates."""
+        true, false = column.compare(op, value)
+        code = column.body.other_code
+        if value.kind != "null" and code is not None and not (true | false)[code]:
+            self.notes.append(
+                f"the {column.body.labels[code]!r} level of {column.name} has no value to compare: "
+                "its rows meet no comparison"
+            )
+        return Truth((column.attribute,), true, false)
 
     def _columns(self, op: str, left: Column, right: Column) -> Truth:
         """Two columns of named levels of one kind, by the ranks of their values."""

@@ -14,9 +14,10 @@ from hedgerow.queries.schema_file import read_schema
 _WARNING = """\
 # PROPOSED FROM PRIVATE ROWS by `hedgerow schema infer`. NOT PUBLIC YET.
 #
-# The levels and ranges below were read off the data. A schema is public knowledge: whoever reads a release
-# reads it. Change what only the data could have told you - rare values, exact minima and maxima - to what
-# anyone may know, and leave out columns that nobody should ask about. Then set `confirmed: true`, or run
+# The levels, the ranges and `whole` below were read off the data. A schema is public knowledge: whoever
+# reads a release reads it. Change what only the data could have told you - rare values, exact minima and
+# maxima - to what anyone may know, and leave out columns that nobody should ask about. Then set
+# `confirmed: true`, or run
 #     hedgerow schema check {name} --confirm
 # Nothing is released from this file before that.
 """
@@ -65,11 +66,12 @@ class Schema:
         self.path.write_text(text, encoding="utf-8")
 
 
-def proposal_text(domain: Domain, skipped: dict[str, str], name: str) -> str:
+def proposal_text(domain: Domain, skipped: dict[str, str], name: str, notes: dict[str, str]) -> str:
     """A proposed schema as YAML, marked as unconfirmed and saying so loudly."""
     import yaml
 
     left_out = "".join(f"# left out: {column!r}: {why}\n" for column, why in skipped.items())
+    left_out += "".join(f"# look at {column!r}: {what}\n" for column, what in notes.items())
     body: str = yaml.safe_dump(
         {"confirmed": False} | domain.to_schema(), sort_keys=False, allow_unicode=True, width=110
     )

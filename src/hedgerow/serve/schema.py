@@ -35,17 +35,25 @@ def infer(
 
     if out.exists() and not force:
         raise HedgerowError(f"the file {str(out)!r} is there already: choose another --out, or --force")
-    writable(out.absolute().parent)
+    folder = out.absolute().parent
+    if not folder.exists():
+        raise HedgerowError(f"there is no folder {str(folder)!r} for --out: make it, or choose another")
+    writable(folder)
     with progress(json) as step:
         watch = lambda part: step("Reading PRIVATE rows", part)  # noqa: E731
         found = Inspector(data, encoding=encoding, delimiter=delimiter, watch=watch).propose(least=least)
+    if found.domain is None and found.rows < least:
+        raise DomainMismatch(
+            f"the data has {found.rows} row{'s' * (found.rows != 1)}, too few to propose a schema from: a "
+            f"value is a level if {least} rows carry it; say a smaller --least, or write the schema by hand"
+        )
     if found.domain is None:
         raise DomainMismatch(
             "no column of the data can be an attribute: none holds dates, numbers, or up to "
             f"{MOST_LEVELS} values that {least} or more rows share; say a smaller --least, or write the "
             "schema by hand"
         )
-    out.write_text(proposal_text(found.domain, found.skipped, str(out)), encoding="utf-8")
+    out.write_text(proposal_text(found.domain, found.skipped, str(out), found.notes), encoding="utf-8")
     if json:
         emit(
             {
@@ -53,6 +61,7 @@ def infer(
                 "confirmed": False,
                 "attributes": {name: a.to_schema() for name, a in found.domain.items()},
                 "left_out": found.skipped,
+                "look_at": found.notes,
             }
         )
     say(
@@ -64,6 +73,8 @@ def infer(
         to.print(_attributes(found.domain))
         for name, why in found.skipped.items():
             to.print(f"Left out {name!r}: {why}.")
+        for name, what in found.notes.items():
+            to.print(f"Look at {name!r}: {what}.")
         to.print(f"Wrote {out}, not confirmed.", soft_wrap=True)
 
 
@@ -84,27 +95,45 @@ def check(
 ) -> None:
     """Check a schema, and confirm one that was proposed.
 
-    With DATA, count what does not fit it: these counts are PRIVATE, for the owner's eyes.
+    With DATA, count what does not fit it: these counts are PRIVATE, for the owner's eyes. A schema that
+    most values of a column fall outside of is not confirmed, and the exit code is 1.
     """
     from hedgerow.release.schema import Schema
 
     found = Schema.load(schema)
     fit = None if data is None else _fit(found.domain, data, unit, encoding, delimiter, json)
-    if confirm and not found.confirmed:
+    strangers = [f.name for f in fit.fits if 2 * f.outside > fit.rows - f.missing] if fit else []
+    if confirm and not found.confirmed and not strangers:
         found.confirm()
         found = Schema.load(schema)
     if json:
-        emit(_as_json(found, fit))
-        return
+        emit(_as_json(found, fit, strangers))
+    else:
+        _show(found, fit, strangers)
+    if strangers:
+        names = ", ".join(map(repr, strangers))
+        say(
+            f"WARNING: most values fall outside what the schema declares for {names}: compare the spelling "
+            "of its levels, or the range of its bins, with the data"
+            + ("; if it is meant so, set `confirmed: true` in the file yourself" if confirm else "")
+        )
+        raise typer.Exit(1)
+
+
+def _show(found: Any, fit: Any, strangers: list[str]) -> None:
     to = screen()
     to.print(_attributes(found.domain))
     cells = found.domain.size
     to.print(f"{len(found.domain)} attributes, {cells:,} possible rows." if cells < 10**15 else
              f"{len(found.domain)} attributes, {cells:.1e} possible rows.")  # fmt: skip
     if fit is not None:
-        _show_fit(to, fit)
-    mark = "Confirmed: it may be public." if found.confirmed else "NOT CONFIRMED: proposed from private rows."
-    to.print(mark)
+        _show_fit(to, fit, found.domain)
+    if strangers:
+        to.print(f"DOES NOT FIT: most values are outside of {', '.join(map(repr, strangers))}.")
+    elif found.confirmed:
+        to.print("Confirmed: it may be public.")
+    if not found.confirmed:
+        to.print("NOT CONFIRMED: proposed from private rows.")
 
 
 def _fit(domain: Any, data: Path, unit: str | None, encoding: Any, delimiter: Any, json: bool) -> Any:
@@ -137,17 +166,17 @@ def _attributes(domain: Any) -> Any:
     return table
 
 
-def _show_fit(to: Any, fit: Any) -> None:
+def _show_fit(to: Any, fit: Any, domain: Any) -> None:
     from rich.table import Table
 
     to.print()
     to.print(f"PRIVATE, for the owner's eyes only: exact counts over {fit.rows:,} rows.")
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for name, side in (("attribute", "left"), ("outside", "right"), ("become", "left"), ("missing", "right"),
-                       ("become ", "left")):  # fmt: skip
+    for name, side in (("attribute", "left"), ("outside", "right"), ("unreadable", "right"),
+                       ("become", "left"), ("missing", "right"), ("become ", "left")):  # fmt: skip
         table.add_column(name, justify=side)  # type: ignore[arg-type]
     for f in fit.fits:
-        outside = (f"{f.outside:,}", f.outside_becomes if f.outside else "")
+        outside = (f"{f.outside:,}", f"{f.unread:,}", domain[f.name].outside_becomes if f.outside else "")
         table.add_row(f.name, *outside, f"{f.missing:,}", f.missing_becomes if f.missing else "")
     to.print(table)
     if fit.unused:
@@ -155,7 +184,7 @@ def _show_fit(to: Any, fit: Any) -> None:
     to.print()
 
 
-def _as_json(found: Any, fit: Any) -> dict[str, Any]:
+def _as_json(found: Any, fit: Any, strangers: list[str]) -> dict[str, Any]:
     domain = found.domain
     out: dict[str, Any] = {
         "schema": str(found.path),
@@ -170,7 +199,10 @@ def _as_json(found: Any, fit: Any) -> dict[str, Any]:
         out["PRIVATE_for_the_owner"] = {
             "rows": fit.rows,
             "outside": {f.name: f.outside for f in fit.fits},
+            "unreadable": {f.name: f.unread for f in fit.fits},
+            "outside_becomes": {f.name: domain[f.name].outside_becomes for f in fit.fits},
             "missing": {f.name: f.missing for f in fit.fits},
+            "do_not_fit": strangers,
             "unused_columns": list(fit.unused),
         }
     return out
