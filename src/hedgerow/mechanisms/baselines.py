@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from typing import Any, ClassVar, Literal
 
 from hedgerow.curator.curator import Curator, NoiseChoice, Spend
 from hedgerow.curator.local import randomize
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
+from hedgerow.mechanisms.run_account import Resumable, RunAccount
 from hedgerow.privacy.budget import Budget
 from hedgerow.queries.domain import Domain
+from hedgerow.queries.measurement import Measurement
 from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.measured import AnswersSynopsis, LocalSynopsis, TablesSynopsis
@@ -47,20 +50,66 @@ class Baseline:
         )
 
 
-def _independent(self: Baseline, curator: Curator, workload: Any, noise: NoiseChoice) -> Synopsis:
+@dataclass(frozen=True)
+class OneAct(Baseline, Resumable):
+    """What baselines share that are one private act: with a name they are made once, and then free.
+
+    Args:
+        run: a name for this release; asking for it again gives the same synopsis, free.
+    """
+
+    run: str | None = field(default=None, kw_only=True)
+
+    def _account(self, digest: str) -> RunAccount:
+        return RunAccount(type(self).__name__, self.run, digest)
+
+    def _measured(
+        self,
+        curator: Curator,
+        targets: Sequence[Any],
+        name: str,
+        digest: str,
+        *,
+        noise: NoiseChoice,
+        shares: Sequence[Any] | None = None,
+    ) -> tuple[Provenance, list[Measurement]]:
+        """What was measured in one act, signed; a release with a name has an account of its own.
+
+        Args:
+            curator: the guardian of the rows.
+            targets, noise, shares: as in `Curator.measure_all`.
+            name: what to call it in the ledger.
+            digest: a fingerprint of what was asked.
+        """
+        ask: dict[str, Any] = {"shares": shares, "noise": noise, "note": f"{type(self).__name__}: {name}"}
+        if self.run is None:
+            price = curator.price(self._spend())
+            noisy = curator.measure_all(targets, price, **ask)
+            return self._signed(curator, price), noisy
+        plan = repr((self, finite(curator).fingerprint, curator.account, digest))
+        account = self._account(sha256(plan.encode()).hexdigest())
+        paying, price = account.open(curator, self._spend())
+        try:
+            noisy = paying.measure_all(targets, price, request=f"{paying.account}: 1", **ask)
+        except BaseException:
+            account.give_up(paying)
+            raise
+        account.close(paying)
+        return self._signed(curator, price), noisy
+
+
+def _independent(self: OneAct, curator: Curator, workload: Any, noise: NoiseChoice) -> Synopsis:
     """Noise on whole tables when the workload is tables, else on the vector of answers."""
     domain, queries = finite(curator), Workload.of(workload)
-    spend = curator.price(self._spend())
-    note = f"{type(self).__name__}: {queries.name}"
+    targets = queries.cliques if queries.is_tables else [queries]
+    signed, noisy = self._measured(curator, targets, queries.name, queries.digest, noise=noise)
     if queries.is_tables:
-        tables = curator.measure_all(queries.cliques, spend, noise=noise, note=note)
-        return TablesSynopsis(domain, self._signed(curator, spend), tuple(tables))
-    answers = curator.measure(queries, spend, noise=noise, note=note)
-    return AnswersSynopsis(domain, self._signed(curator, spend), answers)
+        return TablesSynopsis(domain, signed, tuple(noisy))
+    return AnswersSynopsis(domain, signed, noisy[0])
 
 
 @dataclass(frozen=True)
-class LaplaceBaseline(Baseline):
+class LaplaceBaseline(OneAct):
     """Independent discrete Laplace noise on every answer, or on whole tables.
 
     Privacy: Laplace mechanism [DMNS06] (discrete: [GRS09]) at the workload's L1 sensitivity. Accuracy: W3 Thm
@@ -76,7 +125,7 @@ class LaplaceBaseline(Baseline):
 
 
 @dataclass(frozen=True)
-class GaussianBaseline(Baseline):
+class GaussianBaseline(OneAct):
     """Independent discrete Gaussian noise on every answer, or on whole tables.
 
     Privacy: discrete Gaussian mechanism, rho = L2^2 / 2 sigma^2 ([CKS20] Thm 4), at the workload's L2
@@ -92,7 +141,7 @@ class GaussianBaseline(Baseline):
 
 
 @dataclass(frozen=True)
-class HistogramRelease(Baseline):
+class HistogramRelease(OneAct):
     """The full contingency table of all attributes with noise: answers any linear query.
 
     Privacy: one table, one Laplace or Gaussian mechanism ([DMNS06], [CKS20] Thm 4). Accuracy (W3): a query
@@ -110,11 +159,8 @@ class HistogramRelease(Baseline):
                 f"the full table has {domain.size:,} cells, more than {_HISTOGRAM_CELLS:,}; "
                 "release tables of a few attributes instead"
             )
-        spend = curator.price(self._spend())
-        table = curator.measure(
-            domain.names, spend, noise=self.noise, note="HistogramRelease: all attributes"
-        )
-        return TablesSynopsis(domain, self._signed(curator, spend), (table,))
+        signed, noisy = self._measured(curator, [domain.names], "all attributes", "", noise=self.noise)
+        return TablesSynopsis(domain, signed, tuple(noisy))
 
 
 @dataclass(frozen=True)

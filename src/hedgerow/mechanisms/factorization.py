@@ -12,7 +12,7 @@ import numpy as np
 from hedgerow.curator.strategy import StrategyAnswers
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms import factorization_matrix, factorization_plan
-from hedgerow.mechanisms.baselines import Baseline, finite
+from hedgerow.mechanisms.baselines import OneAct, finite
 from hedgerow.queries.block import ProductBlock
 from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Factorization(Baseline):
+class Factorization(OneAct):
     """The matrix mechanism W = R A: exact Gaussian noise on the strategy A x, then R as post-processing.
 
     Privacy: A has whole-number entries, so A x is a vector of whole numbers, and the noise is independent
@@ -46,6 +46,7 @@ class Factorization(Baseline):
     Args:
         epsilon: what the release spends; all that remains of the curator's budget if None.
         budget: the same as a `Budget`.
+        run: a name for this release; asking for it again gives the same synopsis, free.
 
     >>> Factorization(epsilon=1.0).epsilon
     1.0
@@ -69,25 +70,24 @@ class Factorization(Baseline):
         """
         domain, queries = finite(curator), Workload.of(workload)
         each = _weights(queries, weights)
-        spend = curator.price(self._spend())
-        note = f"{type(self).__name__}: {queries.name}"
         for clique in queries.cliques:
             domain.order(clique)
         blocks = [b for b in queries.blocks if isinstance(b, ProductBlock)]
         rows = curator.rows
+        told = queries.name, f"{queries.digest} {each}"
         if len(blocks) < len(queries.blocks):
             small = factorization_matrix.plan(domain, queries, each, curator.privacy)
-            numbers = curator.measure(StrategyAnswers(small.strategy), spend, noise="gaussian", note=note)
-            return MatrixSynopsis(domain, self._signed(curator, spend), numbers)
+            asked = [StrategyAnswers(small.strategy)]
+            signed, noisy = self._measured(curator, asked, *told, noise="gaussian")
+            return MatrixSynopsis(domain, signed, noisy[0])
         made = factorization_plan.plan(
             domain, blocks, each, curator.privacy, total_is_public=rows is not None
         )
         if made.variance >= factorization_plan.plain_variance(blocks, each, curator.privacy):
-            tables = curator.measure_all(queries.cliques, spend, noise="gaussian", note=note)
-            return TablesSynopsis(domain, self._signed(curator, spend), tuple(tables))
-        numbers = curator.measure(StrategyAnswers(made.strategy), spend, noise="gaussian", note=note)
-        known = None if () in made.strategy.of else rows
-        return ResidualSynopsis(domain, self._signed(curator, spend), numbers, known)
+            signed, noisy = self._measured(curator, queries.cliques, *told, noise="gaussian")
+            return TablesSynopsis(domain, signed, tuple(noisy))
+        signed, noisy = self._measured(curator, [StrategyAnswers(made.strategy)], *told, noise="gaussian")
+        return ResidualSynopsis(domain, signed, noisy[0], None if () in made.strategy.of else rows)
 
 
 def _weights(queries: Workload, weights: Sequence[float] | None) -> list[float]:

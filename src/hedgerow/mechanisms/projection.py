@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.learning.projection import project, refuse_large
-from hedgerow.mechanisms.baselines import Baseline, finite
+from hedgerow.mechanisms.baselines import OneAct, finite
 from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.distribution import PUBLIC, DistributionSynopsis, Reach
@@ -23,7 +23,7 @@ _NEAR = 1e-3  # how near to the best distribution, as a part of the noise's vari
 
 
 @dataclass(frozen=True)
-class Projection(Baseline):
+class Projection(OneAct):
     """Exact Gaussian noise on all k answers, then the projection onto what some distribution would answer.
 
     Privacy: one discrete Gaussian mechanism on the vector of answers, and one on the number of rows unless it
@@ -44,6 +44,7 @@ class Projection(Baseline):
         budget: the same as a `Budget`.
         total_share: the part of it that the number of rows gets.
         steps: the most steps of the optimiser.
+        run: a name for this release; asking for it again gives the same synopsis, free.
 
     >>> Projection(epsilon=1.0).total_share
     0.05
@@ -71,11 +72,11 @@ class Projection(Baseline):
         if not queries.norms.l2_squared:  # nothing is counted, so noise has no scale: ask for the total too
             queries = Workload.of([*queries, Query.total()])
         refuse_large(domain, queries)
-        spend = curator.price(self._spend())
         known, part = curator.rows, Fraction(repr(float(self.total_share)))
         targets, shares = ([queries], [1]) if known is not None else ([queries, ()], [1 - part, part])
-        note = f"{type(self).__name__}: {queries.name}"
-        noisy = curator.measure_all(targets, spend, shares=shares, noise="gaussian", note=note)
+        signed, noisy = self._measured(
+            curator, targets, queries.name, queries.digest, shares=shares, noise="gaussian"
+        )
 
         # PROJECT: from here on only released numbers are read.
         total = float(known) if known is not None else max(float(noisy[1].counts), 1.0)
@@ -91,6 +92,5 @@ class Projection(Baseline):
         law = PUBLIC if known is not None else noisy[1].noise
         size = len(queries), domain.size, column
         reach = Reach(*size, answers.noise, law, found.gap * total**2)
-        signed = self._signed(curator, spend)
         signed.parameters.update({"steps_made": found.steps, "gap": found.gap})
         return DistributionSynopsis(domain, signed, found.cells, total, reach, tuple(noisy))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import UnsupportedQuery
@@ -70,7 +71,9 @@ def _needs_delta_and_few_cells(settings: Settings, domain: Domain) -> str | None
 
 _CELLS = 1 << 27
 _SEVERAL = 3  # so many tables of two or more attributes are worth a model
+_FACTORED = 1 << 22  # cells: a strategy for so many is planned in seconds
 _BASELINES = "hedgerow.mechanisms.baselines"
+_NAMED = frozenset({"run"})
 
 MECHANISMS: dict[str, Offer] = {
     "adaptive": Offer(
@@ -81,20 +84,22 @@ MECHANISMS: dict[str, Offer] = {
         counts_all=False,
     ),
     "gaussian": Offer(
-        _BASELINES, "GaussianBaseline", "Gaussian noise on every table or answer", _needs_delta
+        _BASELINES, "GaussianBaseline", "Gaussian noise on every table or answer", _needs_delta, _NAMED
     ),
-    "laplace": Offer(_BASELINES, "LaplaceBaseline", "Laplace noise on every table or answer"),
+    "laplace": Offer(_BASELINES, "LaplaceBaseline", "Laplace noise on every table or answer", takes=_NAMED),
     "factorization": Offer(
         "hedgerow.mechanisms.factorization",
         "Factorization",
         "Gaussian noise on what tables or ranges are best rebuilt from",
         _needs_delta,
+        _NAMED,
     ),
     "projection": Offer(
         "hedgerow.mechanisms.projection",
         "Projection",
         "the distribution nearest to answers with Gaussian noise",
         _needs_delta_and_few_cells,
+        _NAMED,
     ),
     "offline-mw": Offer(
         "hedgerow.mechanisms.offline_mw",
@@ -108,10 +113,12 @@ MECHANISMS: dict[str, Offer] = {
         "hedgerow.mechanisms.small_db",
         "SmallDB",
         "a few rows chosen from all small databases",
-        takes=frozenset({"run"}),
+        takes=_NAMED,
         counts_all=False,
     ),
-    "histogram": Offer(_BASELINES, "HistogramRelease", "one noisy table of all attributes", _needs_few_cells),
+    "histogram": Offer(
+        _BASELINES, "HistogramRelease", "one noisy table of all attributes", _needs_few_cells, _NAMED
+    ),
     "randomized-response": Offer(
         _BASELINES, "RandomizedResponse", "every record randomised on its own", _needs_replace
     ),
@@ -138,15 +145,22 @@ def mechanism(name: str, budget: Budget, asked: Workload | None = None) -> Offer
 
 
 def _suited(budget: Budget, asked: Workload | None) -> str:
-    """The adaptive release for several tables of two or more attributes, or questions as many as their cells;
-    else independent noise, which is as good for a few tables and says exactly how far off it may be.
+    """The adaptive release for several tables of two or more attributes, or questions as many as their cells.
+
+    Else what says exactly how far off it may be: a factorization for ranges, prefixes and literals, which
+    overlap, and independent noise for a few tables, where it is as good.
     """
     baseline = "laplace" if budget.currency == "epsilon" else "gaussian"
     if asked is None:
         return baseline
     joint = [b for b in asked.blocks if len(b.attributes) > 1]
     whole = all(isinstance(b, ProductBlock) for b in joint)
-    return "adaptive" if whole and len({b.attributes for b in joint}) >= _SEVERAL else baseline
+    if whole and len({b.attributes for b in joint}) >= _SEVERAL:
+        return "adaptive"
+    product = [b for b in asked.blocks if isinstance(b, ProductBlock)]
+    cells = sum(prod(axis.levels for axis in b.axes) for b in product)
+    overlap = len(product) == len(asked.blocks) and not asked.is_tables
+    return "factorization" if baseline == "gaussian" and overlap and cells <= _FACTORED else baseline
 
 
 def workload(domain: Domain, text: str) -> Workload:
@@ -160,8 +174,12 @@ def workload(domain: Domain, text: str) -> Workload:
     if family not in WORKLOADS:
         raise UnsupportedQuery(f"there is no workload {family!r}; there is {', '.join(WORKLOADS)}")
     make: Callable[..., Workload] = getattr(import_module("hedgerow.queries.workload"), family)
-    over = over.strip() or "2"
-    if over.lstrip("-").isdecimal():
+    over = over.strip()
+    if not over or (over.lstrip("-").isdecimal() and int(over) < 1):
+        raise UnsupportedQuery(
+            f"the workload {text!r} is about no attributes: say how many, such as {family}:2, or which"
+        )
+    if over.isdecimal():
         if int(over) > len(domain):
             raise UnsupportedQuery(
                 f"the workload {family}:{over} needs {over} attributes and the schema has {len(domain)}: "

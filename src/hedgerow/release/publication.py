@@ -23,8 +23,8 @@ from hedgerow.errors import (
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Ledger, Settings
 from hedgerow.privacy.rational import exact
-from hedgerow.release import catalogue
-from hedgerow.release.numerals import amount, small, used_up
+from hedgerow.release import catalogue, runs
+from hedgerow.release.numerals import amount, rest, small, used_up
 from hedgerow.release.schema import Schema
 
 if TYPE_CHECKING:
@@ -76,13 +76,24 @@ def make_budget(epsilon: Any, delta: Any = None) -> Budget:
 
 @dataclass(frozen=True)
 class Published:
-    """What a release left behind."""
+    """What a release left behind.
+
+    Args:
+        synopsis: the release.
+        folder, files: where it was written.
+        synthetic: how many synthetic rows there are.
+        workload: what it answers well.
+        error: the mean error that it states for that, in rows; None if it states none.
+        resumed: whether it went on with one that was not finished.
+    """
 
     synopsis: Synopsis
     folder: Path
     files: tuple[str, ...]
     synthetic: int | None
     workload: str
+    error: float | None = None
+    resumed: bool = False
 
 
 @dataclass(frozen=True)
@@ -150,11 +161,12 @@ class Publication:
         made = self._make_room()
         try:
             curator = Curator(table, known.budget, ledger_path(self.data), known.neighbours)
-            with curator.ledger:
-                synopsis = self._release(curator, offer, asked, told)
+            with curator.ledger as ledger:
+                synopsis, resumed = self._release(curator, offer, asked, told)
                 published = self._write(synopsis, asked)
-                self._saved(curator.ledger, told.get("run"))
-                return published
+                if "run" in told:
+                    runs.save(ledger, told["run"])
+                return replace(published, resumed=resumed)
         except BaseException:
             if made:
                 with suppress(OSError):
@@ -185,7 +197,7 @@ class Publication:
 
     def _release(
         self, curator: Curator, offer: catalogue.Offer, asked: Workload, told: dict[str, Any]
-    ) -> Synopsis:
+    ) -> tuple[Synopsis, bool]:
         """Charge and release; one that was charged but not saved before is taken up again, free."""
         own = {k: v for k, v in told.items() if k != "prior"}
         options = {k: v for k, v in told.items() if k == "prior"}
@@ -194,34 +206,41 @@ class Publication:
         if "watch" in offer.takes:
             options["watch"] = self._watch
         mechanism = offer.make(epsilon=self.epsilon, **own)
-        if self.anew and "run" in own and mechanism.begun(curator):
-            mechanism.abandon(curator)
-            self._saved(curator.ledger, own["run"], "left unfinished by its owner")
-            told["run"] = own["run"] = self._run(curator.ledger, curator.domain.fingerprint)
-            mechanism = offer.make(epsilon=self.epsilon, **own)
         begun = "run" in own and mechanism.begun(curator)
-        if self.epsilon is None and not begun and used_up(curator.ledger.remaining(), curator.ledger.budget):
-            raise BudgetExceeded(f"nothing remains of the dataset's budget, {amount(curator.ledger.budget)}")
-        self.step("Reading rows", 0.0)
-        released: Synopsis = mechanism.release(curator, asked, **options)
-        return released
+        try:
+            if begun and self.anew:
+                self._afford_anew(curator, own["run"])
+                mechanism.abandon(curator)
+                runs.save(curator.ledger, own["run"], "left unfinished by its owner")
+                told["run"] = own["run"] = self._run(curator.ledger, curator.domain.fingerprint)
+                mechanism, begun = offer.make(epsilon=self.epsilon, **own), False
+            ledger = curator.ledger
+            if self.epsilon is None and not begun and used_up(ledger.remaining(), ledger.budget):
+                raise BudgetExceeded(f"nothing remains of the dataset's budget, {amount(ledger.budget)}")
+            self.step("Reading rows", 0.0)
+            return mechanism.release(curator, asked, **options), begun
+        except BudgetExceeded as error:
+            if held := runs.words(curator.ledger):
+                raise BudgetExceeded(f"{str(error).rstrip('.')}; {held}") from None
+            raise
+
+    def _afford_anew(self, curator: Curator, run: str) -> None:
+        """Refuse what could not be paid even with what the unfinished release gives back; it then stays."""
+        ledger, back = curator.ledger, [u.free for u in runs.unfinished(curator.ledger) if u.run == run]
+        room = sum(back, ledger.remaining())
+        asks = room if self.epsilon is None else curator.price(self.epsilon)
+        if not asks <= room or used_up(room, ledger.budget):
+            raise BudgetExceeded(
+                f"a new release needs {amount(ledger.budget.part(asks), ledger.budget)}, and with what the "
+                f"unfinished one gives back there is {rest(room, ledger.budget)}, so that one is kept"
+            )
 
     def _run(self, ledger: Ledger, about: str) -> str:
         """A name for this release: an earlier one's of the same plan, if its files were not all written."""
         prior = self.prior.read_bytes() if self.prior else b""
         plan = repr((about, str(self.epsilon), self.workload, self.mechanism, self.objective, self.seconds,
                      self.memory, sha256(prior).hexdigest()))  # fmt: skip
-        name, number = sha256(plan.encode()).hexdigest()[:16], 0
-        while ledger.recall(f"release {name} {number}: saved", name) is not None:
-            number += 1
-        return f"release {name} {number}"
-
-    def _saved(
-        self, ledger: Ledger, run: str | None, note: str = "all files of the release are written"
-    ) -> None:
-        """From now on the same plan is another release."""
-        if run is not None:
-            ledger.record(request=f"{run}: saved", question=run.split()[1], note=note)
+        return runs.first_unsaved(ledger, sha256(plan.encode()).hexdigest()[:16])
 
     def _watch(self, progress: Any) -> None:
         """Tell how far a model is, and how far off it still seems."""
@@ -234,6 +253,8 @@ class Publication:
         if os.path.lexists(path):
             with Ledger.open(path, create=False) as ledger:
                 return ledger.settings
+        if not self.data.exists():
+            raise HedgerowError(f"there is no file {str(self.data)!r}")
         if self.epsilon is None:
             raise HedgerowError(
                 f"the data {self.data.name!r} has no budget yet: say --epsilon, or make one with "
@@ -277,31 +298,35 @@ class Publication:
     def _make_room(self) -> bool:
         """See that the folder can be written and holds no earlier release; says whether it was made."""
         there = self.out.is_dir()
-        if there and not self.force and (old := [n for n in FILES if (self.out / n).exists()]):
-            raise HedgerowError(
-                f"the file {str(self.out / old[0])!r} is there already: choose another --out, or --force to "
-                "replace it"
-            )
+        for path in (self.out / name for name in FILES):
+            if path.exists() and path.samefile(self.data):
+                raise HedgerowError(f"the data {str(path)!r} would be written over: choose another --out")
+            refuse_existing(path, force=self.force)
         writable(self.out)
         return not there
 
     def _write(self, synopsis: Synopsis, asked: Workload) -> Published:
         from hedgerow.release.report import ABOUT, Report
         from hedgerow.release.rows import write_rows
+        from hedgerow.release.views import mean_error
 
-        files = ["synopsis.hedgerow", "receipt.json"]
-        synopsis.save(self.out / "synopsis.hedgerow")
-        write_receipt(synopsis, self.out / "receipt.json")
-        count = None
-        if "sample" in synopsis.can:
-            count = max(0, round(synopsis.total)) if self.rows is None else self.rows
-            write_rows(synopsis, count, self.out / "synthetic.csv", step=self.step)
-            files.insert(1, "synthetic.csv")
-        self.step("Drawing the report", None)
-        report = Report(synopsis, self.data.name, self.ask(synopsis), self.about or ABOUT, synthetic=count)
-        report.write(self.out / "report.html")
-        files.insert(-1, "report.html")
-        return Published(synopsis, self.out, tuple(files), count, asked.name)
+        files, count = ["synopsis.hedgerow", "report.html", "receipt.json"], None
+        with tempfile.TemporaryDirectory(dir=self.out, prefix=".hedgerow-") as made:
+            folder = Path(made)
+            synopsis.save(folder / "synopsis.hedgerow")
+            write_receipt(synopsis, folder / "receipt.json")
+            if "sample" in synopsis.can:
+                count = max(0, round(synopsis.total)) if self.rows is None else self.rows
+                write_rows(synopsis, count, folder / "synthetic.csv", step=self.step)
+                files.insert(1, "synthetic.csv")
+            self.step("Drawing the report", None)
+            about = self.about or ABOUT
+            report = Report(synopsis, self.data.name, self.ask(synopsis), about, synthetic=count)
+            report.write(folder / "report.html")
+            error = mean_error(synopsis, asked)
+            for name in files:  # a folder that was interrupted holds nothing that is in the way
+                (folder / name).replace(self.out / name)
+        return Published(synopsis, self.out, tuple(files), count, asked.name, error)
 
 
 def _public(path: Path, domain: Domain) -> Synopsis:
@@ -321,6 +346,19 @@ def _check_size(asked: Workload, domain: Domain) -> None:
     for clique in asked.cliques:
         if domain.cells(clique) > CELL_LIMIT:
             raise RangeTooLarge(f"the table {' x '.join(clique)} has {domain.cells(clique):,} cells")
+
+
+def refuse_existing(path: Path, *, force: bool, option: str = "--out") -> None:
+    """Refuse to write over a file unless it is forced; data with a budget, and ledgers, whatever is said."""
+    folders = path.resolve().parents[:-1] if path.suffix == ".parquet" else ()
+    if str(path).endswith(SUFFIX) or any(os.path.lexists(ledger_path(p)) for p in (path, *folders)):
+        raise HedgerowError(
+            f"the file {str(path)!r} is data with a budget, or a ledger: it is not written over"
+        )
+    if path.is_file() and not force:
+        raise HedgerowError(
+            f"the file {str(path)!r} is there already: choose another {option}, or --force to replace it"
+        )
 
 
 def writable(folder: Path) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.queries.attribute import Attribute, Bins, Dates
-from hedgerow.queries.workload import marginals
+from hedgerow.queries.query import ONE
+from hedgerow.queries.workload import Workload, marginals
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _PAIR_CELLS = 600
 _ALL_CELLS = 12_000
 _LEVELS = 60
+_BLOCKS, _QUERIES, _CELLS = 16, 64, 1 << 20
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,22 @@ def _views(synopsis: Synopsis, sets: list[tuple[str, ...]], confidence: float, m
         errors = np.broadcast_to(np.asarray(answer.error, dtype=np.float64), np.shape(answer.value))
         out.append(View(names, np.reshape(answer.value, shape), errors.reshape(shape)))
     return out
+
+
+def mean_error(synopsis: Synopsis, asked: Workload, confidence: float = 0.95) -> float | None:
+    """The mean error that a release states for what it was asked, in rows; of many questions, of some."""
+    some = Workload(asked.blocks[:: -(-len(asked.blocks) // _BLOCKS)])
+    if not some.is_tables or len(some) > _CELLS:
+        some = Workload.of([some[i] for i in range(0, len(some), -(-len(some) // _QUERIES))])
+    try:
+        if "table" in synopsis.can:
+            error = float(np.mean(synopsis.answer(some, confidence=confidence).error))
+        else:  # as SQL would ask: a combination of answers may say more than each of them
+            forms = [(q.attributes, q.weights / ONE) for q in some]
+            error = float(np.mean([synopsis.linear(*form, confidence)[1] for form in forms]))
+    except UnsupportedQuery:
+        return None
+    return error if np.isfinite(error) else None
 
 
 def short_labels(attribute: Attribute) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hedgerow.serve.release import MaxRows, Neighbours, Unit, Whom
+from hedgerow.serve.release import Force, MaxRows, Neighbours, Unit, Whom
 from hedgerow.serve.terminal import Data, Json, emit, say, screen
 
 app = typer.Typer(
@@ -64,16 +64,21 @@ def show(data: Dataset, json: Json = False) -> None:
     """Say what was spent on what, and what remains."""
     from rich.table import Table
 
+    from hedgerow.release import runs
     from hedgerow.serve.explain import lines_of
 
     with _open(data) as ledger:
         lines = lines_of(ledger)
         if json:
-            emit(_state(ledger) | {"lines": [line.to_json() for line in lines]})
+            known = [(u.run, ledger.budget.part(u.holds)) for u in runs.unfinished(ledger)]
+            told = [{"run": run, "epsilon": _number(b.epsilon), "delta": b.delta} for run, b in known]
+            emit(_state(ledger) | {"unfinished": told, "lines": [line.to_json() for line in lines]})
             return
         to = screen()
         for sentence in _sentences(ledger):
             to.print(sentence)
+        if held := runs.words(ledger):
+            to.print(f"{held[0].upper()}{held[1:]}.", soft_wrap=True)
         if ledger.currency == "rho" and not ledger.spent().is_zero:
             to.print(
                 "The ledger adds up rho, which grows like epsilon squared: parts in epsilon do not add up."
@@ -170,9 +175,14 @@ def export(
     data: Dataset,
     out: Annotated[Path | None, typer.Option(help="The file to write; standard output if not given.")] = None,
     answers: Annotated[bool, typer.Option("--answers", help="Include the released answers.")] = False,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Write the ledger's public side as JSON."""
+    from hedgerow.release.publication import refuse_existing
+
+    if out is not None:
+        refuse_existing(out, force=force)
     with _open(data) as ledger:
         content = ledger.export(answers=answers)
     if out is None:

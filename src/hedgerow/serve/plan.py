@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hedgerow.serve.release import Whom
+from hedgerow.serve.release import Force, Whom
 from hedgerow.serve.terminal import Json, emit, progress, screen
 
 _PLOTS = (".svg", ".html", ".json")
@@ -34,6 +34,7 @@ def plan(
     no_simulate: Annotated[
         bool, typer.Option("--no-simulate", help="Leave out what has to be tried on made-up populations.")
     ] = False,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Predict error, time and memory of every mechanism, and recommend one.
@@ -44,7 +45,7 @@ def plan(
     from hedgerow.errors import UnsupportedQuery
     from hedgerow.release.catalogue import workload as named
     from hedgerow.release.plan import plan as make_plan
-    from hedgerow.release.publication import make_budget, writable
+    from hedgerow.release.publication import make_budget, refuse_existing, writable
     from hedgerow.release.schema import Schema
 
     if plot is not None and plot.suffix not in _PLOTS:
@@ -53,6 +54,7 @@ def plan(
     asked = named(domain, workload)
     budget = make_budget(epsilon, delta)
     if plot is not None:
+        refuse_existing(plot, force=force, option="--plot")
         writable(plot.absolute().parent)
     with progress(json) as step:
         made = make_plan(

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hedgerow.serve.release import Force
 from hedgerow.serve.terminal import Confidence, Json, emit, in_utf8, progress, screen
 
 Released = Annotated[
@@ -59,10 +60,12 @@ def sample(
         Path | None, typer.Option(help="The CSV file to write; standard output if not given.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="For the same rows again.")] = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Draw synthetic rows from a released synopsis, free of charge."""
     from hedgerow.errors import HedgerowError, UnsupportedQuery
+    from hedgerow.release.publication import refuse_existing
     from hedgerow.release.rows import write_rows
     from hedgerow.synopsis import Synopsis
 
@@ -74,6 +77,8 @@ def sample(
     count = max(0, round(released.total)) if rows is None else rows
     if out is None:
         in_utf8()
+    else:
+        refuse_existing(out, force=force)
     with progress(json or out is None) as step:
         write_rows(released, count, sys.stdout if out is None else out, seed=seed, step=step)
     if json:

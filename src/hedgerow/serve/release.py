@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, SameRows, emit, progress, screen
+from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, SameRows, emit, progress, say, screen
 
 
 class Neighbours(Enum):
@@ -25,6 +26,7 @@ MaxRows = Annotated[int | None, typer.Option(min=1, help="How many rows of each 
 Whom = Annotated[
     Neighbours | None, typer.Option(help="add_remove: one person more or fewer; replace: one exchanged.")
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
 
 
 def release(
@@ -86,42 +88,59 @@ def release(
 
     Writes synopsis.hedgerow, synthetic.csv, report.html and receipt.json. The budget lies beside the data, in
     DATA.hedgerow.db; if there is none yet, one of the size of --epsilon is made. A release that would pass it
-    is refused with exit code 3, and nothing is charged. An adaptive release that was interrupted goes on, and
-    pays nothing twice, when the same command is given again - unless the data file has
-    changed: then --same-rows goes on and --anew begins anew.
+    is refused with exit code 3, and nothing is charged. A release that was interrupted goes on, and pays
+    nothing twice, when the same command is given again - unless the data file has changed: then --same-rows
+    goes on and --anew begins anew.
     """
     from hedgerow.release.publication import Publication
 
     folder = out if out is not None else Path(f"{data.name.split('.')[0] or 'data'}-release")
-    with progress(json) as step:
-        done = Publication(
-            data=data,
-            schema=schema,
-            out=folder,
-            epsilon=epsilon,
-            delta=delta,
-            workload=workload,
-            mechanism=mechanism,
-            unit=unit,
-            max_rows=max_rows,
-            neighbours=neighbours.value if neighbours else None,
-            objective=objective,
-            seconds=seconds,
-            memory=memory,
-            prior=prior,
-            rows=rows,
-            encoding=encoding,
-            delimiter=delimiter,
-            force=force,
-            anew=anew,
-            same_rows=same_rows,
-            step=step,
-        ).publish()
+    try:
+        with progress(json) as step:
+            done = Publication(
+                data=data,
+                schema=schema,
+                out=folder,
+                epsilon=epsilon,
+                delta=delta,
+                workload=workload,
+                mechanism=mechanism,
+                unit=unit,
+                max_rows=max_rows,
+                neighbours=neighbours.value if neighbours else None,
+                objective=objective,
+                seconds=seconds,
+                memory=memory,
+                prior=prior,
+                rows=rows,
+                encoding=encoding,
+                delimiter=delimiter,
+                force=force,
+                anew=anew,
+                same_rows=same_rows,
+                step=step,
+            ).publish()
+    except KeyboardInterrupt:
+        _tell_unfinished(data)
+        raise
     _show(done, json)
 
 
+def _tell_unfinished(data: Path) -> None:
+    """Say how a release that was interrupted goes on, if it had begun."""
+    from hedgerow.errors import HedgerowError
+    from hedgerow.privacy.ledger import Ledger
+    from hedgerow.release import runs
+    from hedgerow.release.publication import ledger_path
+
+    with suppress(HedgerowError), Ledger.open(ledger_path(data), create=False) as ledger:
+        if held := runs.words(ledger):
+            say(held)
+
+
 def _show(done: Any, json: bool) -> None:
-    from hedgerow.release.numerals import amount, rest
+    from hedgerow.errors import UnsupportedQuery
+    from hedgerow.release.numerals import amount, bound, rest
 
     receipt = done.synopsis.receipt
     budget = receipt.settings.budget
@@ -137,13 +156,23 @@ def _show(done: Any, json: bool) -> None:
                 "cost": {"epsilon": done.synopsis.cost.epsilon, "delta": done.synopsis.cost.delta},
                 "remaining": {"epsilon": left.epsilon, "delta": left.delta},
                 "synthetic_rows": done.synthetic,
+                "mean_error": done.error,
+                "resumed": done.resumed,
                 "receipt": receipt.to_json(),
             }
         )
         return
     to = screen()
+    if done.resumed:
+        to.print("Went on with a release that was not finished; nothing was paid twice.")
     mechanism = done.synopsis.provenance.mechanism
     to.print(f"Released {done.workload} by {mechanism} for {amount(done.synopsis.cost, budget)}.")
     to.print(f"The dataset's budget is {amount(budget)}; left: {rest(budget.cost - receipt.spent, budget)}.")
+    if done.error is not None:
+        part = ""
+        with suppress(UnsupportedQuery):  # the number of rows may not be among what was released
+            part = f" ({100 * done.error / max(done.synopsis.total, 1.0):.2g}% of the rows)"
+        learned = ", indicative as it is learned" if done.synopsis.source == "learned" else ""
+        to.print(f"Stated error: {bound(done.error)} rows{part} on average, with 0.95 confidence{learned}.")
     for name in done.files:
         to.print(f"  {done.folder / name}", soft_wrap=True)

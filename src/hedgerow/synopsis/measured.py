@@ -11,16 +11,21 @@ import numpy as np
 
 from hedgerow.curator.local import LocalReports
 from hedgerow.errors import UnsupportedQuery
+from hedgerow.queries.block import ProductBlock
 from hedgerow.queries.measurement import Measurement, Noise
 from hedgerow.queries.packing import pack_measurement, unpack_measurement
+from hedgerow.queries.query import ONE
 from hedgerow.synopsis.sampling import TreeModel
 from hedgerow.synopsis.synopsis import Provenance, Synopsis
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from hedgerow.queries.block import Block
     from hedgerow.queries.domain import Domain
     from hedgerow.queries.query import Query
+
+_LISTED = 1 << 22  # weights of listed queries that are combined
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,7 +109,11 @@ class TablesSynopsis(Synopsis):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AnswersSynopsis(Synopsis):
-    """Noisy answers to a fixed list of queries; it answers these and no others."""
+    """Noisy answers to a fixed list of queries, and whatever follows from those about one table.
+
+    A query of the list has the answer that was measured. Anything else is the combination of measured answers
+    of least variance, which is least squares: from runs of levels, say, all counts of levels follow.
+    """
 
     answers: Measurement | None = None
     kind: ClassVar[str] = "answers"
@@ -131,9 +140,7 @@ class AnswersSynopsis(Synopsis):
         if not places:
             places.update({q.digest: i for i, q in enumerate(workload)})
         if query.digest not in places:
-            raise UnsupportedQuery(
-                "this synopsis holds the answers to its own workload only, not to this query"
-            )
+            return super()._query(query, confidence, numbers)
         value = self._measured.counts[places[query.digest]]
         error = self._measured.noise.half_width(confidence, (1.0,), numbers)
         return float(query.to_unit(value)), abs(query.scale) * error
@@ -141,15 +148,31 @@ class AnswersSynopsis(Synopsis):
     def linear(
         self, attributes: tuple[str, ...], weights: NDArray[np.float64], confidence: float, numbers: int = 1
     ) -> tuple[float, float]:
-        """Refused: only whole queries of the workload are answered."""
-        raise UnsupportedQuery("this synopsis holds the answers to its own workload only")
+        """A weighted count from the answers about one table, and its error bound."""
+        workload = self._measured.workload
+        assert workload is not None
+        found = []
+        for block, answers in zip(workload.blocks, self._apart, strict=True):
+            if set(attributes) <= set(block.attributes):
+                shape = self.domain.shape_of(block.attributes)
+                kept = [n if a in attributes else 1 for a, n in zip(block.attributes, shape, strict=True)]
+                wide = np.broadcast_to(np.asarray(weights, dtype=np.float64).reshape(kept), shape)
+                mix = combination(block, wide)
+                if mix is not None:
+                    found.append((float(mix @ mix), float(mix @ answers), mix))
+        if not found:
+            raise UnsupportedQuery("this does not follow from the answers that this synopsis holds")
+        _, value, mix = min(found, key=lambda f: f[0])
+        return value, self._measured.noise.half_width(confidence, mix, numbers)
 
     @property
-    def total(self) -> float:
-        """The released number of rows, if the workload asked for it."""
-        from hedgerow.queries.query import Query
-
-        return self._query(Query.total(), 0.95, 1)[0]
+    def _apart(self) -> list[NDArray[np.float64]]:
+        """The answers block by block."""
+        workload, flat = self._measured.workload, self._measured.counts.reshape(-1).copy()
+        assert workload is not None
+        if workload._order is not None:
+            flat[workload._order] = self._measured.counts
+        return np.split(flat, workload._starts[1:-1])
 
     def _pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         return {"answers": pack_measurement(self._measured, arrays)}
@@ -159,6 +182,31 @@ class AnswersSynopsis(Synopsis):
         cls, domain: Domain, provenance: Provenance, body: dict[str, Any], arrays: dict[str, NDArray[Any]]
     ) -> AnswersSynopsis:
         return cls(domain, provenance, unpack_measurement(body["answers"], arrays))
+
+
+def combination(block: Block, weights: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """The smallest coefficients c with c'A = weights, where A are a block's questions; None if none are.
+
+    That is A (A'A)^-1 weights, and for questions of one attribute (A'A)^-1 is a few differences: runs of
+    levels and prefixes are the covariances of a random walk, tied down at both ends or at one.
+    """
+    if not isinstance(block, ProductBlock):
+        if len(block) * weights.size > _LISTED:
+            return None
+        matrix = np.stack([block.query(i).weights.reshape(-1) / ONE for i in range(len(block))])
+        mix = np.asarray(np.linalg.pinv(matrix.T, rcond=1e-10) @ weights.reshape(-1))
+        return mix if np.allclose(mix @ matrix, weights.reshape(-1), atol=1e-7) else None
+    for i, axis in enumerate(block.axes):
+        w, n = np.moveaxis(weights, i, -1), axis.levels
+        if axis.kind == "literals" and n > 2:
+            w = (w - (n - 2) / (2 + n * (n - 2)) * w.sum(axis=-1, keepdims=True)) / 2.0
+        elif axis.kind in ("prefixes", "ranges"):
+            first = w[..., :1] if axis.kind == "prefixes" else 0.0 * w[..., :1]
+            w = -np.diff(np.concatenate([first, w, 0.0 * first], axis=-1), 2)
+            w = w if axis.kind == "prefixes" else w / (n + 1)
+        weights = np.moveaxis(w, -1, i)
+    mix = block.apply(weights)
+    return np.where(np.abs(mix) > 1e-12 * np.abs(mix).max(initial=0.0), mix, 0.0)  # sums of differences
 
 
 @dataclass(frozen=True, eq=False, repr=False)
