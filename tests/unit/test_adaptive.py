@@ -412,3 +412,14 @@ def test_a_prior_leaves_its_trace_and_one_that_is_not_private_is_not_laundered(t
     assert not practice.private
     assert not synopsis.private
     assert "prior" in synopsis.provenance.parameters
+
+
+@pytest.mark.parametrize("lacks", [1e-9, 3e-5, 0.0099, 0.011])
+def test_one_way_tables_that_lack_next_to_nothing_are_not_measured_again(monkeypatch, lacks):
+    """A price that rounds to nothing would be refused after the first tables are paid, and ever after."""
+    from hedgerow.mechanisms.adaptive_run import Run
+
+    monkeypatch.setattr(Run, "_lacking", lambda *_: lacks)
+    synopsis = AdaptiveRelease(measurements=1).release(curator(), hr.marginals(DOMAIN, 2))
+    ones = [m.attributes for m in synopsis.measurements if m.workload is None]
+    assert len(ones) == (10 if lacks > 0.01 else 5)

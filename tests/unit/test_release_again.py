@@ -362,3 +362,33 @@ def test_a_workload_of_no_attributes_is_refused_and_costs_nothing(data, workload
     assert refused.exit_code == 2
     assert "such as" in refused.stderr
     assert not Path(f"{data}.hedgerow.db").exists()
+
+
+@pytest.mark.parametrize("kind", ["ranges", "listed"])
+@pytest.mark.parametrize("turned", ["workload", "question"])
+def test_answers_do_not_depend_on_the_order_in_which_attributes_are_named(kind, turned):
+    from hedgerow.queries.block import ProductBlock
+    from hedgerow.queries.query import ONE
+
+    domain, rng = hr.Domain({"a": 4, "b": 3}), np.random.default_rng(1)
+    columns = {"a": rng.integers(0, 4, 300), "b": rng.integers(0, 3, 300)}
+    names = ("b", "a") if turned == "workload" else ("a", "b")
+    shape = domain.shape_of(names)
+    workload = hr.ranges(domain, [("a", "b")])
+    if kind == "listed":
+        cells = np.eye(12, dtype=np.int64).reshape(12, *shape) * ONE
+        workload = hr.Workload.of([hr.Query(names, shape, dense=c) for c in cells])
+    elif turned == "workload":
+        (block,) = workload.blocks
+        workload = hr.Workload([ProductBlock(names, block.axes[::-1])])
+    curator = hr.Curator(hr.Table.open(columns, domain), hr.Budget(epsilon=10**4), ":memory:")
+    synopsis = hr.LaplaceBaseline().release(curator, workload)
+    for a, b in np.ndindex(4, 3):
+        dense = np.zeros((3, 4), dtype=np.int64)
+        dense[b, a] = ONE
+        truth = int(((columns["a"] == a) & (columns["b"] == b)).sum())
+        for query in (
+            hr.Query(("b", "a"), (3, 4), dense=dense),
+            hr.Query.where(domain, {"a": [a], "b": [b]}),
+        ):
+            assert synopsis.answer(query).value == pytest.approx(truth, abs=1e-6)

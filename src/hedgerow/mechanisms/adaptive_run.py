@@ -36,6 +36,7 @@ TRUST = 100.0  # departures from a public prior cost at most so much more than f
 MORE, NEARER = 5, 0.9  # the last fit goes on so often, while its misfit falls to this part
 UNDONE, LONGER = 1.0, 5e7  # what is true has a misfit of 1: a fit further off goes on for so many cells
 ENOUGH, MOST = 0.15, 0.8  # one-way tables noisier than this part of all rows get more, up to so much of all
+WORTH = 0.01  # of the price: less is not worth an act
 QUIET = 2.0  # tables within so many standard errors of pure noise say that all is learned
 
 
@@ -203,7 +204,7 @@ class Run:
         found = self.measure([(a,) for a in names], price, shares, "adaptive release: one-way tables")
         self.targets = [hypothesis.target(m) for m in found]
         more = self._lacking(part)
-        if more > 0.0:
+        if more >= WORTH:
             price = self.price.share(Fraction(more).limit_denominator(10_000))
             found = self.measure(
                 [(a,) for a in names], price, shares, "adaptive release: one-way tables again"

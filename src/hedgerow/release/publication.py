@@ -351,7 +351,7 @@ def _check_size(asked: Workload, domain: Domain) -> None:
 def refuse_existing(path: Path, *, force: bool, option: str = "--out") -> None:
     """Refuse to write over a file unless it is forced; data with a budget, and ledgers, whatever is said."""
     folders = path.resolve().parents[:-1] if path.suffix == ".parquet" else ()
-    if str(path).endswith(SUFFIX) or any(os.path.lexists(ledger_path(p)) for p in (path, *folders)):
+    if SUFFIX in path.name or any(os.path.lexists(ledger_path(p)) for p in (path, *folders)):
         raise HedgerowError(
             f"the file {str(path)!r} is data with a budget, or a ledger: it is not written over"
         )

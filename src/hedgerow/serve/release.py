@@ -90,7 +90,7 @@ def release(
     DATA.hedgerow.db; if there is none yet, one of the size of --epsilon is made. A release that would pass it
     is refused with exit code 3, and nothing is charged. A release that was interrupted goes on, and pays
     nothing twice, when the same command is given again - unless the data file has changed: then --same-rows
-    goes on and --anew begins anew.
+    goes on and --anew begins anew - but for randomized-response, which is made and paid for anew.
     """
     from hedgerow.release.publication import Publication
 

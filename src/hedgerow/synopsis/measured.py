@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -156,8 +157,9 @@ class AnswersSynopsis(Synopsis):
             if set(attributes) <= set(block.attributes):
                 shape = self.domain.shape_of(block.attributes)
                 kept = [n if a in attributes else 1 for a, n in zip(block.attributes, shape, strict=True)]
-                wide = np.broadcast_to(np.asarray(weights, dtype=np.float64).reshape(kept), shape)
-                mix = combination(block, wide)
+                order = [attributes.index(a) for a in block.attributes if a in attributes]
+                asked = np.asarray(weights, dtype=np.float64).transpose(order).reshape(kept)
+                mix = combination(block, np.broadcast_to(asked, shape))
                 if mix is not None:
                     found.append((float(mix @ mix), float(mix @ answers), mix))
         if not found:
@@ -184,6 +186,13 @@ class AnswersSynopsis(Synopsis):
         return cls(domain, provenance, unpack_measurement(body["answers"], arrays))
 
 
+@lru_cache(maxsize=4)
+def _inverse(block: Block) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The weights of listed queries, and what takes wished weights to coefficients."""
+    matrix = np.stack([block.query(i).weights.reshape(-1) / ONE for i in range(len(block))])
+    return matrix, np.linalg.pinv(matrix.T, rcond=1e-12)
+
+
 def combination(block: Block, weights: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """The smallest coefficients c with c'A = weights, where A are a block's questions; None if none are.
 
@@ -193,9 +202,9 @@ def combination(block: Block, weights: NDArray[np.float64]) -> NDArray[np.float6
     if not isinstance(block, ProductBlock):
         if len(block) * weights.size > _LISTED:
             return None
-        matrix = np.stack([block.query(i).weights.reshape(-1) / ONE for i in range(len(block))])
-        mix = np.asarray(np.linalg.pinv(matrix.T, rcond=1e-10) @ weights.reshape(-1))
-        return mix if np.allclose(mix @ matrix, weights.reshape(-1), atol=1e-7) else None
+        matrix, inverse = _inverse(block)
+        mix = inverse @ weights.reshape(-1)
+        return mix if np.allclose(mix @ matrix, weights.reshape(-1), rtol=0.0, atol=1e-9) else None
     for i, axis in enumerate(block.axes):
         w, n = np.moveaxis(weights, i, -1), axis.levels
         if axis.kind == "literals" and n > 2:
