@@ -105,3 +105,30 @@ def test_an_act_is_audited_against_its_own_charge():
     drawn = partial(runs.draw, 1)(1.0, PAIRS[0][0], 50)
     assert drawn.shape == (50, 3)
     assert len({tuple(d) for d in drawn.tolist()}) > 1
+
+
+def test_acts_that_only_some_runs_make_are_waited_for_and_those_that_none_makes_are_named():
+    runs = []
+
+    def sometimes(curator, epsilon):
+        runs.append(curator)
+        first = curator.measure(("a",), epsilon / 2)
+        if len(runs) % 3 == 0 or curator.script:
+            curator.measure(("b",), epsilon / 2)
+        return first
+
+    acts = ActByAct(sometimes, PAIRS)
+    assert acts.claim(1, 1.0) == pytest.approx(0.5)
+    assert len(acts.draw(1, 1.0, PAIRS[0][1], 5)) == 5
+    with pytest.raises(hr.HedgerowError, match="makes 3 acts"):
+        acts.claim(2, 1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_every_registered_act_is_made_at_every_epsilon(name, epsilon):
+    for case in AUDITS[name]:
+        if case.claim is not None:
+            assert case.claim(epsilon) > 0
+            assert len(case.draw(epsilon, case.pairs[0][1], 3)) == 3

@@ -23,6 +23,7 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.event import Event
 
 Act = Callable[[Curator, float], Any]
+_TRIES = 30  # runs may differ in how many acts they make
 
 
 class Recorded(Rehearsal):
@@ -65,13 +66,13 @@ class ActByAct:
     def claim(self, number: int, epsilon: float) -> float:
         """What one act is charged at most, in runs at an epsilon that are recorded anew."""
         self._known.clear()
-        runs = [self._recorded(epsilon, first)[1] for first, _ in self.pairs]
+        runs = [self._recorded(epsilon, first, number)[1] for first, _ in self.pairs]
         return float(max(price(events[number].to_json(), "epsilon")[0] for events in runs))
 
     def draw(self, number: int, epsilon: float, world: World, size: int) -> NDArray[Any]:
         """Many draws of one act after the recorded history, in a world of one of the pairs."""
         first = next(one for one, two in self.pairs if world in (one, two))
-        script, events = self._recorded(epsilon, first)
+        script, events = self._recorded(epsilon, first, number)
         curator = self._curator(world, epsilon)
         curator.script, curator.focus, curator.repeat = script, number, size
         self.act(curator, self.scale * epsilon)
@@ -81,13 +82,17 @@ class ActByAct:
             )
         return np.array([np.concatenate([part.ravel() for part in d]) for d in curator.draws[number]])
 
-    def _recorded(self, epsilon: float, world: World) -> tuple[list[list[NDArray[Any]]], list[Event]]:
-        """What was said in one run, and the events it was charged as."""
-        if (epsilon, world) not in self._known:
+    def _recorded(
+        self, epsilon: float, world: World, number: int
+    ) -> tuple[list[list[NDArray[Any]]], list[Event]]:
+        """What was said in one run that made the act in question, and the events it was charged as."""
+        for _ in range(_TRIES):
+            if (epsilon, world) in self._known and len(self._known[epsilon, world][1]) > number:
+                return self._known[epsilon, world]
             curator = self._curator(world, epsilon)
             self.act(curator, self.scale * epsilon)
             self._known[epsilon, world] = [draws[0] for draws in curator.draws], curator.events
-        return self._known[epsilon, world]
+        raise HedgerowError(f"no run of {_TRIES} makes {number + 1} acts")
 
     def _curator(self, world: World, epsilon: float) -> Recorded:
         curator = world.curator(Budget(epsilon=self.scale * epsilon), Recorded)

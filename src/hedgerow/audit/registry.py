@@ -162,7 +162,8 @@ def _register_all() -> None:
         DELTA,
     ):  # Laplace noise and permute-and-flip; Gaussian noise and the exponential mechanism
         several_acts("AdaptiveRelease", _adaptive, pairs=trios[::3], delta=delta)
-    each_act("AdaptiveRelease", _adaptive, trios, 4, scale=3.0)
+    each_act("AdaptiveRelease", partial(_adaptive, one_way=0.8), trios, 3, scale=3.0)
+    each_act("AdaptiveRelease", partial(_adaptive, one_way=0.05), trios, 2, scale=3.0)  # ones, ones again
     _register_conversations(names)
     _register_offline(trios)
     _register_boosting()
@@ -338,12 +339,13 @@ def _one_sided(side: Literal["over", "under"], epsilon: float, world: World, siz
     return np.array([[asked, places.size] for _, places, _, asked in said])
 
 
-def _adaptive(curator: Curator, epsilon: float) -> Any:
-    """One-way tables, and again as they are mostly noise; a choice by what they said, the chosen table."""
+def _adaptive(curator: Curator, epsilon: float, one_way: float = 0.35) -> Any:
+    """One-way tables, and again if they are mostly noise; a choice by what they said, the chosen table."""
     from hedgerow.mechanisms.adaptive import AdaptiveRelease
     from hedgerow.queries.workload import marginals
 
-    return AdaptiveRelease(epsilon=epsilon, measurements=1).release(curator, marginals(TRIO, 2))
+    made = AdaptiveRelease(epsilon=epsilon, measurements=1, one_way=one_way)
+    return made.release(curator, marginals(TRIO, 2))
 
 
 def _gaussian_sparse(curator: Curator, epsilon: float) -> SparseVectorRun:
