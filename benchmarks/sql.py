@@ -7,7 +7,8 @@ import time
 from typing import Any
 
 from hedgerow.errors import HedgerowError
-from hedgerow.queries.attribute import Categorical, bins, dates
+from hedgerow.queries.attribute import Categorical
+from hedgerow.queries.bins import bins, dates
 from hedgerow.queries.domain import Domain
 from hedgerow.queries.sql import sql
 

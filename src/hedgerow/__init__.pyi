@@ -33,11 +33,11 @@ from hedgerow.privacy.budget import Budget as Budget
 from hedgerow.privacy.ledger import Ledger as Ledger
 from hedgerow.privacy.receipt import Receipt as Receipt
 from hedgerow.queries.attribute import Attribute as Attribute
-from hedgerow.queries.attribute import Bins as Bins
 from hedgerow.queries.attribute import Categorical as Categorical
-from hedgerow.queries.attribute import Dates as Dates
-from hedgerow.queries.attribute import bins as bins
-from hedgerow.queries.attribute import dates as dates
+from hedgerow.queries.bins import Bins as Bins
+from hedgerow.queries.bins import Dates as Dates
+from hedgerow.queries.bins import bins as bins
+from hedgerow.queries.bins import dates as dates
 from hedgerow.queries.domain import Domain as Domain
 from hedgerow.queries.domain import OpenDomain as OpenDomain
 from hedgerow.queries.literals import literal_conjunction as literal_conjunction

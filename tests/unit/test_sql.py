@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.errors import DomainMismatch, HedgerowError, RangeTooLarge, UnsupportedQuery
-from hedgerow.queries.attribute import Bins, Categorical, bins, dates
+from hedgerow.queries.attribute import Categorical
+from hedgerow.queries.bins import Bins, bins, dates
 from hedgerow.queries.domain import Domain
 from hedgerow.queries.question import Question, Result, ratio
 from hedgerow.queries.sql import sql

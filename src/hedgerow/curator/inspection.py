@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.curator.duckdb import DuckDBEngine
-from hedgerow.queries.attribute import Attribute, Bins, Categorical, Dates
+from hedgerow.queries.attribute import Attribute, Categorical
+from hedgerow.queries.bins import Bins, Dates
 from hedgerow.queries.domain import Domain
 from hedgerow.queries.encoding import as_days, as_numbers, as_text, kind_of
 

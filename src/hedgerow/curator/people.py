@@ -25,6 +25,7 @@ class PeopleCounts:
     """How many distinct units have a row of each group: COUNT(DISTINCT unit), always measured."""
 
     form: LinearForm
+    denominator: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         """Norms are read off the form: only a real one has them, with arrays that nobody else holds."""
@@ -38,15 +39,11 @@ class PeopleCounts:
 
     def check(self, domain: Domain) -> None:
         """Refuse a form that was made for another domain: whether it meets a level there must not tell."""
-        for factor in self.form.factors:
-            if factor.weights.shape != domain.shape_of(factor.attributes):
-                raise DomainMismatch("this count of people was made for another domain")
-        for axis in self.form.axes:
-            fits = axis.parent.shape == domain.shape_of((axis.attribute,)) and axis.parent.min() >= 0
-            if not fits or axis.parent.max() >= axis.size:
-                raise DomainMismatch("this count of people was made for another domain")
-
-    denominator: ClassVar[int] = 1
+        form, shape_of = self.form, domain.shape_of
+        fits = all(f.weights.shape == shape_of(f.attributes) for f in form.factors)
+        fits &= all(a.parent.shape == shape_of((a.attribute,)) for a in form.axes)
+        if not fits or not all(0 <= a.parent.min() <= a.parent.max() < a.size for a in form.axes):
+            raise DomainMismatch("this count of people was made for another domain")
 
     @property
     def norms(self) -> Norms:

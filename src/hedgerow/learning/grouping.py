@@ -18,7 +18,7 @@ def groups_of(attribute: Attribute, totals: NDArray[np.float64], least: float) -
     Neighbouring levels of an ordered attribute are put together until there are enough; levels without an
     order that have too few share one group. Declared `other` and missing levels stand alone.
 
-    >>> from hedgerow.queries.attribute import bins
+    >>> from hedgerow.queries.bins import bins
     >>> groups_of(bins(0, 5, 1), np.array([9.0, 2.0, 3.0, 4.0, 1.0]), 5.0).tolist()
     [0, 1, 1, 2, 2]
     """

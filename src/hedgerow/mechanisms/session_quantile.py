@@ -10,7 +10,7 @@ import numpy as np
 
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms.session_belief import width
-from hedgerow.queries.attribute import Bins
+from hedgerow.queries.bins import Bins
 from hedgerow.queries.query import Query
 from hedgerow.synopsis.answer import Answer
 

@@ -112,7 +112,7 @@ def vc_dimension(domain: Domain, workload: Workload) -> int:
 
     >>> from hedgerow.queries.domain import Domain
     >>> from hedgerow.queries.workload import ranges
-    >>> from hedgerow.queries.attribute import bins
+    >>> from hedgerow.queries.bins import bins
     >>> domain = Domain({"age": bins(0, 100, 10)})
     >>> vc_dimension(domain, ranges(domain, 1))
     2

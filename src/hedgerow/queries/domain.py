@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.errors import DomainMismatch, HedgerowError
-from hedgerow.queries.attribute import Attribute, Bins, Categorical, Dates, bins
+from hedgerow.queries.attribute import Attribute, Categorical
+from hedgerow.queries.bins import Bins, Dates, bins
 from hedgerow.queries.schema_file import read_schema
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from sqlglot import exp
 
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.queries.attribute import Bins
+from hedgerow.queries.bins import Bins
 from hedgerow.queries.form import Factor, GroupAxis, LinearForm, check_cells, spread
 from hedgerow.queries.question import Aggregate
 from hedgerow.queries.sql_column import Constant

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import numpy as np
 
 from hedgerow.errors import DomainMismatch, UnsupportedQuery
-from hedgerow.queries.attribute import Attribute, Bins, Dates
+from hedgerow.queries.attribute import Attribute
+from hedgerow.queries.bins import Bins, Dates
 from hedgerow.queries.encoding import text_of
 
 if TYPE_CHECKING:

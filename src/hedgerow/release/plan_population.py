@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.random import PCG64, Generator
 
-from hedgerow.queries.attribute import Categorical, bins
+from hedgerow.queries.attribute import Categorical
+from hedgerow.queries.bins import bins
 from hedgerow.queries.domain import Domain
 from hedgerow.release.population import Population
 

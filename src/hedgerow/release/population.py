@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.random import PCG64, Generator
 
-from hedgerow.queries.attribute import Bins, Categorical, bins, dates
+from hedgerow.queries.attribute import Categorical
+from hedgerow.queries.bins import Bins, bins, dates
 from hedgerow.queries.domain import Domain
 
 if TYPE_CHECKING:

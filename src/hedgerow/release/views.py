@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.queries.attribute import Attribute, Bins, Dates
+from hedgerow.queries.attribute import Attribute
+from hedgerow.queries.bins import Bins, Dates
 from hedgerow.queries.query import ONE
 from hedgerow.queries.workload import Workload, marginals
 
