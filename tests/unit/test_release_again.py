@@ -392,3 +392,17 @@ def test_answers_do_not_depend_on_the_order_in_which_attributes_are_named(kind, 
             hr.Query.where(domain, {"a": [a], "b": [b]}),
         ):
             assert synopsis.answer(query).value == pytest.approx(truth, abs=1e-6)
+
+
+def test_an_error_that_cannot_be_stated_does_not_hold_up_what_is_paid_for(data, monkeypatch):
+    from hedgerow.synopsis.synopsis import Synopsis
+
+    def large(*_, **__):
+        raise hr.RangeTooLarge("the table has too many cells")
+
+    monkeypatch.setattr(Synopsis, "answer", large)
+    monkeypatch.setattr("hedgerow.release.report.Report.write", lambda _, path: path.write_text(""))
+    monkeypatch.setattr("hedgerow.release.report.Report.__init__", lambda *_, **__: None)
+    done = run("release", data, "--schema", "schema.yaml", "--epsilon", 1, "--workload", "marginals:1")
+    assert done.exit_code == 0, done.output
+    assert "Stated error" not in done.output

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.errors import UnsupportedQuery
+from hedgerow.errors import HedgerowError, UnsupportedQuery
 from hedgerow.queries.attribute import Attribute
 from hedgerow.queries.bins import Bins, Dates
 from hedgerow.queries.query import ONE
@@ -95,7 +95,7 @@ def mean_error(synopsis: Synopsis, asked: Workload, confidence: float = 0.95) ->
         else:  # as SQL would ask: a combination of answers may say more than each of them
             forms = [(q.attributes, q.weights / ONE) for q in some]
             error = float(np.mean([synopsis.linear(*form, confidence)[1] for form in forms]))
-    except UnsupportedQuery:
+    except HedgerowError:  # what is paid for is not held up by a word about it
         return None
     return error if np.isfinite(error) else None
 
