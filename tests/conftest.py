@@ -22,6 +22,13 @@ settings.register_profile(
 settings.load_profile("hedgerow")
 
 
+@pytest.fixture(scope="session")
+def size() -> Callable[[Any, Any], Any]:
+    """`size(small, full)`: how large a test is, in `make test` and in `make verify`."""
+    full = os.environ.get("HEDGEROW_FULL") == "1"
+    return lambda small, whole: whole if full else small
+
+
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """No noise in any sparse vector: what is said depends on rows and updates only."""
