@@ -3,30 +3,38 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PIP := -m pip install --quiet --disable-pip-version-check
+GROUP ?=
 
-.PHONY: help demo browser test verify lint types docs bench audit clean
+.PHONY: help demo system test verify latest lint types docs bench audit clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Hedgerow needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python $(PIP) -c constraints.txt --upgrade pip
+	$(BIN)/python $(PIP) -c constraints.txt -e '.[dev]'
 	@touch $(STAMP)
 
 demo: $(STAMP)  ## make a population, release it privately, ask questions
 	$(BIN)/hedgerow demo --out out/demo
 
-browser:  ## fetch chromium for the browser tests, where that can be done
-	@.ci/browser
+system:  ## fetch what some tests need and pip does not have (chromium), where that can be done
+	@.ci/system
 
-test: $(STAMP) browser  ## all tests, the long ones at small size
-	$(BIN)/python -m pytest -n auto --dist worksteal
+test: $(STAMP) system  ## all tests, the long ones at small size
+	$(BIN)/python -m pytest -n auto --dist loadgroup --timeout 120
 
-verify: $(STAMP) browser  ## all tests at full size (kill loops, long streams)
-	HEDGEROW_FULL=1 $(BIN)/python -m pytest -n auto --dist worksteal
+verify: $(STAMP) system  ## tests at full size: GROUP=core, audit, sql, faults, console, ... or all of them
+	HEDGEROW_FULL=1 $(BIN)/python -m pytest -n auto --dist loadgroup --timeout 2400 $(if $(GROUP),--group $(GROUP))
+
+latest: system  ## all tests with the newest versions of everything, in an environment of their own
+	$(PYTHON) -m venv --clear $(VENV)-latest
+	$(VENV)-latest/bin/python $(PIP) --upgrade pip
+	$(VENV)-latest/bin/python $(PIP) --upgrade -e '.[dev]'
+	$(VENV)-latest/bin/python -m pytest -n auto --dist loadgroup --timeout 240
 
 lint: $(STAMP)  ## ruff
 	$(BIN)/ruff check src tests benchmarks examples
@@ -39,11 +47,11 @@ docs: $(STAMP)  ## check that pages, links and examples hold
 	$(BIN)/python -m pytest tests/docs
 
 bench: $(STAMP)  ## benchmarks beside their peers; writes docs/benchmarks.md
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
+	$(BIN)/python $(PIP) -c constraints.txt -e '.[peers]'
 	$(BIN)/hedgerow bench
 
 audit: $(STAMP)  ## try to refute every mechanism's privacy
 	$(BIN)/hedgerow audit --all
 
 clean:  ## remove the environment and what was made
-	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-latest out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,6 +1,5 @@
 """Settings for all tests."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,14 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+import sizes
 from hedgerow.curator import comparison
+
+pytest_plugins = ["groups"]
 
 # Compiled loops build on first use and machines are shared: a test is not slow because its first call was.
 # Examples are the same in every run: a change is judged by what it changes. At full size they are new.
 settings.register_profile(
     "hedgerow",
     deadline=None,
-    derandomize=os.environ.get("HEDGEROW_FULL") != "1",
+    derandomize=not sizes.FULL,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("hedgerow")
@@ -25,8 +27,7 @@ settings.load_profile("hedgerow")
 @pytest.fixture(scope="session")
 def size() -> Callable[[Any, Any], Any]:
     """`size(small, full)`: how large a test is, in `make test` and in `make verify`."""
-    full = os.environ.get("HEDGEROW_FULL") == "1"
-    return lambda small, whole: whole if full else small
+    return sizes.size
 
 
 @pytest.fixture

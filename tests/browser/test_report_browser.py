@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import struct
 import subprocess
 from pathlib import Path
@@ -11,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import hedgerow as hr
+import services
 from hedgerow.release.population import UNIT, Population
 from hedgerow.release.report import Report
 from hedgerow.serve.demo import ask_all
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -29,14 +28,13 @@ FLAGS = [
     "--virtual-time-budget=20000",
 ]
 
-pytestmark = pytest.mark.skipif(
-    BROWSER is None, reason="no chromium here: `make browser`, or install chromium"
-)
+pytestmark = pytest.mark.xdist_group("browser")
 
 
 def browse(page: Path, profile: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """A fresh browser that opens one page and leaves."""
-    command = [str(BROWSER), *FLAGS, f"--user-data-dir={profile}", *options, page.as_uri()]
+    browser = services.program("chromium", "chromium-browser", "google-chrome", package="chromium")
+    command = [browser, *FLAGS, f"--user-data-dir={profile}", *options, page.as_uri()]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
 
 
