@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.curator.csv_file import CsvFile, literal_path
 from hedgerow.curator.engine import BATCH_ROWS
 from hedgerow.curator.memory import arrow_table, check_text
-from hedgerow.errors import SourceError
+from hedgerow.errors import DataChanged, SourceError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -151,7 +151,7 @@ class DuckDBEngine:
     def _refuse_changed(self) -> None:
         """What was decided about the file when it was opened must still be about the same file."""
         if any(_stamp(file) != stamp for file, stamp in self._stamps.items()):
-            raise SourceError("the data file was changed or replaced after it was opened; open it again")
+            raise DataChanged("the data file was changed or replaced after it was opened; open it again")
 
     def _broken(self) -> str:
         if self._csv is None or self._csv.encoding not in ("utf-8", "utf-8-sig"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hedgerow.errors import LedgerError
+from hedgerow.errors import DataChanged
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
@@ -64,7 +64,7 @@ def _checked(curator: Curator, entry: Entry) -> Entry:
     """The line without the mark, if it belongs to this file."""
     table = curator.table
     if entry.state and table.written and not table.same_rows and entry.state != table.written:
-        raise LedgerError(
+        raise DataChanged(
             "the data file has changed since this run began; if it has the same rows, say so with "
             "--same-rows or Table.open(same_rows=True), else begin anew, with --anew or under another name"
         )

@@ -17,6 +17,7 @@ from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget, Cost, Currency
 from hedgerow.privacy.event import Event
 from hedgerow.privacy.ledger_entry import OWNER, Entry, Settings
+from hedgerow.privacy.ledger_failure import no_ledger
 from hedgerow.privacy.ledger_filter import Filter
 from hedgerow.privacy.ledger_store import FORMAT, Store
 from hedgerow.privacy.ledger_transaction import BYTES, Act, Question, Transaction, opening
@@ -79,7 +80,7 @@ class Ledger:
         file = Path(path).resolve()
         if not os.path.lexists(file):
             if not create:
-                raise LedgerError(f"There is no ledger at {file}.")
+                raise no_ledger(file)
             Store.create(file, opening(_new_settings(budget, asked, simulation=False)))
         store = Store(file)
         try:

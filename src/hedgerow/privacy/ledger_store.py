@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -16,7 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hedgerow.errors import LedgerError
+from hedgerow.errors import LedgerError, LedgerUnavailable
+from hedgerow.privacy.ledger_failure import failure
 
 FORMAT = 1
 GENESIS = bytes(32)
@@ -24,6 +26,7 @@ GENESIS = bytes(32)
 _APPLICATION = 0x48656467  # "Hedg": marks the SQLite file as one of ours
 _PATIENCE = 600.0  # seconds to wait while another process evaluates inside its transaction
 _POLL = 1.0  # SQLite waits this long at a time, so Ctrl-C is heard
+_PAUSE = 0.02  # between two looks at who else is at work
 _PAGE = 256
 
 _SCHEMA = """
@@ -175,7 +178,7 @@ class Store:
             draft.unlink()
             _sync(path.parent)
         except (OSError, sqlite3.Error) as error:
-            raise LedgerError(f"A ledger cannot be made at {path}: {_reason(error)}.") from error
+            raise failure(error, path, f"A ledger cannot be made at {path}") from error
         finally:
             for suffix in ("", "-wal", "-shm"):
                 with suppress(OSError):
@@ -274,14 +277,16 @@ class Store:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        import fcntl
-
         try:
             handle = os.open(f"{self.path}-lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise self._failure(error) from error
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            deadline = time.monotonic() + _PATIENCE
+            while not _locks(handle):
+                if time.monotonic() > deadline:
+                    raise LedgerUnavailable(f"The ledger {self.path} is in use by another process.")
+                time.sleep(_PAUSE)
             yield
         finally:
             with suppress(OSError):
@@ -372,15 +377,16 @@ class Store:
 
     def _failure(self, error: sqlite3.Error | OSError) -> LedgerError:
         name = "in memory" if self.path is None else str(self.path)
-        if isinstance(error, sqlite3.Error) and "not a database" in str(error):
-            return LedgerError(f"The file {name} is not a Hedgerow ledger.")
-        return LedgerError(f"The ledger {name} cannot be used: {_reason(error)}.")
+        return failure(error, self.path, f"The ledger {name} cannot be used")
 
 
-def _reason(error: Exception) -> str:
-    """What the system said, as part of a sentence."""
-    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return (said[:1].lower() + said[1:]).rstrip(".")
+def _locks(handle: int) -> bool:
+    """Take a file's lock if nobody has it."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _sync(path: Path) -> None:

@@ -19,6 +19,7 @@ from hedgerow.errors import (
     LedgerError,
     RangeTooLarge,
     UnsupportedQuery,
+    of_system,
 )
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Ledger, Settings
@@ -26,6 +27,7 @@ from hedgerow.privacy.rational import exact
 from hedgerow.release import catalogue, runs
 from hedgerow.release.numerals import amount, rest, small, used_up
 from hedgerow.release.schema import Schema
+from hedgerow.release.writing import naming, put
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
@@ -40,6 +42,7 @@ DELTA = "1e-9"
 _LEAST, _MOST, _LEAST_DELTA = 1e-9, 1_000_000, 1e-30
 _SUCH = {"epsilon": "0.5", "delta": "1e-9"}
 FILES = ("synopsis.hedgerow", "synthetic.csv", "report.html", "receipt.json")
+_AGAIN = "then give the same command again: it goes on, and nothing is paid twice"
 
 Step = Callable[[str, float | None], None]
 """Told what is being done and how far it is, from 0 to 1 (None: unknown)."""
@@ -163,7 +166,8 @@ class Publication:
             curator = Curator(table, known.budget, ledger_path(self.data), known.neighbours)
             with curator.ledger as ledger:
                 synopsis, resumed = self._release(curator, offer, asked, told)
-                published = self._write(synopsis, asked)
+                with naming(self.out, _AGAIN if "run" in told else None):
+                    published = self._write(synopsis, asked)
                 if "run" in told:
                     runs.save(ledger, told["run"])
                 return replace(published, resumed=resumed)
@@ -325,7 +329,7 @@ class Publication:
             report.write(folder / "report.html")
             error = mean_error(synopsis, asked)
             for name in files:  # a folder that was interrupted holds nothing that is in the way
-                (folder / name).replace(self.out / name)
+                put(folder / name, self.out / name)
         return Published(synopsis, self.out, tuple(files), count, asked.name, error)
 
 
@@ -369,8 +373,7 @@ def writable(folder: Path) -> None:
         os.close(handle)
         os.unlink(name)
     except OSError as error:
-        said = (error.strerror or "no reason given").lower()
-        raise HedgerowError(f"the folder {str(folder)!r} cannot be written: {said}") from None
+        raise of_system(error, f"the folder {str(folder)!r} cannot be written") from None
 
 
 def write_receipt(synopsis: Synopsis, path: Path) -> None:

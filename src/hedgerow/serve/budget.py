@@ -180,6 +180,7 @@ def export(
 ) -> None:
     """Write the ledger's public side as JSON."""
     from hedgerow.release.publication import refuse_existing
+    from hedgerow.release.writing import whole
 
     if out is not None:
         refuse_existing(out, force=force)
@@ -188,7 +189,8 @@ def export(
     if out is None:
         emit(content)
         return
-    out.write_text(jsons.dumps(content, indent=1) + "\n", "utf-8")
+    with whole(out) as draft:
+        draft.write_text(jsons.dumps(content, indent=1) + "\n", "utf-8")
     if json:
         emit({"file": str(out), "lines": len(content["entries"])})
     else:

@@ -32,6 +32,7 @@ def infer(
     from hedgerow.errors import DomainMismatch, HedgerowError
     from hedgerow.release.publication import writable
     from hedgerow.release.schema import proposal_text
+    from hedgerow.release.writing import whole
 
     if out.exists() and not force:
         raise HedgerowError(f"the file {str(out)!r} is there already: choose another --out, or --force")
@@ -53,7 +54,9 @@ def infer(
             f"{MOST_LEVELS} values that {least} or more rows share; say a smaller --least, or write the "
             "schema by hand"
         )
-    out.write_text(proposal_text(found.domain, found.skipped, str(out), found.notes), encoding="utf-8")
+    text = proposal_text(found.domain, found.skipped, str(out), found.notes)
+    with whole(out) as draft:
+        draft.write_text(text, encoding="utf-8")
     if json:
         emit(
             {
