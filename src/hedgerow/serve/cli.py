@@ -19,10 +19,13 @@ def main() -> None:
 
         said = "Interrupted; every charge that was made is in the ledger."
         app()
-    except BaseException as error:
-        if isinstance(error, SystemExit) and error.code == 130:
+    except SystemExit as done:
+        signals.ignore()  # all is said: a signal would only spoil the exit code
+        if done.code == 130:
             _leave(130)
-        if isinstance(error, SystemExit) or not (isinstance(error, KeyboardInterrupt) or signals.heard()):
+        raise
+    except BaseException as error:
+        if not (isinstance(error, KeyboardInterrupt) or signals.heard()):
             raise
         signals.ignore()
         with suppress(OSError):

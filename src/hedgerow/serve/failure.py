@@ -60,7 +60,10 @@ class Failure:
         if isinstance(error, (KeyboardInterrupt, typer.Abort)):
             return INTERRUPTION
         if isinstance(error, _UsageError):
-            return cls(_usage(error), hint=f"see `{_path(error)} --help`")
+            words = _usage(error)
+            if words.endswith("is not readable"):  # typer looks at the files that are named before we do
+                return cls(words, "not_permitted")
+            return cls(words, hint=f"see `{_path(error)} --help`")
         if isinstance(error, _ClickException):
             return cls(error.format_message())  # type: ignore[attr-defined]
         if isinstance(error, BudgetExceeded):

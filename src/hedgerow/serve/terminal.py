@@ -76,8 +76,10 @@ def guarded(run: Callable[[], Any], *, json: bool = False) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
         return _fail(INTERRUPTION, json) if code == INTERRUPTED else code if isinstance(code, int) else 0
-    except BrokenPipeError:  # the reader of a pipe has had enough, and is content
-        _hush()
+    except (BrokenPipeError, SystemExit) as error:
+        if not isinstance(error.__context__ or error, BrokenPipeError):
+            raise
+        _hush()  # the reader of a pipe has had enough, and is content
         return 0
     except (Exception, KeyboardInterrupt) as error:
         if type(error).__name__ == "NoArgsIsHelpError":
@@ -100,8 +102,8 @@ def _fail(failure: Failure, json: bool) -> int:
             sys.stdout.flush()
     except OSError:  # nobody reads it, or it has no room
         _hush()
-    hint = f"; {failure.hint}" if failure.hint else ""
-    return say(failure.words.rstrip(".") + hint, failure.exit_code)
+    words = f"{failure.words.removesuffix('.')}; {failure.hint}" if failure.hint else failure.words
+    return say(words, failure.exit_code)
 
 
 def _hush() -> None:
