@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from hedgerow.privacy.budget import Budget, Cost
+from hedgerow.release.dataset import ledger_path
 from hedgerow.release.numerals import amount
-from hedgerow.release.publication import ledger_path
 from hedgerow.serve import explain, terminal
 from hedgerow.serve.commands import app
 

@@ -157,11 +157,11 @@ class Ledger:
         """What a request id was answered, or None; RequestReused if it belongs to another question."""
         return self._filter.recall(request, question, analyst)
 
-    def replay(self, run: str, after: int = -1) -> Iterator[Entry]:
+    def replay(self, run: str | None, after: int = -1) -> Iterator[Entry]:
         """The entries of a run in order, with answers and secret states, to rebuild it after a restart.
 
         Args:
-            run: the run's label.
+            run: the run's label; every entry of the ledger if None.
             after: only what came after the line of this number.
         """
         return (Entry.read(line) for line in self._store.lines(run, after))
@@ -297,6 +297,11 @@ class Ledger:
         head = self._store.head()
         settings = replace(self._made, budget=self._filter.budget(head.seq))
         return Receipt(settings, head.seq, head.hash.hex(), self._filter.account(OWNER, head.seq).spent)
+
+    def knows(self, receipt: Receipt) -> bool:
+        """Whether the line that a receipt was given for is in this ledger."""
+        line = next(self._store.lines(after=receipt.seq - 1), None)
+        return line is not None and (line.seq, line.hash.hex()) == (receipt.seq, receipt.head)
 
     def sync(self) -> None:
         """Wait until everything committed so far is on the disk."""
