@@ -24,6 +24,12 @@ OTHER = "attributes:\n  sex: [F, M]\n  k: {levels: [0, 1], other: true}\n"
 RELEASE = ("release", "people.csv", "--schema", "schema.yaml", "--workload", "marginals:1", "--rows", "5")
 
 
+@pytest.fixture(autouse=True)
+def plain_reports(monkeypatch):
+    """Reports take most of a release's time and say nothing here."""
+    monkeypatch.setattr("hedgerow.release.report.Report.write", lambda _, path: path.write_text(""))
+
+
 def refused(result, code: int = 2) -> str:
     """The one sentence of a refusal."""
     assert result.exit_code == code, result.output

@@ -160,7 +160,7 @@ class Dataset:
         if epsilon is None or self.require_budget:
             also = "" if self.require_budget else "say --epsilon, or "
             raise HedgerowError(
-                f"the data {self.data.name!r} has no budget, there is no {self.path}: {also}"
+                f"the data {self.data.name!r} has no budget yet, there is no {self.path}: {also}"
                 "make one with `hedgerow budget init`, or name its ledger with --ledger"
             )
         budget = make_budget(epsilon, self.delta)

@@ -216,7 +216,7 @@ def _open(data: Path, ledger: Path | None) -> Any:
         raise LedgerError(f"there is no file {str(data)!r}, and no ledger {str(path)!r} beside it")
     if not path.exists():
         raise LedgerError(
-            f"the data {data.name!r} has no budget: there is no {path}; make one with `hedgerow budget "
+            f"the data {data.name!r} has no budget yet: there is no {path}; make one with `hedgerow budget "
             "init`, or name its ledger with --ledger"
         )
     return Ledger.open(path, create=False)
