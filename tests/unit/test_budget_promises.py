@@ -12,11 +12,14 @@ import time
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
 
 import hedgerow as hr
 from hedgerow.privacy.event import Pure
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.release import witness
+from hedgerow.serve.commands import app
 
 LEDGER = Path("people.csv.hedgerow.db")
 COUNT = "SELECT sex, COUNT(*) FROM t GROUP BY sex"
@@ -24,9 +27,13 @@ OTHER = "attributes:\n  sex: [F, M]\n  k: {levels: [0, 1], other: true}\n"
 RELEASE = ("release", "people.csv", "--schema", "schema.yaml", "--workload", "marginals:1", "--rows", "5")
 
 
+COMMANDS = get_command(app)
+
+
 @pytest.fixture(autouse=True)
-def plain_reports(monkeypatch):
-    """Reports take most of a release's time and say nothing here."""
+def quick(monkeypatch):
+    """Reports, and putting all commands together, take most of a release's time and say nothing here."""
+    monkeypatch.setattr("typer.testing._get_command", lambda _: COMMANDS)
     monkeypatch.setattr("hedgerow.release.report.Report.write", lambda _, path: path.write_text(""))
 
 
@@ -275,6 +282,48 @@ def test_the_note_is_the_owners_alone_and_follows_the_ledger(people_cli):
         assert json.loads(note.read_text())["head"] == ledger.receipt().head
 
 
+# -- the same file under another name --------------------------------------------------------------------
+
+
+def renamed() -> str:
+    Path("people.csv").rename("persons.csv")
+    return "persons.csv"
+
+
+def hard_linked() -> str:
+    Path("persons.csv").hardlink_to("people.csv")
+    return "persons.csv"
+
+
+def linked_each_night() -> str:
+    shutil.copy("people.csv", "tonight.csv")
+    Path("newest.csv").unlink()
+    Path("newest.csv").symlink_to("tonight.csv")
+    return "newest.csv"
+
+
+@pytest.mark.parametrize("again", [renamed, hard_linked, linked_each_night])
+def test_data_under_another_name_goes_on_with_its_ledger_or_says_why_not(people_cli, again):
+    Path("newest.csv").symlink_to("people.csv")
+    command = ("newest.csv", *RELEASE[2:], "--epsilon", "0.5")
+    done(people_cli("budget", "init", "newest.csv", "--epsilon", "1", "--delta", "0"))
+    done(people_cli("release", *command, "--out", "a"))
+    command = (again(), *command[1:], "--delta", "0")
+    for more in (("release", *command, "--out", "b"), ("budget", "init", command[0], "--epsilon", "1")):
+        said = refused(people_cli(*more))
+        assert "--ledger" in said
+        assert "--new-ledger" in said
+    assert [str(file) for file in Path().glob("*.hedgerow.db")] == [str(LEDGER)]
+    done(people_cli("release", *command, "--ledger", str(LEDGER), "--out", "b"))
+    assert spent() == pytest.approx(1.0)
+    new = ("release", *command, "--out", "c", "--new-ledger", "next year's people")
+    told = done(people_cli(*new, "--ledger", "new.hedgerow.db")).stderr
+    assert "new budget" in told
+    shown = people_cli("budget", "show", command[0], "--ledger", "new.hedgerow.db").stdout
+    assert "next year's people" in " ".join(shown.split())
+    assert "already" in refused(people_cli(*new, "--ledger", "new.hedgerow.db"))
+
+
 # -- a ledger elsewhere ----------------------------------------------------------------------------------
 
 
@@ -355,31 +404,30 @@ def test_all_of_no_budget_is_nothing(people_cli):
 
 
 @pytest.mark.parametrize(("typed", "code"), [("y\n", 0), ("n\n", 2), ("\n", 2)])
-def test_on_a_terminal_one_is_asked(people_cli, typed, code):
+def test_whoever_is_there_is_asked(people_cli, monkeypatch, typed, code):
+    done(people_cli("budget", "init", "people.csv", "--epsilon", "1", "--delta", "0"))
+    monkeypatch.setattr("hedgerow.serve.release._somebody_is_there", lambda: True)
+    result = CliRunner().invoke(app, list(RELEASE), input=typed)
+    assert result.exit_code == code
+    assert "all that remains, epsilon 1?" in result.stderr
+    assert spent() == (1.0 if code == 0 else 0.0)
+    asked = people_cli(*RELEASE, "--out", "b", "--json")  # programs are not asked
+    assert asked.exit_code == (3 if code == 0 else 2)
+
+
+def test_on_a_terminal_somebody_is_there(people_cli):
     done(people_cli("budget", "init", "people.csv", "--epsilon", "1", "--delta", "0"))
     command = [sys.executable, "-c", "from hedgerow.serve.cli import main; main()", *RELEASE]
     leader, follower = pty.openpty()
-    try:
-        started = subprocess.Popen(command, stdin=follower, stdout=subprocess.DEVNULL, stderr=follower)
-        os.close(follower)
-        shown = b""
-        while b"[y/N]" not in shown:
-            shown += os.read(leader, 1000)
-        assert b"epsilon 1" in shown
-        os.write(leader, typed.encode())
-        while started.poll() is None:
-            _drain(leader)
-    finally:
-        os.close(leader)
-    assert started.returncode == code
-    assert (spent() > 0) is (code == 0)
-
-
-def _drain(leader: int) -> None:
-    try:
-        os.read(leader, 10_000)
-    except OSError:  # nobody holds the other end any more
-        time.sleep(0.01)
+    started = subprocess.Popen(command, stdin=follower, stdout=subprocess.DEVNULL, stderr=follower)
+    os.close(follower)
+    shown = b""
+    while b"[y/N]" not in shown:
+        shown += os.read(leader, 1000)
+    os.write(leader, b"\n")
+    assert started.wait(60) == 2
+    os.close(leader)
+    assert spent() == 0.0
 
 
 # -- the same rows ---------------------------------------------------------------------------------------

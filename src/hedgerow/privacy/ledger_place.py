@@ -88,7 +88,7 @@ def refuse_known(data: Data, path: Path) -> None:
             raise LedgerError(
                 f"The data {str(data.path)!r} has a budget already, in the ledger {other} that knew it by "
                 f"another name: go on with that one (--ledger, or `ledger=`), or rename it to {path.name!r}, "
-                "or give a reason for a new budget (`new_ledger=`)."
+                "or give a reason for a new budget (--new-ledger, or `new_ledger=`)."
             )
 
 

@@ -204,6 +204,8 @@ class Dataset:
         for option, reason in (("--new-ledger", self.new_ledger), ("--older-than-receipt", self.older)):
             if reason is not None and not reason.strip():
                 raise HedgerowError(f"{option} needs a reason, which is kept in the ledger")
+        if self.has_ledger and self.new_ledger is not None:
+            raise LedgerError(f"there is a ledger at {self.path} already: leave --new-ledger out")
         if not self.has_ledger and self.new_ledger is None:
             witness.refuse_new(self.path, self._receipts(out))
         elif self.has_ledger and self.older is None:
@@ -221,7 +223,7 @@ class Dataset:
         from hedgerow.curator.curator import Curator
 
         new = not self.has_ledger
-        curator = Curator(table, known.budget, self.path, known.neighbours)
+        curator = Curator(table, known.budget, self.path, known.neighbours, new_ledger=self.new_ledger)
         with curator.ledger as ledger:
             if new:
                 budget = amount(ledger.budget)

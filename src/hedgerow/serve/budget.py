@@ -20,7 +20,7 @@ app = typer.Typer(
 
 _NARROW = 100  # columns of a terminal
 
-Dataset = Annotated[
+DataOrLedger = Annotated[
     Path, typer.Argument(metavar="DATA", help="The data, or its ledger file.", show_default=False)
 ]
 
@@ -58,12 +58,13 @@ def init(
     made = make_budget(epsilon, delta)
     dataset.refuse_put_back()
     who = (neighbours or Neighbours.add_remove).value
-    with Ledger.open(path, budget=made, neighbours=who, unit=unit, max_rows=max_rows) as opened:
+    whom: Any = {"neighbours": who, "unit": unit, "max_rows": max_rows}
+    with Ledger.open(path, budget=made, **whom, data=data, reason=new_ledger) as opened:
         _show_state(opened, path, json, [f"{data.name} now has a budget, in {path}."])
 
 
 @app.command("show")
-def show(data: Dataset, ledger: LedgerFile = None, json: Json = False) -> None:
+def show(data: DataOrLedger, ledger: LedgerFile = None, json: Json = False) -> None:
     """Say what was spent on what, and what remains."""
     from rich.table import Table
 
@@ -100,7 +101,7 @@ def show(data: Dataset, ledger: LedgerFile = None, json: Json = False) -> None:
 
 @app.command("raise")
 def raise_(
-    data: Dataset,
+    data: DataOrLedger,
     epsilon: Annotated[str, typer.Option(help="The new total; more than before.", show_default=False)],
     reason: Annotated[str, typer.Option(help="Why; it is kept in the ledger for good.", show_default=False)],
     delta: Annotated[str | None, typer.Option(help="The new delta; as before if not given.")] = None,
@@ -131,7 +132,7 @@ def raise_(
 
 
 @app.command("settle")
-def settle(data: Dataset, ledger: LedgerFile = None, json: Json = False) -> None:
+def settle(data: DataOrLedger, ledger: LedgerFile = None, json: Json = False) -> None:
     """Give back what sessions have set aside.
 
     A session of given accuracy sets aside the worst that its next question can cost; one that was killed
@@ -147,7 +148,7 @@ def settle(data: Dataset, ledger: LedgerFile = None, json: Json = False) -> None
 
 @app.command("verify")
 def verify(
-    data: Dataset,
+    data: DataOrLedger,
     receipt: Annotated[
         Path | None, typer.Option(help="A receipt.json that the ledger must still agree with.")
     ] = None,
@@ -177,7 +178,7 @@ def verify(
 
 @app.command("export")
 def export(
-    data: Dataset,
+    data: DataOrLedger,
     out: Annotated[Path | None, typer.Option(help="The file to write; standard output if not given.")] = None,
     answers: Annotated[bool, typer.Option("--answers", help="Include the released answers.")] = False,
     ledger: LedgerFile = None,

@@ -164,7 +164,7 @@ def _refuse_unsaid(dataset: Dataset, epsilon: str | None, everything: bool, json
         left, budget = ledger.remaining(), ledger.budget
     if used_up(left, budget):
         return  # which is refused as what it is
-    if not json and sys.stdin.isatty() and sys.stderr.isatty():
+    if not json and _somebody_is_there():
         asks = f"No --epsilon was given: spend all that remains, {rest(left, budget)}?"
         if typer.confirm(asks, default=False, err=True):
             return
@@ -172,6 +172,10 @@ def _refuse_unsaid(dataset: Dataset, epsilon: str | None, everything: bool, json
         "say with --epsilon what this release may spend, or --all to spend all that remains, "
         f"{rest(left, budget)}"
     )
+
+
+def _somebody_is_there() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _tell_unfinished(dataset: Dataset) -> None:

@@ -150,7 +150,7 @@ def _protected(data: Path, ledger: Path | None) -> str | None:
     path = find_ledger(data, ledger)
     if ledger is None and not path.exists():
         return None
-    with Ledger.open(path, create=False) as opened:
+    with Ledger.open(path, readonly=True) as opened:
         return opened.settings.unit
 
 
