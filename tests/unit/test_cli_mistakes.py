@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from hedgerow.privacy.budget import Budget, Cost
+from hedgerow.release.dataset import ledger_path
 from hedgerow.release.numerals import amount
-from hedgerow.release.publication import ledger_path
 from hedgerow.serve import explain, failure, terminal
 from hedgerow.serve.commands import app
 
@@ -111,7 +111,7 @@ def test_a_schema_of_one_attribute_is_told_which_workload_fits(data):
 
 def test_a_unit_that_the_ledger_does_not_protect_is_one_plain_sentence(data):
     run("budget", "init", data, "--epsilon", 1)
-    release = ("release", data, "--schema", "schema.yaml", "--unit", "id", "--max-rows", 2)
+    release = ("release", data, "--schema", "schema.yaml", "--all", "--unit", "id", "--max-rows", 2)
     assert "protects each row" in refused(run(*release))
 
 
@@ -266,11 +266,12 @@ def test_crumbs_are_never_shown_as_epsilon_0():
 
 def test_a_ledger_that_counts_rho_says_why_epsilons_do_not_add_up(data):
     for delta, said in (("1e-9", True), ("0", False)):
-        Path(f"{data}.hedgerow.db").unlink(missing_ok=True)
-        run("budget", "init", data, "--epsilon", 2, "--delta", delta)
-        release = ("release", data, "--schema", "schema.yaml", "--workload", "marginals:1", "--epsilon", 1)
+        other = Path(f"delta{delta}.csv")
+        other.write_bytes(data.read_bytes())
+        run("budget", "init", other, "--epsilon", 2, "--delta", delta)
+        release = ("release", other, "--schema", "schema.yaml", "--workload", "marginals:1", "--epsilon", 1)
         assert run(*release, "--mechanism", "laplace", "--out", f"o{delta}").exit_code == 0
-        assert ("do not add up" in run("budget", "show", data).stdout) is said
+        assert ("do not add up" in run("budget", "show", other).stdout) is said
 
 
 def test_a_narrow_terminal_leaves_room_for_words(data, monkeypatch):

@@ -46,7 +46,8 @@ class DuckDBEngine:
         self._frame: pa.Table | None = None
         self._stamps: dict[str, tuple[int, ...]] = {}
         self._values: list[Any] = []
-        if not isinstance(source, (str, Path)):
+        self.in_memory = not isinstance(source, (str, Path))
+        if self.in_memory:
             self._frame, self.untyped = arrow_table(source)
             self._connection.register("rows", self._frame)
             self._from = "rows"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from pathlib import Path
 
@@ -14,18 +13,12 @@ from hedgerow.errors import (
     StorageUnavailable,
     of_system,
 )
+from hedgerow.privacy.ledger_sqlite import obstacle, reason
 
-_PASSING = {
-    sqlite3.SQLITE_BUSY: "another process holds it",
-    sqlite3.SQLITE_LOCKED: "another process holds it",
-    sqlite3.SQLITE_PROTOCOL: "another process holds it",
-    sqlite3.SQLITE_FULL: "its disk is full",
-    sqlite3.SQLITE_IOERR: "its disk cannot be read or written, or is full",
-    sqlite3.SQLITE_CANTOPEN: "it cannot be opened just now",
-    sqlite3.SQLITE_NOMEM: "there is not enough memory",
-}
-_MOUNT = "see that the disk of its folder is mounted"
+_HELD = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
+_PASSING = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM)
 _FORBIDDEN = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
+_MOUNT = "see that the disk of its folder is mounted"
 
 
 def failure(error: sqlite3.Error | OSError, path: Path | None, what: str) -> LedgerError:
@@ -38,15 +31,14 @@ def failure(error: sqlite3.Error | OSError, path: Path | None, what: str) -> Led
     """
     if isinstance(error, OSError):
         return _of_system(error, path, what)
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    code, said = getattr(error, "sqlite_errorcode", 0) & 0xFF, f"{what}: {reason(error, path)}."
     if code == sqlite3.SQLITE_NOTADB or (path is not None and path.is_dir()):
         return LedgerError(f"The file {path} is not a Hedgerow ledger.")
-    if code in _FORBIDDEN or (code == sqlite3.SQLITE_CANTOPEN and _closed_to_us(path)):
-        return LedgerNotPermitted(f"{what}: this user may not read and write it and its folder.")
-    if code in _PASSING:
-        return LedgerUnavailable(f"{what}: {_PASSING[code]}.")
-    said = str(error)
-    return LedgerError(f"{what}: {said[:1].lower()}{said[1:].rstrip('.')}.")
+    if code in _HELD:
+        return LedgerUnavailable(f"{what}: another process holds it.")
+    if code in _FORBIDDEN or (code == sqlite3.SQLITE_CANTOPEN and path is not None and obstacle(path)):
+        return LedgerNotPermitted(said)
+    return LedgerUnavailable(said) if code in _PASSING else LedgerError(said)
 
 
 def no_ledger(path: Path) -> LedgerError:
@@ -65,9 +57,3 @@ def _of_system(error: OSError, path: Path | None, what: str) -> LedgerError:
     if path is not None and not path.parent.is_dir():
         return LedgerUnavailable(f"{found}.", hint=_MOUNT)
     return LedgerError(f"{found}.")
-
-
-def _closed_to_us(path: Path | None) -> bool:
-    """Whether the system does not let us read and write a file and its folder, where SQLite keeps its log."""
-    both = os.R_OK | os.W_OK
-    return path is not None and path.exists() and not (os.access(path, both) and os.access(path.parent, both))

@@ -11,24 +11,26 @@ PAGE = "docs/cli.md"
 _HEAD = """\
 # Command line
 
-Every command takes `--json` and then prints exactly one JSON object on standard output; a result says when it
-began (`time`, UTC), how many seconds it took (`duration`) and which `version` says so. Progress and warnings go
-to standard error. An error is one sentence there; with `--json` it is also an object with `error`, `exit_code`,
-`code` and `hint` on standard output. Nothing is charged for bad input.
+Every command takes `--json` and then prints exactly one JSON object on standard output. A result says when it
+began (`time`, UTC), how many seconds it took (`duration`) and which `version` says so. Progress and warnings
+go to standard error. An error is one sentence there; with `--json` it is also an object with `error`,
+`exit_code`, `code` and `hint` on standard output. Nothing is charged for bad input.
 
 | exit code | means | `code` |
 | --- | --- | --- |
 | 0 | done | |
-| 1 | refuted by an audit, a schema that does not fit its data, or an error of Hedgerow's own | `internal` |
-| 2 | bad input or configuration: mend it | `bad_input`, `too_large`, `data_changed`, `request_reused`; of SQL: `bad_sql`, `unsupported_sql`, `unknown_column`, `unknown_level`, `cuts_bin` |
+| 1 | refuted by an audit, a schema that does not fit, or an error of Hedgerow's own | `internal` |
+| 2 | bad input or configuration: mend it | all others |
 | 3 | refused by the budget | `budget_refused` |
-| 4 | may pass, try again: the ledger is held by another process, a disk is full, cannot be read, or is away | `ledger_unavailable`, `storage_unavailable` |
-| 5 | not permitted by the system: change the permissions | `not_permitted` |
-| 130 | interrupted, by Ctrl-C, SIGTERM or SIGHUP; every charge that was made is in the ledger | `interrupted` |
+| 4 | may pass, try again: a disk is full or away, or another process holds the ledger | `..._unavailable` |
+| 5 | not permitted by the system: change who may read or write the file | `not_permitted` |
+| 130 | interrupted by Ctrl-C, SIGTERM or SIGHUP; what was charged is in the ledger | `interrupted` |
 
-A reader that leaves a pipe early (`| head`) is no error. Files are written beside their name and take it when all
-of them is on the disk, so a full disk leaves what was there. [Running it for a year](operate.md) uses these
-codes. `hedgerow --install-completion` sets up completion for your shell.
+Codes of 2 are `bad_input`, `too_large`, `data_changed` and `request_reused`, and of SQL `bad_sql`,
+`unsupported_sql`, `unknown_column`, `unknown_level` and `cuts_bin`; those of 4 are `ledger_unavailable` and
+`storage_unavailable`. A reader that leaves a pipe early (`head`) is no error. Files are written beside their
+name and take it when all of them is on the disk, so a full disk leaves what was there. [Running it for a
+year](operate.md) uses these codes. `hedgerow --install-completion` sets up completion for your shell.
 
 This page is written from the commands (`python -m hedgerow.serve.reference`); a test fails when it is stale.
 """
