@@ -1,26 +1,81 @@
-"""Every error Hedgerow raises on purpose: one sentence each, never a value read from rows."""
+"""Every error Hedgerow raises on purpose: one sentence each, never a value read from rows.
+
+Each class has a `code`, one word by which programs tell errors apart, and each error may have a `hint`: what
+to do about it, where the sentence does not say so itself.
+"""
 
 from __future__ import annotations
 
+from errno import EACCES, EDQUOT, EFBIG, EIO, EMFILE, ENFILE, ENOLCK, ENOSPC, EPERM, EROFS, ESTALE, ETIMEDOUT
+from typing import ClassVar
+
 
 class HedgerowError(Exception):
-    """The base of all of Hedgerow's errors."""
+    """The base of all of Hedgerow's errors.
+
+    Args:
+        message: the sentence.
+        hint: what to do about it.
+
+    >>> BudgetExceeded("nothing remains").code
+    'budget_refused'
+    """
+
+    code: ClassVar[str] = "bad_input"
+
+    def __init__(self, message: object = "", *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 class BudgetExceeded(HedgerowError):
     """The ledger refused a charge; nothing was computed and nothing was charged."""
+
+    code = "budget_refused"
 
 
 class UnsupportedQuery(HedgerowError):
     """The question cannot be asked, or this release cannot answer it."""
 
 
+class UnsupportedSQL(UnsupportedQuery):
+    """The SQL is more than this dialect can say."""
+
+    code = "unsupported_sql"
+
+
+class BadSQL(UnsupportedQuery):
+    """The text is not SQL that can be read."""
+
+    code = "bad_sql"
+
+
+class CutsBin(UnsupportedQuery):
+    """A comparison cuts a bin in two; the sentence says the nearest edges."""
+
+    code = "cuts_bin"
+
+
 class DomainMismatch(HedgerowError):
     """A schema, query or table speaks of attributes or levels that do not fit."""
 
 
+class UnknownColumn(DomainMismatch):
+    """A name is no attribute of the schema."""
+
+    code = "unknown_column"
+
+
+class UnknownLevel(DomainMismatch):
+    """A value is no declared level of its attribute."""
+
+    code = "unknown_level"
+
+
 class RangeTooLarge(HedgerowError):
     """The work asked for grows past a stated limit; the message says the size."""
+
+    code = "too_large"
 
 
 class UnknownEvent(HedgerowError):
@@ -31,13 +86,67 @@ class RunClosed(HedgerowError):
     """A sparse-vector run has reported all that it was paid for; open another one to go on."""
 
 
+class NotPermitted(HedgerowError):
+    """The system does not let this user read or write a file; trying again does not help."""
+
+    code = "not_permitted"
+
+
+class StorageUnavailable(HedgerowError):
+    """A disk is full, or a file cannot be reached just now; the same may work later."""
+
+    code = "storage_unavailable"
+
+
 class LedgerError(HedgerowError):
     """The ledger cannot be opened as asked, or its chain does not verify."""
+
+
+class LedgerUnavailable(LedgerError, StorageUnavailable):
+    """The ledger cannot be reached just now: another process holds it, or its disk is full or away."""
+
+    code = "ledger_unavailable"
+
+
+class LedgerNotPermitted(LedgerError, NotPermitted):
+    """The system does not let this user read or write the ledger."""
+
+    code = "not_permitted"
 
 
 class RequestReused(LedgerError):
     """A request id came back with another question or from another analyst."""
 
+    code = "request_reused"
+
 
 class SourceError(HedgerowError):
     """The owner's data source cannot be read as the schema says; speaks of columns, never of values."""
+
+
+class DataChanged(LedgerError, SourceError):
+    """The data file is not the one that was opened, or that a run began with."""
+
+    code = "data_changed"
+
+
+_FORBIDDEN = frozenset({EACCES, EPERM, EROFS})
+_PASSING = frozenset({EDQUOT, EFBIG, EIO, EMFILE, ENFILE, ENOLCK, ENOSPC, ESTALE, ETIMEDOUT})
+
+
+def of_system(error: OSError, what: str) -> HedgerowError:
+    """What the system said about a file, as an error that tells what may pass from what must be changed.
+
+    Args:
+        error: what the system raised.
+        what: the beginning of the sentence, which names the file.
+
+    >>> str(of_system(OSError(ENOSPC, "No space left on device"), "the file 'out.csv' cannot be written"))
+    "the file 'out.csv' cannot be written: no space left on device"
+    """
+    kind: type[HedgerowError] = HedgerowError
+    if error.errno in _FORBIDDEN:
+        kind = NotPermitted
+    elif error.errno in _PASSING:
+        kind = StorageUnavailable
+    return kind(f"{what}: {(error.strerror or 'no reason given').lower()}")

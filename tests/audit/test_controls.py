@@ -40,7 +40,7 @@ def quick(monkeypatch):
 def test_the_command_prints_rows_and_exits_with_one_on_refutation(quick, capsys, tmp_path):
     picture = tmp_path / "p.svg"
     code = command.main(["--controls", "--json", "--samples", "20000", "--plot", str(picture)])
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(capsys.readouterr().out)["findings"]
     assert code == 1
     assert {"name", "claimed", "found", "refuted"} <= set(rows[0])
     assert all(row["refuted"] for row in rows)

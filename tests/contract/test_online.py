@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,7 @@ def test_every_answer_is_whole(case: Any) -> None:
         assert answer.to_json()["source"] == answer.source
     together = session.ask(stream)
     assert together.value.shape == together.error.shape == together.sources.shape == (len(stream),)
+    assert together.to_json()["sources"] == together.sources.tolist()
 
 
 def test_no_more_updates_than_were_paid_for(case: Any) -> None:
@@ -156,3 +158,10 @@ def test_a_closed_session_can_be_asked_no_secret(case: Any) -> None:
     with pytest.raises(TypeError):
         session.__reduce__()
     assert "3000" not in repr(session)
+
+
+def test_an_answer_as_plain_data_keeps_the_source_of_each_number() -> None:
+    answer = Answer([1.0, 2.0], [0.5, 0.5], 0.95, "measured", sources=np.array(["certified", "measured"]))
+    told = json.loads(json.dumps(answer.to_json()))
+    assert told["sources"] == ["certified", "measured"]
+    assert Answer(1.0, 0.5, 0.95, "measured").to_json()["sources"] is None

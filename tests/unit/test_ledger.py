@@ -23,7 +23,7 @@ from hedgerow.privacy import ledger_store
 from hedgerow.privacy.budget import GRAIN, Budget, Cost
 from hedgerow.privacy.event import Approximate, Gaussian, Laplace, Nothing, Pure, Together
 from hedgerow.privacy.ledger import Ledger, Receipt, Transaction, verify_export
-from hedgerow.privacy.ledger_store import GENESIS, canonical, chain
+from hedgerow.privacy.ledger_line import GENESIS, canonical, chain
 
 PURE = Budget(epsilon=1)
 MIXED = Budget(rho="1/10", delta=1e-6)
@@ -475,15 +475,15 @@ class TestTransactions:
         ledger.charge(Pure("1/10"), says())
         assert connection.execute("PRAGMA synchronous").fetchall() == [(2,)]
 
-    def test_a_receipt_waits_for_the_lines_it_vouches_for(
-        self, path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    def test_a_receipt_waits_until_the_file_alone_holds_the_lines_it_vouches_for(
+        self, path: Path, ledger: Ledger
     ) -> None:
-        synced: list[Path] = []
-        monkeypatch.setattr(ledger_store, "_sync", synced.append)
         ledger.record(b"below", durable=False)
-        assert synced == []
-        ledger.receipt()
-        assert synced == [path.with_name(path.name + "-wal")]
+        with Ledger.open(shutil.copy(path, path.with_name("before")), create=False) as before:
+            assert entries(before) == 1
+        receipt = ledger.receipt()
+        with Ledger.open(shutil.copy(path, path.with_name("after")), create=False) as after:
+            assert after.verify(receipt).ok
 
     def test_what_moves_budget_always_waits_for_the_disk(self, ledger: Ledger) -> None:
         ledger.allot("ada", Cost("epsilon", "1/10"))

@@ -593,3 +593,12 @@ def test_the_best_share_has_fewest_false_alarms_and_follows_the_closed_form():
 def test_state_bytes_have_one_length():
     states = [State(t, a, n) for t in (0, -(1 << 62)) for a in (0, 1) for n in (0, 10**12)]
     assert len({len(state.to_bytes()) for state in states}) == 1
+
+
+def test_what_a_run_said_is_true_exactly_when_it_tripped(quiet):
+    guard = curator()
+    over, under = opened(guard, 30, side="over"), opened(guard, 30, side="under")
+    assert not over.ask(FIFTY, 40)
+    assert not ask_both(over, under, [FIFTY, FIFTY], [40, 50])
+    assert ask_both(over, under, FIFTY, 90)
+    assert over.ask([FIFTY, FIFTY], [50, 0])

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import hedgerow as hr
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.release import catalogue
+from hedgerow.release.dataset import Dataset
 from hedgerow.release.publication import Publication
 from hedgerow.serve.commands import app
 
@@ -174,7 +175,11 @@ def test_wrong_wishes_are_one_sentence_and_cost_nothing(data, name):
 def test_progress_says_how_far_off_the_model_still_is(data):
     said = []
     Publication(
-        data, Path("schema.yaml"), Path("out"), epsilon=1, step=lambda words, part: said.append((words, part))
+        Dataset(data),
+        Path("schema.yaml"),
+        Path("out"),
+        epsilon=1,
+        step=lambda words, part: said.append((words, part)),
     ).publish()
     learning = [(w, p) for w, p in said if w.startswith("Learning")]
     assert any("% off" in w for w, _ in learning)

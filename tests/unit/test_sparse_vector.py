@@ -375,3 +375,23 @@ class TestPartsAndHistory:
                 run.ask_all(cells, **bad)
         assert run.calls == 0
         assert run.remaining == 5
+
+
+@pytest.mark.parametrize("method", ["above_threshold", "sparse", "sparse_once", "numeric_sparse"])
+def test_the_outcome_of_one_question_is_true_exactly_when_it_is_above(quiet, method):
+    many = {} if method == "above_threshold" else {"count": 2}
+    run = curator().sparse_vector(30, 1, method=method, **many)
+    assert not run.ask(FIVE)
+    assert not run.ask_all([TWENTY])
+    assert run.ask(FIFTY)
+
+
+def test_the_outcomes_of_several_questions_or_of_none_are_neither_true_nor_false(quiet):
+    run = curator().sparse_vector(30, 1, method="sparse", count=3)
+    for outcomes in (
+        run.ask_all([FIVE, FIFTY]),
+        run.ask_all([FIVE, TWENTY]),
+        run.ask_all([FIVE], calls=99),  # answers nothing
+    ):
+        with pytest.raises(TypeError, match=r"above\.any\(\)"):
+            bool(outcomes)

@@ -7,9 +7,10 @@ import json as json_text
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from hedgerow.audit import exact, one_sided
 from hedgerow.audit.controls import Control, controls
@@ -21,7 +22,7 @@ from hedgerow.audit.statistical import Progress
 from hedgerow.curator.sparse_vector_plan import Method, plan
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.ledger import Ledger
-from hedgerow.release.publication import ledger_path
+from hedgerow.release.dataset import ledger_path
 
 EPSILONS = (0.5, 1.0, 4.0)
 SLOW_EPSILONS = (1.0,)  # of mechanisms whose whole runs are audited; all three at full size in tests/audit
@@ -158,6 +159,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
 
 
+def _print(told: dict[str, Any]) -> None:
+    sys.stdout.write(json_text.dumps(told, indent=1) + "\n")
+
+
 def run(
     what: str,
     *,
@@ -166,6 +171,7 @@ def run(
     time_limit: float = 480.0,
     picture: str | None = None,
     ledger: str | None = None,
+    emit: Callable[[dict[str, Any]], None] = _print,
 ) -> int:
     """Run, report, and return the exit code: 1 if anything was refuted, as the controls must be.
 
@@ -176,6 +182,7 @@ def run(
         time_limit: seconds for everything.
         picture: where to write the plot.
         ledger: the ledger file.
+        emit: prints the rows.
     """
     begun = time.monotonic()
     if what == "ledger":
@@ -187,8 +194,10 @@ def run(
         findings = run_all(samples=samples or 20_000, time_limit=time_limit, progress=_say, processes=cores)
     if picture:
         plot(findings, picture)
-    text = json_text.dumps([f.to_json() for f in findings], indent=1) if json else table(findings)
-    sys.stdout.write(text + "\n")
+    if json:
+        emit({"findings": [f.to_json() for f in findings]})
+    else:
+        sys.stdout.write(table(findings) + "\n")
     _say(f"{len(findings)} audits in {time.monotonic() - begun:.0f} s")
     return 1 if any(f.refuted for f in findings) else 0
 

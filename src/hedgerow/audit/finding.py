@@ -9,6 +9,8 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Literal
 
+from hedgerow.release.writing import whole
+
 _WIDTH, _LEFT, _ROW = 760, 300, 26
 
 
@@ -78,7 +80,8 @@ def table(findings: Sequence[Finding]) -> str:
 
 def plot(findings: Sequence[Finding], path: str | Path) -> None:
     """Write claimed and found epsilon, one line each, as an SVG picture."""
-    Path(path).write_text(svg(findings), encoding="utf-8")
+    with whole(Path(path)) as draft:
+        draft.write_text(svg(findings), encoding="utf-8")
 
 
 def svg(findings: Sequence[Finding]) -> str:

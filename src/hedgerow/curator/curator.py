@@ -57,6 +57,7 @@ class Curator:
         budget: what may be spent in all; needed when the ledger is new, refused when it differs.
         ledger: a path, `":memory:"` for simulation, or an open `Ledger`; by default the file beside the data.
         neighbours: `add_remove` (one unit more or less) or `replace` (one unit swapped).
+        new_ledger: the reason for a new ledger although another one knows the data; kept in its first line.
         entropy: only for tests, see `hedgerow.testing.seeded`; marks every result as not private.
     """
 
@@ -67,11 +68,12 @@ class Curator:
         ledger: Ledger | str | Path | None = None,
         neighbours: Literal["add_remove", "replace"] | None = None,
         *,
+        new_ledger: str | None = None,
         entropy: Entropy | None = None,
         account: str = "owner",
     ) -> None:
         self.table = table
-        self.ledger = open_ledger(table, budget, ledger, neighbours)
+        self.ledger = open_ledger(table, budget, ledger, neighbours, new_ledger)
         self.account = account
         self._entropy = entropy or sampling.current_entropy()
         self._rows = Rows(table, self.ledger.row_key)

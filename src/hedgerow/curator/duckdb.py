@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.curator.csv_file import CsvFile, literal_path
 from hedgerow.curator.engine import BATCH_ROWS
 from hedgerow.curator.memory import arrow_table, check_text
-from hedgerow.errors import SourceError
+from hedgerow.errors import DataChanged, SourceError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +46,8 @@ class DuckDBEngine:
         self._frame: pa.Table | None = None
         self._stamps: dict[str, tuple[int, ...]] = {}
         self._values: list[Any] = []
-        if not isinstance(source, (str, Path)):
+        self.in_memory = not isinstance(source, (str, Path))
+        if self.in_memory:
             self._frame, self.untyped = arrow_table(source)
             self._connection.register("rows", self._frame)
             self._from = "rows"
@@ -151,7 +152,7 @@ class DuckDBEngine:
     def _refuse_changed(self) -> None:
         """What was decided about the file when it was opened must still be about the same file."""
         if any(_stamp(file) != stamp for file, stamp in self._stamps.items()):
-            raise SourceError("the data file was changed or replaced after it was opened; open it again")
+            raise DataChanged("the data file was changed or replaced after it was opened; open it again")
 
     def _broken(self) -> str:
         if self._csv is None or self._csv.encoding not in ("utf-8", "utf-8-sig"):

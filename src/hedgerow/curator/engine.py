@@ -15,11 +15,13 @@ class Engine(Protocol):
     """A readable source of rows.
 
     `untyped` says that text columns may hold anything (a CSV file), so that a text column is no type error.
+    `in_memory` says that the rows are a frame of the caller's: only then a ledger in memory is the default.
     `written` is when a file was last changed, or None where rows may change without a trace.
     Errors are SourceError and never quote a value.
     """
 
     untyped: bool
+    in_memory: bool = False
 
     @property
     def written(self) -> int | None:

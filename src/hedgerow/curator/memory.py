@@ -17,6 +17,7 @@ class MemoryEngine:
     """Rows held by the caller's own frame."""
 
     untyped = False
+    in_memory = True
     written: int | None = None
 
     def __init__(self, frame: Any) -> None:

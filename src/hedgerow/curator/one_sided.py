@@ -78,18 +78,27 @@ _FARTHEST = float(1 << 53)
 
 
 class Asked(NamedTuple):
-    """What a run said: how many questions it decided, and whether the last of them tripped it."""
+    """What a run said: how many questions it decided, and whether the last one tripped it; true if so."""
 
     asked: int
     tripped: bool
 
+    def __bool__(self) -> bool:
+        return self.tripped
+
 
 class AskedBoth(NamedTuple):
-    """What two runs said together: how many questions were decided, and which sides the last one tripped."""
+    """What two runs said together: how many questions were decided, and which sides the last one tripped.
+
+    It is true when any side tripped.
+    """
 
     asked: int
     over: bool
     under: bool
+
+    def __bool__(self) -> bool:
+        return self.over or self.under
 
 
 class _HeldRun(SparseVectorRun):

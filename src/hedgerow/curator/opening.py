@@ -8,20 +8,26 @@ from hedgerow.curator.table import Table
 from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Ledger
-
-_SUFFIX = ".hedgerow.db"
+from hedgerow.privacy.ledger_place import SUFFIX
 
 
 def open_ledger(
-    table: Table, budget: Budget | None, ledger: Ledger | str | Path | None, neighbours: str | None
+    table: Table,
+    budget: Budget | None,
+    ledger: Ledger | str | Path | None,
+    neighbours: str | None,
+    reason: str | None = None,
 ) -> Ledger:
-    """The dataset's ledger: an open one, a path, or the file beside the data."""
+    """The dataset's ledger: an open one, a path, or the file beside the data.
+
+    Args:
+        table: the private rows.
+        budget, neighbours: what the ledger must say, or will if it is new.
+        ledger: the ledger or its path; None for the one that belongs to the table.
+        reason: why a new one is made although another one knows the data.
+    """
     if ledger is None:
-        if table.location and not table.location.exists():
-            raise LedgerError(
-                f"{table.location.name!r} is a pattern of files: say which ledger is theirs, with `ledger`"
-            )
-        ledger = f"{table.location}{_SUFFIX}" if table.location else ":memory:"
+        ledger = _beside(table)
     unit = table.unit
     if not isinstance(ledger, Ledger):
         ledger = Ledger.open(
@@ -31,6 +37,8 @@ def open_ledger(
             unit=unit.column if unit else None,
             max_rows=unit.max_rows if unit else 1,
             null_units=unit.null_units if unit else None,
+            data=table.named,
+            reason=reason,
         )
     elif budget is not None and budget != ledger.budget:
         raise LedgerError(f"the ledger holds {ledger.budget!r}, not {budget!r}")
@@ -45,3 +53,16 @@ def open_ledger(
     if neighbours is not None and settings.neighbours != neighbours:
         raise LedgerError(f"the dataset's ledger was made for neighbours={settings.neighbours!r}")
     return ledger
+
+
+def _beside(table: Table) -> str:
+    """Where a table's ledger is if nobody says: beside the file, or in memory for a frame in memory."""
+    if table.location is None and table.in_memory:
+        return ":memory:"
+    if table.location is None:
+        raise LedgerError("the rows do not come from a file: say which ledger is theirs, with `ledger=`")
+    if not table.location.exists():
+        raise LedgerError(
+            f"{table.location.name!r} is a pattern of files: say which ledger is theirs, with `ledger=`"
+        )
+    return f"{table.location}{SUFFIX}"

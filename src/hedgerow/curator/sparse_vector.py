@@ -65,7 +65,8 @@ class Outcomes:
         above: whether the noisy difference reached the noisy threshold.
         values: the released differences in rows, NaN where none was released.
 
-    A run that closes on the way answers fewer questions than it was asked.
+    A run that closes on the way answers fewer questions than it was asked. The outcome of one question is
+    true when it is "above"; those of several are neither true nor false: say `.above.any()`.
     """
 
     above: NDArray[np.bool_]
@@ -73,6 +74,14 @@ class Outcomes:
 
     def __len__(self) -> int:
         return int(self.above.size)
+
+    def __bool__(self) -> bool:
+        if self.above.size == 1:
+            return bool(self.above[0])
+        raise TypeError(
+            f"the outcomes of {self.above.size} questions are neither true nor false: ask for .above.any() "
+            "or .above.all(), or for len() to see how many were answered"
+        )
 
 
 class SparseVectorRun:

@@ -57,10 +57,12 @@ class Table:
         location: Path | None,
         *,
         same_rows: bool = False,
+        named: Path | None = None,
     ) -> None:
         self.domain = domain
         self.unit = unit
         self.location = location
+        self.named = named or location
         self.same_rows = same_rows
         self._engine = engine
         self._check_columns()
@@ -114,7 +116,13 @@ class Table:
             else MemoryEngine(source)
         )
         bound = Unit(unit, max_rows, null_units) if unit is not None and max_rows is not None else None
-        return cls(made, domain, bound, Path(source).resolve() if file else None, same_rows=same_rows)
+        named = Path(source).absolute() if file else None
+        return cls(made, domain, bound, named and named.resolve(), same_rows=same_rows, named=named)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the rows are a frame of the caller's; a source that does not say so is none."""
+        return getattr(self._engine, "in_memory", False)
 
     @property
     def written(self) -> bytes | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -63,6 +64,18 @@ def is_begun(curator: Curator, name: str) -> bool:
         return True
     lines = Log(curator, name).replay()
     return any(e.request == request if line is None else line == _UNPRIMED for e, line in lines)
+
+
+def begun_sessions(curator: Curator, named: str) -> list[str]:
+    """The sessions that were primed, under whichever schema and parameters.
+
+    Args:
+        curator: whose ledger knows them.
+        named: a regular expression for the names that they were given.
+    """
+    opened = re.compile(rf"(session {named} [0-9a-f]{{12}}): opened")
+    found = [opened.fullmatch(entry.request or "") for entry in curator.ledger.replay(None)]
+    return [match[1] for match in found if match and is_begun(curator, match[1])]
 
 
 class Core:

@@ -16,9 +16,13 @@ from typing import Any, cast
 from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget, Cost, Currency
 from hedgerow.privacy.event import Event
+from hedgerow.privacy.ledger_copy import refuse_older_log
 from hedgerow.privacy.ledger_entry import OWNER, Entry, Settings
+from hedgerow.privacy.ledger_failure import no_ledger
 from hedgerow.privacy.ledger_filter import Filter
-from hedgerow.privacy.ledger_store import FORMAT, Store
+from hedgerow.privacy.ledger_line import FORMAT
+from hedgerow.privacy.ledger_place import Data, note, refuse_known
+from hedgerow.privacy.ledger_store import Store
 from hedgerow.privacy.ledger_transaction import BYTES, Act, Question, Transaction, opening
 from hedgerow.privacy.receipt import Receipt, Verification, verify_export, verify_lines
 
@@ -53,6 +57,9 @@ class Ledger:
         max_rows: int | None = None,
         null_units: str | None = None,
         create: bool = True,
+        readonly: bool = False,
+        data: str | os.PathLike[str] | None = None,
+        reason: str | None = None,
     ) -> Ledger:
         """Open a ledger, or make it; None means whatever the ledger says, any other difference is refused.
 
@@ -64,6 +71,9 @@ class Ledger:
             max_rows: the most rows that one unit contributes; 1 by default.
             null_units: "drop" (by default) or "row": what becomes of rows without a unit id.
             create: whether to make the ledger when there is none.
+            readonly: open it for reading only, without writing to the file or its folder.
+            data: the data file as it was named, so that it is known again under another name.
+            reason: why a new ledger is made for data that another one knows; kept in its first line.
 
         >>> Ledger.open(":memory:", budget=Budget(epsilon=1), max_rows=3).settings.max_rows
         3
@@ -77,14 +87,23 @@ class Ledger:
         if str(path) == ":memory:":
             return cls(Store(None, opening(_new_settings(budget, asked, simulation=True))))
         file = Path(path).resolve()
+        known = None if data is None else Data.named(data)
         if not os.path.lexists(file):
-            if not create:
-                raise LedgerError(f"There is no ledger at {file}.")
-            Store.create(file, opening(_new_settings(budget, asked, simulation=False)))
-        store = Store(file)
+            if not create or readonly:
+                raise no_ledger(file)
+            first = opening(_new_settings(budget, asked, simulation=False), _reason(reason))
+            if known is not None and reason is None:
+                refuse_known(known, file)
+            Store.create(file, first)
+        if not readonly:
+            refuse_older_log(file)
+        store = Store(file, readonly=readonly)
         try:
             ledger = cls(store)
             ledger.settings.refuse_other({"budget": budget} | asked)
+            if not readonly:
+                note(store, known)
+                store.sync()  # a log that was left behind
         except BaseException:
             store.close()
             raise
@@ -157,11 +176,11 @@ class Ledger:
         """What a request id was answered, or None; RequestReused if it belongs to another question."""
         return self._filter.recall(request, question, analyst)
 
-    def replay(self, run: str, after: int = -1) -> Iterator[Entry]:
+    def replay(self, run: str | None, after: int = -1) -> Iterator[Entry]:
         """The entries of a run in order, with answers and secret states, to rebuild it after a restart.
 
         Args:
-            run: the run's label.
+            run: the run's label; every entry of the ledger if None.
             after: only what came after the line of this number.
         """
         return (Entry.read(line) for line in self._store.lines(run, after))
@@ -298,13 +317,21 @@ class Ledger:
         settings = replace(self._made, budget=self._filter.budget(head.seq))
         return Receipt(settings, head.seq, head.hash.hex(), self._filter.account(OWNER, head.seq).spent)
 
+    def knows(self, receipt: Receipt) -> bool:
+        """Whether the line that a receipt was given for is in this ledger."""
+        line = next(self._store.lines(after=receipt.seq - 1), None)
+        return line is not None and (line.seq, line.hash.hex()) == (receipt.seq, receipt.head)
+
     def sync(self) -> None:
         """Wait until everything committed so far is on the disk."""
         self._store.sync()
 
     def verify(self, receipt: Receipt | None = None) -> Verification:
         """Walk the chain again, recompute every cost and total, and compare with an earlier receipt."""
-        return verify_lines(self._store.lines(), receipt)
+        outcome, damage = verify_lines(self._store.lines(), receipt), self._store.damage()
+        if damage is None:
+            return outcome
+        return replace(outcome, problems=(*outcome.problems, f"The file is damaged: {damage}."))
 
     def export(self, answers: bool = False) -> dict[str, Any]:
         """The public side of the ledger as JSON data, for `verify_export`; `answers` includes the answers."""
@@ -319,6 +346,13 @@ class Ledger:
                 entry["answer"] = base64.b64encode(line.answer).decode()
             entries.append(entry)
         return {"hedgerow_ledger": FORMAT, "entries": entries}
+
+
+def _reason(given: str | None) -> str:
+    """What is kept of the reason for a new ledger."""
+    if given is not None and not given.strip():
+        raise LedgerError("A new ledger for data that has one is made for a reason, and none was given.")
+    return given or ""
 
 
 def _new_settings(budget: Budget | None, asked: Mapping[str, Any], *, simulation: bool) -> Settings:

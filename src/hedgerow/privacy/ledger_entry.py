@@ -12,7 +12,7 @@ from typing import Any, cast
 from hedgerow.errors import LedgerError, UnknownEvent
 from hedgerow.privacy.budget import GRAIN, Budget, Cost, Currency, Neighbours, Privacy
 from hedgerow.privacy.event import Event, from_json
-from hedgerow.privacy.ledger_store import FORMAT, Line
+from hedgerow.privacy.ledger_line import FORMAT, Line
 
 OWNER = "owner"
 _NULL_UNITS = ("drop", "row")

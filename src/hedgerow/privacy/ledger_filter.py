@@ -8,7 +8,8 @@ from hedgerow.errors import BudgetExceeded, LedgerError, RequestReused
 from hedgerow.privacy.budget import Budget, Cost, Currency
 from hedgerow.privacy.event import Event
 from hedgerow.privacy.ledger_entry import OWNER, Account, Entry, Settings
-from hedgerow.privacy.ledger_store import Store, canonical, digest
+from hedgerow.privacy.ledger_line import canonical, digest
+from hedgerow.privacy.ledger_store import Store
 
 
 class Filter:

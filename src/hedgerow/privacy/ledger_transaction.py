@@ -16,7 +16,7 @@ from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.event import Event, Nothing, from_json
 from hedgerow.privacy.ledger_entry import OWNER, Account, Entry, Settings, grains_of
 from hedgerow.privacy.ledger_filter import Filter, named, question_digest
-from hedgerow.privacy.ledger_store import GENESIS, Line, digest
+from hedgerow.privacy.ledger_line import GENESIS, Line, digest
 
 Act = Callable[[], tuple[bytes, bytes | None]]
 Question = str | bytes | None
@@ -222,11 +222,11 @@ class Transaction:
         return Entry.read(line)
 
 
-def opening(settings: Settings) -> Line:
+def opening(settings: Settings, note: str = "") -> Line:
     """Line 0: the settings in public, a new row-bounding key as its secret state."""
     limit = settings.budget.cost
     owner = Account(OWNER, None, limit, Cost.zero(limit.currency))
-    fields = _public("open", owner, None, Nothing(), "Opened.", "", settings.to_json(), None)
+    fields = _public("open", owner, None, Nothing(), "Opened.", note, settings.to_json(), None)
     fields |= {"seq": 0, "time": _now(), **_NOBODY}
     return Line.after(GENESIS, fields, None, secrets.token_bytes(32))
 

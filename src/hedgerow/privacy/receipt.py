@@ -12,7 +12,7 @@ from hedgerow.errors import HedgerowError
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.ledger_entry import OWNER, Account, Entry, Settings
-from hedgerow.privacy.ledger_store import FORMAT, GENESIS, Line, canonical, chain, commit_to, digest
+from hedgerow.privacy.ledger_line import FORMAT, GENESIS, Line, canonical, chain, commit_to, digest
 
 _UNREADABLE = (HedgerowError, AttributeError, KeyError, TypeError, ValueError)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hedgerow.errors import DomainMismatch
+from hedgerow.errors import DomainMismatch, UnknownLevel
 from hedgerow.queries import encoding
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Attribute:
                 return names.index(text)
         if value is None and self.missing:
             return self.size - 1
-        raise DomainMismatch(f"{value!r} is not a declared level; the levels are {_some(self.labels)}")
+        raise UnknownLevel(f"{value!r} is not a declared level; the levels are {_some(self.labels)}")
 
     def groups(self, name: str) -> tuple[tuple[str, ...], NDArray[np.int32]]:
         """The groups of one declared hierarchy and the group of every level."""

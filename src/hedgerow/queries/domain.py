@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.errors import DomainMismatch, HedgerowError
+from hedgerow.errors import DomainMismatch, HedgerowError, UnknownColumn
 from hedgerow.queries.attribute import Attribute, Categorical
 from hedgerow.queries.bins import Bins, Dates, bins
 from hedgerow.queries.schema_file import read_schema
@@ -89,7 +89,7 @@ class Domain(Mapping[str, Attribute]):
             return self._attributes[name]
         except KeyError:
             hint = _near(name, self._attributes) or f"; there is {', '.join(self._attributes)}"
-            raise DomainMismatch(f"there is no attribute {name!r}{hint}") from None
+            raise UnknownColumn(f"there is no attribute {name!r}{hint}") from None
 
     def __contains__(self, name: object) -> bool:
         return name in self._attributes

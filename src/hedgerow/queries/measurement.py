@@ -44,8 +44,8 @@ class Noise:
         b = float(self.scale)
         if self.family == "none":
             return 0.0
-        steps = b * b if self.family == "gaussian" else 0.5 / np.sinh(min(0.5 / b, 300.0)) ** 2
-        return float(steps) / self.denominator**2
+        steps = b * b if self.family == "gaussian" else _laplace_variance(b)
+        return steps / self.denominator**2
 
     def half_width(self, confidence: float, weights: Any = (1.0,), numbers: int = 1) -> float:
         """A width w with P(|noise| <= w) >= confidence, for a weighted sum of independently measured counts.
@@ -71,7 +71,7 @@ class Noise:
         sigma = float(self.scale)
         if sigma < 4.0:
             return norm * sigma * float(np.sqrt(2.0 * np.log(2.0 / beta)))
-        return norm * sigma * NormalDist().inv_cdf(1.0 - beta / 2.0) + float(w.max())
+        return float(w.max()) - norm * sigma * NormalDist().inv_cdf(beta / 2.0)  # 1 - beta/2 may round to 1
 
     def _laplace(self, beta: float, w: NDArray[np.float64]) -> float:
         """Exact tail for one number, exact convolution for a plain sum, on a grid for any other."""
@@ -79,6 +79,8 @@ class Noise:
         if len(w) == 1:  # P(|Z| >= t) = 2 exp(-t/b) / (1 + exp(-1/b)), and the event is |Z| > t - 1
             t = np.ceil(b * (np.log(2.0) - np.log1p(np.exp(-1.0 / b)) - np.log(beta)))
             return float(max(t - 1.0, 0.0) * w[0])
+        if len(w) * np.exp(-1.0 / b) * 2.0 <= beta * (1.0 + np.exp(-1.0 / b)):
+            return 0.0  # so often no number carries any noise
         spread = np.sqrt(len(w) * self.variance) * self.denominator
         size = 1 << int(np.ceil(np.log2(40.0 * spread + 80.0 * b + 64.0)))
         if np.ptp(w) == 0.0 and size <= 1 << 21:
@@ -126,10 +128,15 @@ class Measurement:
         return f"Measurement({what}, {self.noise.family} noise of scale {float(self.noise.scale):.4g})"
 
 
+def _laplace_variance(b: float) -> float:
+    """The variance 1 / (2 sinh^2(1/2b)) of the discrete Laplace law, of the smallest scales a little more."""
+    return float(0.5 / np.sinh(min(0.5 / b, 300.0)) ** 2)
+
+
 def _laplace_sum_quantile(b: float, count: int, beta: float, size: int) -> float:
     """The smallest t with P(|Z_1 + .. + Z_count| > t) <= beta, from the characteristic function by FFT."""
     theta = 2.0 * np.pi * np.arange(size) / size
-    phi = np.sinh(0.5 / b) ** 2 / (np.sinh(0.5 / b) ** 2 + np.sin(theta / 2.0) ** 2)
+    phi = 1.0 / (1.0 + 2.0 * _laplace_variance(b) * np.sin(theta / 2.0) ** 2)
     pmf = np.maximum(np.fft.ifft(phi**count).real, 0.0)
     both = pmf[: size // 2].copy()
     both[1:] *= 2.0
@@ -173,11 +180,10 @@ def _laplace_cdf(b: float, x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _chernoff(b: float, w: NDArray[np.float64], beta: float) -> float:
     """min over s of (log E exp(s S) + log(2/beta)) / s: a proven bound for any weights."""
-    shrink = np.sinh(0.5 / b) ** 2
     s = np.linspace(0.01, 0.99, 99)[:, None] / (b * w.max())
-    ratio = np.sinh(s * w / 2.0) ** 2 / shrink
-    log_mgf = np.where(ratio < 1.0, -np.log1p(-np.minimum(ratio, 1.0 - 1e-12)), np.inf).sum(axis=1)
-    return float(np.min((log_mgf + np.log(2.0 / beta)) / s[:, 0]))
+    u, v = s * w / 2.0, 0.5 / b
+    ratio = (np.exp(u - v) * np.expm1(-2.0 * u) / np.expm1(-2.0 * v)) ** 2  # (sinh u / sinh v)^2, below 1
+    return float(np.min((-np.log1p(-ratio).sum(axis=1) + np.log(2.0 / beta)) / s[:, 0]))
 
 
 def pack(arrays: Sequence[NDArray[Any]]) -> bytes:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sqlglot import exp
 
-from hedgerow.errors import RangeTooLarge, UnsupportedQuery
+from hedgerow.errors import RangeTooLarge, UnsupportedSQL
 from hedgerow.queries.form import GroupAxis
 from hedgerow.queries.question import GROUPS, GroupColumn, Question, Show, Sort
 from hedgerow.queries.sql_aggregate import Aggregates
@@ -83,7 +83,7 @@ class _Statement:
         self.domain, self.text, self.tree = domain, text, tree
         for key, part in _CLAUSES.items():
             if tree.args.get(key):
-                raise UnsupportedQuery(f"{part} is not supported")
+                raise UnsupportedSQL(f"{part} is not supported")
         only(tree, "expressions", "from_", "where", "group", "order", "limit")
         self.scope = Scope(domain, _tables(tree.args.get("from_")))
         self.predicates = Predicates(self.scope)
@@ -101,7 +101,7 @@ class _Statement:
         self.aggregates = Aggregates(self.predicates, conditions, self.axes, self.unit)
         columns = tuple(self._show(item) for item in self.items)
         if not self.aggregates.out:
-            raise UnsupportedQuery("the SELECT list has no aggregate; ask for COUNT(*), SUM or AVG")
+            raise UnsupportedSQL("the SELECT list has no aggregate; ask for COUNT(*), SUM or AVG")
         order, limit = self._order(columns), self._limit()
         return Question(
             domain=self.domain,
@@ -124,12 +124,12 @@ class _Statement:
         only(group, "expressions")
         columns = [self._group_column(node) for node in group.expressions]
         if not columns:
-            raise UnsupportedQuery("GROUP BY needs columns")
+            raise UnsupportedSQL("GROUP BY needs columns")
         by_attribute: dict[str, list[Column]] = {}
         for column in columns:
             by_attribute.setdefault(column.attribute, []).append(column)
         if len(by_attribute) > 16:
-            raise UnsupportedQuery("GROUP BY more than 16 attributes is not supported")
+            raise UnsupportedSQL("GROUP BY more than 16 attributes is not supported")
         axes, parts = [], {}
         for i, (attribute, members) in enumerate(by_attribute.items()):
             axis, part = _axis(attribute, members)
@@ -152,7 +152,7 @@ class _Statement:
             same = [i for i in self.items if i.alias is not None and i.alias.casefold() == name]
             node = same[0].node if same and not known else node
         if type(node) is not exp.Column:
-            raise UnsupportedQuery(f"{spell(node)} in GROUP BY is not supported; group by columns")
+            raise UnsupportedSQL(f"{spell(node)} in GROUP BY is not supported; group by columns")
         return self.scope.column(node)
 
     def _position(self, node: exp.Expr, clause: str) -> _Item:
@@ -163,7 +163,7 @@ class _Statement:
             or not node.this.isdecimal()
             or not 1 <= int(node.this[:9]) <= len(self.items)
         ):
-            raise UnsupportedQuery(f"{clause} {node.this[:40]!r} is no position in the SELECT list")
+            raise UnsupportedSQL(f"{clause} {node.this[:40]!r} is no position in the SELECT list")
         return self.items[int(node.this[:9]) - 1]
 
     def _show(self, item: _Item) -> Show:
@@ -172,7 +172,7 @@ class _Statement:
             column = self.scope.column(item.node)
             index = self._find_group(column)
             if index is None:
-                raise UnsupportedQuery(
+                raise UnsupportedSQL(
                     f"column {column.name!r} is in SELECT but not in GROUP BY; group by it or aggregate it"
                 )
             return Show(item.alias or column.name, index, aggregate=False)
@@ -214,12 +214,12 @@ class _Statement:
             column = self.scope.column(node)
             index = self._find_group(column)
             if index is None:
-                raise UnsupportedQuery(f"ORDER BY {column.name!r} needs that column in GROUP BY")
+                raise UnsupportedSQL(f"ORDER BY {column.name!r} needs that column in GROUP BY")
             return index, False
         for show, item in zip(columns, self.items, strict=True):
             if show.aggregate and item.node == node:
                 return show.index, True
-        raise UnsupportedQuery(
+        raise UnsupportedSQL(
             f"ORDER BY {spell(node)} is not supported; put it into SELECT and order by its name"
         )
 
@@ -235,21 +235,21 @@ class _Statement:
             only(number, "this", "is_string")
             if not number.args.get("is_string") and number.this.isdecimal() and int(number.this[:12]) > 0:
                 return int(number.this[:12])
-        raise UnsupportedQuery("LIMIT needs a whole number of at least 1")
+        raise UnsupportedSQL("LIMIT needs a whole number of at least 1")
 
 
 def _tables(source: Any) -> list[str]:
     """The names the one table goes by."""
     if source is None:
-        raise UnsupportedQuery("FROM is missing; ask SELECT ... FROM t")
+        raise UnsupportedSQL("FROM is missing; ask SELECT ... FROM t")
     only(source, "this")
     table = source.this
     if type(table) is not exp.Table:
         refuse(table, "in FROM")
     if table.args.get("joins"):
-        raise UnsupportedQuery("a join is not supported; there is one table")
+        raise UnsupportedSQL("a join is not supported; there is one table")
     if table.args.get("db") is not None:
-        raise UnsupportedQuery("a table name with a schema is not supported; any one name will do")
+        raise UnsupportedSQL("a table name with a schema is not supported; any one name will do")
     only(table, "this", "alias")
     name = _name(table.this)
     alias = table.args.get("alias")
@@ -274,9 +274,7 @@ def _name(node: exp.Expr) -> str:
     only(node, "this", "quoted")
     name = str(node.this)
     if not node.args.get("quoted") and name.upper() in _RESERVED:
-        raise UnsupportedQuery(
-            f"the word {name.upper()} stands where a name should be; put a name into quotes"
-        )
+        raise UnsupportedSQL(f"the word {name.upper()} stands where a name should be; put a name into quotes")
     return name
 
 

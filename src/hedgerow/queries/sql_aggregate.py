@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sqlglot import exp
 
-from hedgerow.errors import UnsupportedQuery
+from hedgerow.errors import UnsupportedSQL
 from hedgerow.queries.bins import Bins
 from hedgerow.queries.form import Factor, GroupAxis, LinearForm, check_cells, spread
 from hedgerow.queries.question import Aggregate
@@ -49,7 +49,7 @@ class _Number:
     def times(self, factor: float) -> _Number:
         scale = self.scale * factor
         if not 1e-30 < abs(scale) < 1e30 and scale != 0:
-            raise UnsupportedQuery("the constants in the SELECT list are too large or too small")
+            raise UnsupportedSQL("the constants in the SELECT list are too large or too small")
         return _Number(scale, self.form, self.denominator)
 
 
@@ -81,7 +81,7 @@ class Aggregates:
         """Compile one entry of the SELECT list; its index among the aggregates."""
         number = self._number(node, 0)
         if number.form is None:
-            raise UnsupportedQuery(
+            raise UnsupportedSQL(
                 f"the constant {name[:40]!r} in the SELECT list is not supported; ask for an aggregate"
             )
         self.out.append(Aggregate(name, number.form, number.denominator, number.scale))
@@ -89,14 +89,14 @@ class Aggregates:
 
     def _number(self, node: exp.Expr, depth: int) -> _Number:
         if depth > DEPTH:
-            raise UnsupportedQuery(f"the nesting is deeper than {DEPTH} levels, which is not supported")
+            raise UnsupportedSQL(f"the nesting is deeper than {DEPTH} levels, which is not supported")
         known = self._known.get(type(node))
         if known is not None:
             return known(node, depth + 1)
         if type(node) in _INSTEAD:
-            raise UnsupportedQuery(f"{spell(node)} is not supported; {_INSTEAD[type(node)]}")
+            raise UnsupportedSQL(f"{spell(node)} is not supported; {_INSTEAD[type(node)]}")
         if type(node) in (exp.Add, exp.Sub):
-            raise UnsupportedQuery(
+            raise UnsupportedSQL(
                 f"{spell(node)} between aggregates is not supported; ask for them one by one"
             )
         refuse(node, "in the SELECT list")
@@ -112,27 +112,25 @@ class Aggregates:
     def _literal(self, node: exp.Expr, depth: int) -> _Number:
         value = constant(node)
         if value.kind != "number":
-            raise UnsupportedQuery(f"the text {value} in the SELECT list is not supported")
+            raise UnsupportedSQL(f"the text {value} in the SELECT list is not supported")
         return _Number(1.0).times(float(value.value))
 
     def _times(self, node: exp.Expr, depth: int) -> _Number:
         only(node, "this", "expression")
         a, b = self._number(node.this, depth), self._number(node.expression, depth)
         if a.form is not None and b.form is not None:
-            raise UnsupportedQuery("* between two aggregates is not supported; only constants may multiply")
+            raise UnsupportedSQL("* between two aggregates is not supported; only constants may multiply")
         return a.times(b.scale) if b.form is None else b.times(a.scale)
 
     def _over(self, node: exp.Expr, depth: int) -> _Number:
         only(node, "this", "expression")
         a, b = self._number(node.this, depth), self._number(node.expression, depth)
         if b.scale == 0:
-            raise UnsupportedQuery("/ by the constant 0 is not supported")
+            raise UnsupportedSQL("/ by the constant 0 is not supported")
         if b.form is None:
             return a.times(1.0 / b.scale)
         if a.form is None or a.denominator is not None or b.denominator is not None:
-            raise UnsupportedQuery(
-                "/ is supported between two counts or sums, or by a constant, nothing else"
-            )
+            raise UnsupportedSQL("/ is supported between two counts or sums, or by a constant, nothing else")
         return _Number(1.0, a.form, b.form).times(a.scale).times(1.0 / b.scale)
 
     def _count(self, node: exp.Expr, depth: int) -> _Number:
@@ -152,12 +150,12 @@ class Aggregates:
         only(node, "expressions")
         columns = node.expressions
         if self.unit is None:
-            raise UnsupportedQuery(
+            raise UnsupportedSQL(
                 "COUNT(DISTINCT ...) is not supported here: no column is declared to name people"
             )
         one = len(columns) == 1 and type(columns[0]) is exp.Column and type(columns[0].this) is exp.Identifier
         if not one or columns[0].this.this.casefold() != self.unit.casefold():
-            raise UnsupportedQuery(
+            raise UnsupportedSQL(
                 f"COUNT(DISTINCT ...) is supported for {self.unit!r} only, the column that names people"
             )
         only(columns[0], "this", "table")
@@ -181,7 +179,7 @@ class Aggregates:
     def _total(self, node: exp.Expr, value: Value) -> _Number:
         """The form that adds up a value; a constant is a multiple of a count, 0/1 a count."""
         if value.numeric is not True:
-            raise UnsupportedQuery(f"{spell(node)} needs numbers, and {_described(node.this)} has none")
+            raise UnsupportedSQL(f"{spell(node)} needs numbers, and {_described(node.this)} has none")
         if not value.attributes:
             return _Number(float(value.numbers), self._form(("count",), []))
         numbers = np.where(value.summed, value.numbers, 0.0)
@@ -215,7 +213,7 @@ class Aggregates:
     def _value(self, node: exp.Expr, depth: int) -> Value:
         """What is counted or summed: a column, a literal, or CASE of these."""
         if depth > DEPTH:
-            raise UnsupportedQuery(f"the nesting is deeper than {DEPTH} levels, which is not supported")
+            raise UnsupportedSQL(f"the nesting is deeper than {DEPTH} levels, which is not supported")
         kind = type(node)
         if kind is exp.Paren:
             only(node, "this")
@@ -225,14 +223,12 @@ class Aggregates:
         if kind is exp.Column:
             return self._column(node)
         if kind is exp.Distinct:
-            raise UnsupportedQuery(
-                "DISTINCT inside an aggregate is not supported, except COUNT(DISTINCT unit)"
-            )
+            raise UnsupportedSQL("DISTINCT inside an aggregate is not supported, except COUNT(DISTINCT unit)")
         if kind is exp.Neg and type(node.this) is not exp.Literal:
             only(node, "this")
             value = self._value(node.this, depth + 1)
             if value.numeric is not True:
-                raise UnsupportedQuery("- needs a number")
+                raise UnsupportedSQL("- needs a number")
             return Value(value.attributes, -value.numbers, value.present, value.summed, True)
         if kind in (exp.Literal, exp.Neg, exp.Null, exp.Boolean):
             return _scalar(constant(node))
@@ -273,7 +269,7 @@ class Aggregates:
     def _choose(self, conditions: Sequence[Truth], values: Sequence[Value]) -> Value:
         kinds = {v.numeric for v in values} - {None}
         if len(kinds) > 1:
-            raise UnsupportedQuery("CASE with numbers in one branch and text in another is not supported")
+            raise UnsupportedSQL("CASE with numbers in one branch and text in another is not supported")
         names = [*(t.attributes for t in conditions), *(v.attributes for v in values)]
         onto = self.domain.order(a for s in names for a in s)
         if len(onto) > 1:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 
-from hedgerow.errors import DomainMismatch, UnsupportedQuery
+from hedgerow.errors import CutsBin, UnknownLevel, UnsupportedSQL
 from hedgerow.queries.attribute import Attribute
 from hedgerow.queries.bins import Bins, Dates
 from hedgerow.queries.encoding import text_of
@@ -142,7 +142,7 @@ class Column:
         codes = self._codes.get(value)
         if codes is None:
             hint = near(text_of(value), [text_of(v) for v in self._codes])
-            raise DomainMismatch(f"{text_of(value)[:60]!r} is not a declared level of {self.name!r}; {hint}")
+            raise UnknownLevel(f"{text_of(value)[:60]!r} is not a declared level of {self.name!r}; {hint}")
         out = np.zeros(self.size, dtype=np.bool_)
         out[codes] = True
         return out
@@ -159,9 +159,7 @@ class Column:
         """A comparison with ordered bins, which must not cut one; values beyond the ends are clipped."""
         edges, bins = self.body.edge_array, len(self.body.values)  # type: ignore[attr-defined]
         if op in ("=", "<>"):
-            raise UnsupportedQuery(
-                f"{self.name!r} is binned, so {op} {spelled} would cut a bin; {self._nearest(c)}"
-            )
+            raise CutsBin(f"{self.name!r} is binned, so {op} {spelled} would cut a bin; {self._nearest(c)}")
         if c <= edges[0]:
             below = 0
         elif c >= edges[-1]:
@@ -169,9 +167,7 @@ class Column:
         else:
             below = int(np.searchsorted(edges, c))
             if edges[below] != c or op in ("<=", ">"):
-                raise UnsupportedQuery(
-                    f"the comparison {self.name} {op} {spelled} cuts a bin; {self._nearest(c)}"
-                )
+                raise CutsBin(f"the comparison {self.name} {op} {spelled} cuts a bin; {self._nearest(c)}")
         less = np.arange(self.size) < below
         true = less if op in ("<", "<=") else ~less
         return true & self.present, ~true & self.present
@@ -185,12 +181,10 @@ class Column:
         if op in ("<=", ">"):
             return self._split("<" if op == "<=" else ">=", c + 1, f"the day after {day}")
         if not edges[0] <= c < edges[-1]:
-            raise DomainMismatch(f"{day} lies outside the declared dates of {self.name!r}")
+            raise UnknownLevel(f"{day} lies outside the declared dates of {self.name!r}")
         k = int(np.searchsorted(edges, c))
         if edges[k] != c or edges[k + 1] != c + 1:
-            raise UnsupportedQuery(
-                f"{self.name!r} {op} {day} cuts a period of several days; {self._nearest(c)}"
-            )
+            raise CutsBin(f"{self.name!r} {op} {day} cuts a period of several days; {self._nearest(c)}")
         same = np.arange(self.size) == k
         return (same if op == "=" else ~same & self.present), (same if op == "<>" else ~same & self.present)
 
@@ -218,23 +212,23 @@ def near(name: str, names: Iterable[str], limit: int = 8) -> str:
 
 
 def number_of(text: str) -> int | float:
-    """The number a literal spells; UnsupportedQuery when it is none or too large."""
+    """The number a literal spells; UnsupportedSQL when it is none or too large."""
     if len(text) > 60 or not _NUMBER.fullmatch(text):
-        raise UnsupportedQuery(f"the literal {text[:40]!r} is not a number")
+        raise UnsupportedSQL(f"the literal {text[:40]!r} is not a number")
     value = int(text) if text.lstrip("+-").isdigit() else float(text)
     if abs(value) > LARGEST:
-        raise UnsupportedQuery(f"the number {text[:40]} is larger than {LARGEST:g}")
+        raise UnsupportedSQL(f"the number {text[:40]} is larger than {LARGEST:g}")
     return value
 
 
 def date_of(text: str) -> dt.date:
-    """The date a literal spells; UnsupportedQuery when it is none."""
+    """The date a literal spells; UnsupportedSQL when it is none."""
     try:
         if _DATE.fullmatch(text):
             return dt.date.fromisoformat(text)
     except ValueError:
         pass
-    raise UnsupportedQuery(f"the literal {text[:40]!r} is not a date like 2024-12-31")
+    raise UnsupportedSQL(f"the literal {text[:40]!r} is not a date like 2024-12-31")
 
 
 def like(text: str, pattern: str) -> bool:
@@ -289,7 +283,7 @@ def _mismatch(column: Column, constant: Constant) -> NoReturn:
         "date": "dates",
     }
     held = words.get(column.kind, "text levels")
-    raise UnsupportedQuery(f"{column.name!r} holds {held} and cannot be compared with {constant}")
+    raise UnsupportedSQL(f"{column.name!r} holds {held} and cannot be compared with {constant}")
 
 
 def _number(column: Column, constant: Constant) -> Any:

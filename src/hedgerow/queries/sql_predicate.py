@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from sqlglot import exp
 
-from hedgerow.errors import DomainMismatch, UnsupportedQuery
+from hedgerow.errors import UnknownColumn, UnsupportedSQL
 from hedgerow.queries.form import check_cells, spread
 from hedgerow.queries.sql_column import MIRROR, OPS, OUTSIDE, Column, Constant, date_of, like, near, number_of
 
@@ -56,20 +56,20 @@ class Scope:
         return [*self.domain, *(h for a in self.domain.values() for h in a.hierarchy)]
 
     def column(self, node: exp.Expr) -> Column:
-        """The column a name means; DomainMismatch with a hint when there is none."""
+        """The column a name means; UnknownColumn with a hint when there is none."""
         only(node, "this", "table")
         if type(node.this) is not exp.Identifier:
-            raise UnsupportedQuery("* is not supported here; name the columns and aggregates")
+            raise UnsupportedSQL("* is not supported here; name the columns and aggregates")
         only(node.this, "this", "quoted")
         name, table = node.this.this, node.args.get("table")
         if table is None or table.name.casefold() in self.tables:
             return self._column(*self._resolve(name))
         owner = self._match(table.name, list(self.domain))
         if len(owner) != 1:
-            raise DomainMismatch(f"there is no table or attribute {table.name[:60]!r} in this statement")
+            raise UnknownColumn(f"there is no table or attribute {table.name[:60]!r} in this statement")
         found = self._match(name, list(self.domain[owner[0]].hierarchy))
         if len(found) != 1:
-            raise DomainMismatch(f"attribute {owner[0]!r} has no hierarchy {name[:60]!r}")
+            raise UnknownColumn(f"attribute {owner[0]!r} has no hierarchy {name[:60]!r}")
         return self._column(owner[0], found[0])
 
     def _resolve(self, name: str) -> tuple[str, str | None]:
@@ -78,9 +78,9 @@ class Scope:
             return attributes[0], None
         owners = [(a, h) for a in self.domain for h in self._match(name, list(self.domain[a].hierarchy))]
         if len(attributes) > 1 or len(owners) > 1:
-            raise DomainMismatch(f"the name {name[:60]!r} is ambiguous; qualify or spell it exactly")
+            raise UnknownColumn(f"the name {name[:60]!r} is ambiguous; qualify or spell it exactly")
         if not owners:
-            raise DomainMismatch(f"there is no column {name[:60]!r}; {near(name, self.names)}")
+            raise UnknownColumn(f"there is no column {name[:60]!r}; {near(name, self.names)}")
         return owners[0]
 
     def _match(self, name: str, names: list[str]) -> list[str]:
@@ -137,7 +137,7 @@ class Predicates:
     def truth(self, node: exp.Expr, depth: int = 0) -> Truth:
         """The three-valued truth table of one predicate."""
         if depth > DEPTH:
-            raise UnsupportedQuery(f"the nesting is deeper than {DEPTH} levels, which is not supported")
+            raise UnsupportedSQL(f"the nesting is deeper than {DEPTH} levels, which is not supported")
         known = self._known.get(type(node))
         if known is None:
             refuse(node, "in a condition")
@@ -193,7 +193,7 @@ class Predicates:
         """A boolean column on its own."""
         column = self.scope.column(node)
         if column.kind != "boolean":
-            raise UnsupportedQuery(f"{column.name!r} is not a boolean column; compare it with something")
+            raise UnsupportedSQL(f"{column.name!r} is not a boolean column; compare it with something")
         true, false = (np.array([v is flag for v in column.values], dtype=np.bool_) for flag in (True, False))
         return Truth((column.attribute,), true, false)
 
@@ -219,11 +219,11 @@ class Predicates:
     def _in(self, node: exp.Expr, depth: int) -> Truth:
         """x IN (a, b) is x = a OR x = b, NULLs included."""
         if node.args.get("query") is not None:
-            raise UnsupportedQuery("a subquery after IN is not supported; list the values")
+            raise UnsupportedSQL("a subquery after IN is not supported; list the values")
         only(node, "this", "expressions")
         items = node.expressions
         if not items:
-            raise UnsupportedQuery("IN needs a list of values in parentheses")
+            raise UnsupportedSQL("IN needs a list of values in parentheses")
         left = self.operand(node.this, depth)
         return self.join([self._compare("=", left, self.operand(item, depth)) for item in items], every=False)
 
@@ -236,9 +236,9 @@ class Predicates:
         only(node, "this", "expression", "negate")
         column, pattern = self.operand(node.this, depth), self.operand(node.expression, depth)
         if not isinstance(column, Column) or not isinstance(pattern, Constant) or pattern.kind != "text":
-            raise UnsupportedQuery("LIKE compares a column with a pattern in quotes")
+            raise UnsupportedSQL("LIKE compares a column with a pattern in quotes")
         if column.kind != "text":
-            raise UnsupportedQuery(f"LIKE needs text levels, and {column.name!r} has none")
+            raise UnsupportedSQL(f"LIKE needs text levels, and {column.name!r} has none")
         hit = np.array([v is not None and like(v, pattern.value) for v in column.values], dtype=np.bool_)
         truth = Truth((column.attribute,), hit, ~hit & column.present)
         return truth.negated() if node.args.get("negate") else truth
@@ -265,7 +265,7 @@ class Predicates:
         if "null" in (left.kind, right.kind):
             return constant_truth(None)
         if left.kind != right.kind:
-            raise UnsupportedQuery(f"{left} and {right} cannot be compared")
+            raise UnsupportedSQL(f"{left} and {right} cannot be compared")
         return constant_truth(bool(OPS[op](left.value, right.value)))
 
     def _with(self, column: Column, op: str, value: Constant) -> Truth:
@@ -286,7 +286,7 @@ class Predicates:
             or left.kind in ("bins", "periods")
             or OUTSIDE in (*left.values, *right.values)
         ):
-            raise UnsupportedQuery(
+            raise UnsupportedSQL(
                 f"comparing column {left.name!r} with column {right.name!r} is not supported"
             )
         place = {v: i for i, v in enumerate(sorted({*left.values, *right.values} - {None}))}
@@ -343,7 +343,7 @@ def _cast(node: exp.Expr) -> Constant:
         only(inner, "this", "is_string")
         if inner.args.get("is_string"):
             return Constant("date", date_of(inner.this))
-    raise UnsupportedQuery("a cast is not supported, except of a date in quotes to DATE")
+    raise UnsupportedSQL("a cast is not supported, except of a date in quotes to DATE")
 
 
 def constant_truth(value: bool | None) -> Truth:
@@ -363,7 +363,7 @@ def only(node: exp.Expr, *names: str) -> None:
     """Refuse a node that carries an argument its compiler does not read."""
     for key, value in node.args.items():
         if key not in names and value is not None and value is not False and value != []:
-            raise UnsupportedQuery(f"{spell(node)} with {key.strip('_').replace('_', ' ')} is not supported")
+            raise UnsupportedSQL(f"{spell(node)} with {key.strip('_').replace('_', ' ')} is not supported")
 
 
 _PARTS: dict[type[exp.Expr], str] = {
@@ -400,4 +400,4 @@ def spell(node: Any) -> str:
 
 def refuse(node: Any, where: str) -> NoReturn:
     """Refuse a part, naming it."""
-    raise UnsupportedQuery(f"{spell(node)} {where} is not supported")
+    raise UnsupportedSQL(f"{spell(node)} {where} is not supported")

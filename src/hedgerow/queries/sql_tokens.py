@@ -13,7 +13,7 @@ from sqlglot import Dialect, ErrorLevel, exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from hedgerow.errors import UnsupportedQuery
+from hedgerow.errors import BadSQL, UnsupportedSQL
 
 LENGTH = 20_000
 NESTING = 32
@@ -57,13 +57,13 @@ _HINTS = {
 def parse(text: str, names: Collection[str]) -> exp.Expr:
     """One statement's syntax tree; `names` are columns, which may be spelled like keywords."""
     if not isinstance(text, str) or not text.strip():
-        raise UnsupportedQuery("the SQL text is empty")
+        raise BadSQL("the SQL text is empty")
     if len(text) > LENGTH:
-        raise UnsupportedQuery(f"the SQL text has {len(text):,} characters, more than {LENGTH:,}")
+        raise UnsupportedSQL(f"the SQL text has {len(text):,} characters, more than {LENGTH:,}")
     try:
         tokens = _DUCKDB.tokenize(text)
     except Exception:  # the tokenizer's errors are many; all of them mean the same here
-        raise UnsupportedQuery("the SQL text cannot be read: a quote or comment is not closed") from None
+        raise BadSQL("the SQL text cannot be read: a quote or comment is not closed") from None
     while tokens and tokens[-1].token_type is _T.SEMICOLON:
         tokens.pop()
     _check_words(tokens, {name.casefold() for name in names})
@@ -79,14 +79,14 @@ def _check_words(tokens: list[Token], names: set[str]) -> None:
             if tokens
             else "a comment, or nothing,"
         )
-        raise UnsupportedQuery(f"{start} is not supported; ask with SELECT ... FROM ...")
+        raise UnsupportedSQL(f"{start} is not supported; ask with SELECT ... FROM ...")
     kinds = [token.token_type for token in tokens]
     for i, kind in enumerate(kinds):
         after = kinds[i + 1] if i + 1 < len(kinds) else None
         if kind is _T.SEMICOLON:
-            raise UnsupportedQuery("two statements in one text are not supported; ask them one by one")
+            raise UnsupportedSQL("two statements in one text are not supported; ask them one by one")
         if kind is _T.SELECT and i:
-            raise UnsupportedQuery("a subquery (a second SELECT) is not supported; ask it on its own")
+            raise UnsupportedSQL("a subquery (a second SELECT) is not supported; ask it on its own")
         if (
             kind not in _WORDS
             and kinds[i - 1] not in _BEFORE_NAMES
@@ -94,42 +94,40 @@ def _check_words(tokens: list[Token], names: set[str]) -> None:
         ):
             _refuse_word(tokens[i], after)
         if after is _T.L_PAREN and kind in _TYPES:
-            raise UnsupportedQuery(f"the function {_short(tokens[i])} is not supported")
+            raise UnsupportedSQL(f"the function {_short(tokens[i])} is not supported")
 
 
 def _refuse_word(token: Token, after: Any) -> None:
     word = token.text.upper()
     part = _PART.get(word.split(" ", maxsplit=1)[0])
     if part is not None:
-        raise UnsupportedQuery(f"{part} ({_short(token)}) is not supported")
+        raise UnsupportedSQL(f"{part} ({_short(token)}) is not supported")
     call = "the function " if after is _T.L_PAREN and word not in _HINTS else ""
-    raise UnsupportedQuery(f"{call}{_short(token)} is not supported{_HINTS.get(word, '')}")
+    raise UnsupportedSQL(f"{call}{_short(token)} is not supported{_HINTS.get(word, '')}")
 
 
 def _check_nesting(tokens: list[Token]) -> None:
     """Parentheses, CASE and runs of prefixes (NOT, -) are what the parser recurses on."""
     kinds = [token.token_type for token in tokens]
     if kinds.count(_T.WHEN) != kinds.count(_T.THEN) or kinds.count(_T.BETWEEN) > kinds.count(_T.AND):
-        raise UnsupportedQuery(
-            "the SQL text cannot be read: a THEN after WHEN or an AND after BETWEEN is missing"
-        )
+        raise BadSQL("the SQL text cannot be read: a THEN after WHEN or an AND after BETWEEN is missing")
     depth = run = 0
     for kind in kinds:
         run = run + 1 if kind in _PREFIXES else 0
         depth += _STEP.get(kind, 0)
         if max(depth, 0) + run > NESTING:
-            raise UnsupportedQuery(f"the nesting is deeper than {NESTING} levels, which is not supported")
+            raise UnsupportedSQL(f"the nesting is deeper than {NESTING} levels, which is not supported")
 
 
 def _tree(tokens: list[Token], text: str) -> exp.Expr:
     try:
         trees = _DUCKDB.parser(error_level=ErrorLevel.IMMEDIATE).parse(tokens, text)
     except ParseError as error:
-        raise UnsupportedQuery(f"the SQL text cannot be read{_place(error)}") from None
+        raise BadSQL(f"the SQL text cannot be read{_place(error)}") from None
     except Exception:  # a parser of so many dialects fails in many ways; a refusal is right for all of them
-        raise UnsupportedQuery("the SQL text cannot be read") from None
+        raise BadSQL("the SQL text cannot be read") from None
     if len(trees) != 1 or trees[0] is None:
-        raise UnsupportedQuery("the SQL text must hold one statement")
+        raise BadSQL("the SQL text must hold one statement")
     return trees[0]
 
 

@@ -12,6 +12,7 @@ from hedgerow.release.charts import THEME
 from hedgerow.release.plan import make
 from hedgerow.release.plan_estimate import CLOSED
 from hedgerow.release.plan_table import number
+from hedgerow.release.writing import whole
 
 if TYPE_CHECKING:
     from hedgerow.release.plan_table import Plan
@@ -179,4 +180,5 @@ def write(spec: dict[str, Any], path: Any) -> None:
     }
     if target.suffix not in kinds:
         raise UnsupportedQuery("a plot is written as .svg, .html or .json")
-    target.write_text(kinds[target.suffix](), encoding="utf-8")
+    with whole(target) as draft:
+        draft.write_text(kinds[target.suffix](), encoding="utf-8")

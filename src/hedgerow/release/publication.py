@@ -10,68 +10,32 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import (
     BudgetExceeded,
     DomainMismatch,
     HedgerowError,
-    LedgerError,
     RangeTooLarge,
     UnsupportedQuery,
+    of_system,
 )
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.ledger import Ledger, Settings
-from hedgerow.privacy.rational import exact
-from hedgerow.release import catalogue, runs
-from hedgerow.release.numerals import amount, rest, small, used_up
+from hedgerow.release import catalogue, runs, witness
+from hedgerow.release.dataset import SUFFIX, Dataset, Step, ledger_path
+from hedgerow.release.numerals import amount, rest, used_up
 from hedgerow.release.schema import Schema
+from hedgerow.release.writing import naming, put
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
-    from hedgerow.curator.table import Table
+    from hedgerow.privacy.ledger import Ledger
     from hedgerow.queries.domain import Domain
     from hedgerow.queries.workload import Workload
     from hedgerow.release.report import Asked
     from hedgerow.synopsis import Synopsis
 
-SUFFIX = ".hedgerow.db"
-DELTA = "1e-9"
-_LEAST, _MOST, _LEAST_DELTA = 1e-9, 1_000_000, 1e-30
-_SUCH = {"epsilon": "0.5", "delta": "1e-9"}
-FILES = ("synopsis.hedgerow", "synthetic.csv", "report.html", "receipt.json")
-
-Step = Callable[[str, float | None], None]
-"""Told what is being done and how far it is, from 0 to 1 (None: unknown)."""
-
-
-def ledger_path(data: str | os.PathLike[str]) -> Path:
-    """Where a dataset's ledger is: beside the data, whatever links lead there; a ledger's path is itself."""
-    path = Path(data)
-    text = str(path.resolve() if path.is_symlink() or not path.name else data)
-    return Path(text if text.endswith(SUFFIX) else f"{text.rstrip('/')}{SUFFIX}")
-
-
-def make_budget(epsilon: Any, delta: Any = None) -> Budget:
-    """A budget from what a person typed; delta is 1e-9 unless said, and 0 means pure."""
-    delta = DELTA if delta is None else delta
-    for name, given in (("epsilon", epsilon), ("delta", delta)):
-        try:
-            exact(given)
-        except (ValueError, ArithmeticError):
-            raise HedgerowError(f"{name} is a finite number such as {_SUCH[name]}, not {given!r}") from None
-    try:
-        made = Budget(epsilon=epsilon, delta=delta)
-    except ValueError as error:
-        raise HedgerowError(str(error)) from None
-    if not _LEAST <= exact(epsilon) <= _MOST:
-        raise HedgerowError(
-            f"a budget's epsilon lies between {small(_LEAST)} and {_MOST:,}, not at {epsilon}: less releases "
-            "only noise, more promises nothing"
-        )
-    if 0 < exact(delta) < _LEAST_DELTA:
-        raise HedgerowError(f"a budget's delta is 0 or at least {small(_LEAST_DELTA)}, not {delta}")
-    return made
+FILES = ("synopsis.hedgerow", "synthetic.csv", "report.html", witness.RECEIPT)
+_AGAIN = "then give the same command again: it goes on, and nothing is paid twice"
 
 
 @dataclass(frozen=True)
@@ -98,89 +62,68 @@ class Published:
 
 @dataclass(frozen=True)
 class Publication:
-    """A release to be made of a data file.
+    """A release to be made of a dataset.
 
     Args:
-        data: the CSV or Parquet file.
+        dataset: the rows and their ledger.
         schema: the schema file.
         out: the folder for what is released.
-        epsilon: what this release spends; all that remains if None.
-        delta: of the budget that is made when there is none yet.
+        epsilon: what this release spends, also of a budget that is made for it; all that remains if None.
         workload: what the release should answer well, see `catalogue.workload`.
         mechanism: a name in the catalogue, or `auto`.
-        unit, max_rows, neighbours: whom to protect; what the dataset's ledger says if None.
         objective, seconds, memory, prior: how a mechanism that learns should do so, see `AdaptiveRelease`;
             `prior` is the file of a synopsis of public data.
         rows: how many synthetic rows to draw; as many as the released total if None.
-        encoding, delimiter: of a CSV file.
         force: replace an earlier release in the same folder.
         anew: do not go on with a release of the same plan that was not finished; leave it and pay anew.
-        same_rows: go on with one although the data file was written again.
         about: a sentence for the report.
         ask: questions to put to the release and show in the report.
         step: told what is being done, and how far it is.
     """
 
-    data: Path
+    dataset: Dataset
     schema: Path
     out: Path
     epsilon: str | float | None = None
-    delta: str | float | None = None
     workload: str = "marginals:2"
     mechanism: str = catalogue.AUTO
-    unit: str | None = None
-    max_rows: int | None = None
-    neighbours: Literal["add_remove", "replace"] | None = None
     objective: str | None = None
     seconds: float | None = None
     memory: float | None = None
     prior: Path | None = None
     rows: int | None = None
-    encoding: str | None = None
-    delimiter: str | None = None
     force: bool = False
     anew: bool = False
-    same_rows: bool = False
     about: str | None = None
     ask: Callable[[Synopsis], Sequence[Asked]] = field(default=lambda synopsis: (), repr=False)
     step: Step = field(default=lambda words, part: None, repr=False)
 
     def publish(self) -> Published:
         """Check, charge, write."""
-        from hedgerow.curator.curator import Curator
-
         domain = Schema.load(self.schema).confirmed_domain()
         asked = catalogue.workload(domain, self.workload)
-        known, table = self.dataset(domain)
+        known, table = self.dataset.open(domain, self.epsilon, self.step)
         offer = catalogue.mechanism(self.mechanism, known.budget, asked)
         if why := offer.refuses(known, domain):
             raise UnsupportedQuery(why)
         told = self._told(offer, domain)
         if offer.counts_all:
             _check_size(asked, domain)
+        self.dataset.refuse_put_back(self.out)
         made = self._make_room()
         try:
-            curator = Curator(table, known.budget, ledger_path(self.data), known.neighbours)
-            with curator.ledger as ledger:
+            with self.dataset.curator(table, known, self.out) as curator:
                 synopsis, resumed = self._release(curator, offer, asked, told)
-                published = self._write(synopsis, asked)
+                with naming(self.out, _AGAIN if "run" in told else None):
+                    published = self._write(synopsis, asked)
                 if "run" in told:
-                    runs.save(ledger, told["run"])
+                    runs.save(curator.ledger, told["run"])
                 return replace(published, resumed=resumed)
         except BaseException:
             if made:
                 with suppress(OSError):
                     self.out.rmdir()
             raise
-
-    def dataset(self, domain: Domain) -> tuple[Settings, Table]:
-        """The dataset's settings - its ledger's, or those that a new ledger will have - and its rows.
-
-        Args:
-            domain: the confirmed schema's.
-        """
-        known = self._known()
-        return known, self._as_ledger_says(known)._open(domain)
 
     def _told(self, offer: catalogue.Offer, domain: Domain) -> dict[str, Any]:
         """What the mechanism is told beyond its price; what it would not understand is refused."""
@@ -247,60 +190,14 @@ class Publication:
         about = "" if progress.error is None else f": tables about {progress.error:.1%} off"
         self.step(f"Learning{about}", progress.step / max(progress.steps, 1))
 
-    def _known(self) -> Settings:
-        """The dataset's settings: its ledger's, or those that a new ledger will have."""
-        path = ledger_path(self.data)
-        if os.path.lexists(path):
-            with Ledger.open(path, create=False) as ledger:
-                return ledger.settings
-        if not self.data.exists():
-            raise HedgerowError(f"there is no file {str(self.data)!r}")
-        if self.epsilon is None:
-            raise HedgerowError(
-                f"the data {self.data.name!r} has no budget yet: say --epsilon, or make one with "
-                "`hedgerow budget init`"
-            )
-        budget = make_budget(self.epsilon, self.delta)
-        try:
-            return Settings("", budget, self.neighbours or "add_remove", self.unit, self.max_rows or 1)
-        except ValueError as error:
-            raise HedgerowError(str(error)) from None
-
-    def _as_ledger_says(self, known: Settings) -> Publication:
-        """This release with the dataset's unit; a delta that is not the budget's is refused."""
-        if self.delta is not None and make_budget(1, self.delta).delta_exact != known.budget.delta_exact:
-            raise LedgerError(f"the dataset's budget has delta {known.budget.delta:g}, not {self.delta}")
-        if self.epsilon is not None:
-            make_budget(self.epsilon, 0)
-        if self.neighbours not in (None, known.neighbours):
-            raise LedgerError(f"the dataset's ledger was made for neighbours {known.neighbours!r}")
-        if self.unit not in (None, known.unit) and self.max_rows is not None:
-            whom = f"each {known.unit!r}" if known.unit else "each row"
-            raise LedgerError(f"the dataset's ledger protects {whom}, so --unit cannot be {self.unit!r}")
-        if self.unit is None and self.max_rows is None and known.unit is not None:
-            return replace(self, unit=known.unit, max_rows=known.max_rows)
-        return self
-
-    def _open(self, domain: Domain) -> Table:
-        from hedgerow.curator.table import Table
-
-        return Table.open(
-            self.data,
-            domain,
-            unit=self.unit,
-            max_rows=self.max_rows,
-            encoding=self.encoding,
-            delimiter=self.delimiter,
-            watch=lambda part: self.step("Reading rows", part),
-            same_rows=self.same_rows,
-        )
-
     def _make_room(self) -> bool:
         """See that the folder can be written and holds no earlier release; says whether it was made."""
-        there = self.out.is_dir()
+        there, own = self.out.is_dir(), (self.dataset.data, self.dataset.path)
         for path in (self.out / name for name in FILES):
-            if path.exists() and path.samefile(self.data):
-                raise HedgerowError(f"the data {str(path)!r} would be written over: choose another --out")
+            if any(_same(path, kept) for kept in own):
+                raise HedgerowError(
+                    f"the data, or their ledger, {str(path)!r} would be written over: choose another --out"
+                )
             refuse_existing(path, force=self.force)
         writable(self.out)
         return not there
@@ -321,11 +218,11 @@ class Publication:
                 files.insert(1, "synthetic.csv")
             self.step("Drawing the report", None)
             about = self.about or ABOUT
-            report = Report(synopsis, self.data.name, self.ask(synopsis), about, synthetic=count)
+            report = Report(synopsis, self.dataset.data.name, self.ask(synopsis), about, synthetic=count)
             report.write(folder / "report.html")
             error = mean_error(synopsis, asked)
             for name in files:  # a folder that was interrupted holds nothing that is in the way
-                (folder / name).replace(self.out / name)
+                put(folder / name, self.out / name)
         return Published(synopsis, self.out, tuple(files), count, asked.name, error)
 
 
@@ -348,10 +245,16 @@ def _check_size(asked: Workload, domain: Domain) -> None:
             raise RangeTooLarge(f"the table {' x '.join(clique)} has {domain.cells(clique):,} cells")
 
 
-def refuse_existing(path: Path, *, force: bool, option: str = "--out") -> None:
+def _same(path: Path, kept: Path) -> bool:
+    """Whether two paths name one file, or will."""
+    return path.resolve() == kept.resolve() or (path.exists() and kept.exists() and path.samefile(kept))
+
+
+def refuse_existing(path: Path, *, force: bool, option: str = "--out", ledger: Path | None = None) -> None:
     """Refuse to write over a file unless it is forced; data with a budget, and ledgers, whatever is said."""
     folders = path.resolve().parents[:-1] if path.suffix == ".parquet" else ()
-    if SUFFIX in path.name or any(os.path.lexists(ledger_path(p)) for p in (path, *folders)):
+    own = SUFFIX in path.name or (ledger is not None and _same(path, ledger))
+    if own or any(os.path.lexists(ledger_path(p)) for p in (path, *folders)):
         raise HedgerowError(
             f"the file {str(path)!r} is data with a budget, or a ledger: it is not written over"
         )
@@ -369,8 +272,7 @@ def writable(folder: Path) -> None:
         os.close(handle)
         os.unlink(name)
     except OSError as error:
-        said = (error.strerror or "no reason given").lower()
-        raise HedgerowError(f"the folder {str(folder)!r} cannot be written: {said}") from None
+        raise of_system(error, f"the folder {str(folder)!r} cannot be written") from None
 
 
 def write_receipt(synopsis: Synopsis, path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from hedgerow.errors import DomainMismatch
 from hedgerow.queries.domain import Domain
 from hedgerow.queries.schema_file import read_schema
+from hedgerow.release.writing import whole
 
 _WARNING = """\
 # PROPOSED FROM PRIVATE ROWS by `hedgerow schema infer`. NOT PUBLIC YET.
@@ -63,7 +64,8 @@ class Schema:
             text = re.sub(r'("confirmed"\s*:\s*)false', r"\1true", text, count=1)
         else:
             text = re.sub(r"(?mi)^(confirmed\s*:\s*)\S+", r"\1true", text, count=1)
-        self.path.write_text(text, encoding="utf-8")
+        with whole(self.path) as draft:
+            draft.write_text(text, encoding="utf-8")
 
 
 def proposal_text(domain: Domain, skipped: dict[str, str], name: str, notes: dict[str, str]) -> str:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hedgerow.serve.options import LedgerFile, NewLedger, OlderThanReceipt, RequireBudget
 from hedgerow.serve.query import rows_of, table_of
 from hedgerow.serve.release import MaxRows, Unit, Whom
-from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, SameRows, emit, progress, screen
+from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, SameRows, emit, progress, say, screen
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
@@ -55,7 +56,7 @@ def ask(
         typer.Option(help="Delta of the budget that is made if there is none: 1e-9 if not given, 0 is pure."),
     ] = None,
     anew: Annotated[
-        bool, typer.Option("--anew", help="Learn again, and pay again: for rows that have changed.")
+        bool, typer.Option("--anew", help="Learn again, and pay again: for other rows or another schema.")
     ] = False,
     same_rows: SameRows = False,
     unit: Unit = None,
@@ -63,6 +64,10 @@ def ask(
     neighbours: Whom = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    ledger: LedgerFile = None,
+    require_budget: RequireBudget = False,
+    new_ledger: NewLedger = None,
+    older_than_receipt: OlderThanReceipt = None,
     json: Json = False,
 ) -> None:
     """Ask private DATA a question in SQL, here, without a server.
@@ -70,7 +75,8 @@ def ask(
     The first question spends part of the dataset's budget on learning what rows look like; from then on a
     question costs nothing, unless it asks for an accuracy that what was learned cannot vouch for. The same
     question gets the same answer again, free. What was learned and said lies in DATA.hedgerow.db, and belongs
-    to the data file as it was then: when that has changed, --same-rows goes on and --anew learns again.
+    to the data file as it was then, and to the schema: when the file has changed, --same-rows goes on; when
+    either has, --anew learns again and pays again, from the same budget.
     """
     from hedgerow.curator.curator import Curator
     from hedgerow.mechanisms.session import Session
@@ -78,31 +84,29 @@ def ask(
     from hedgerow.mechanisms.session_price import refuse_accuracy
     from hedgerow.privacy.budget import Cost
     from hedgerow.queries.sql import sql as compiled
-    from hedgerow.release.publication import Publication, ledger_path
+    from hedgerow.release.dataset import Dataset
     from hedgerow.release.schema import Schema
 
     refuse_accuracy(within, within_count, confidence)
     domain = Schema.load(schema).confirmed_domain()
-    wanted = Publication(
-        data, schema, Path(), epsilon=epsilon, delta=delta, unit=unit, max_rows=max_rows,
-        neighbours=neighbours.value if neighbours else None, encoding=encoding, delimiter=delimiter,
-        same_rows=same_rows,
+    dataset = Dataset(
+        data, ledger, delta, unit, max_rows, neighbours.value if neighbours else None, encoding, delimiter,
+        same_rows, require_budget, new_ledger, older_than_receipt, tell=say,
     )  # fmt: skip
-    known, table = wanted.dataset(domain)
+    known, table = dataset.open(domain, epsilon)
     compiled(domain, sql, unit=table.unit.column if table.unit else None)  # refuse before a ledger is made
+    dataset.refuse_put_back()
     sure = Session.confidence if confidence is None else confidence
     first = partial(foresee, query=sql, within=within, within_count=within_count, confidence=sure)
-    path = ledger_path(data)
-    if not path.exists():  # a budget is for good: neither explaining nor a refusal makes one
+    if not dataset.has_ledger:  # a budget is for good: neither explaining nor a refusal makes one
         trial = Curator(table, known.budget, ":memory:", known.neighbours)
         with trial.ledger:
             if explain:
                 _unlearned(trial, epsilon, anew, json, first)
                 return
             _refuse(trial, _price(trial, epsilon), first)
-    curator = Curator(table, known.budget, path, known.neighbours)
-    with curator.ledger:
-        if explain and _learned(curator, anew)[1] is None:
+    with dataset.curator(table, known) as curator:
+        if explain and _learned(curator, epsilon, anew)[1] is None:
             _unlearned(curator, epsilon, anew, json, first)
             return
         before = curator.ledger.spent()
@@ -166,14 +170,38 @@ def _price(curator: Curator, epsilon: str | None) -> Cost:
     return left.share(Fraction(1, 2))
 
 
-def _learned(curator: Curator, anew: bool) -> tuple[int, Session | None]:
-    """The number of the next session of the command line, and the newest one whose learning was paid for."""
+def _learned(curator: Curator, epsilon: str | None, anew: bool) -> tuple[int, Session | None]:
+    """The number of the next session of the command line, and the newest one whose learning was paid for.
+
+    What was learned under another schema cannot answer under this one; learning again must be said.
+    """
+    from hedgerow.errors import HedgerowError
+    from hedgerow.mechanisms.session_core import begun_sessions
+
     number, found = 0, None
     while (kept := curator.ledger.recall(_numbered(_PRICE, number), "ask")) is not None:
         session = _numbered_session(curator.ledger, number, kept.answer or b"")
         found = session if session.begun(curator) else found
         number += 1
+    if number and found is None and not anew and begun_sessions(curator, r"ask( \d+)?"):
+        raise HedgerowError(
+            "the schema is not the one under which this dataset was asked before, and what was learned then "
+            f"cannot answer: go back to that schema, or learn again with --anew, {_again(curator, epsilon)}"
+        )
     return number, None if anew else found
+
+
+def _again(curator: Curator, epsilon: str | None) -> str:
+    """What learning again would cost."""
+    from hedgerow.errors import BudgetExceeded
+    from hedgerow.release.numerals import amount
+
+    budget = curator.ledger.budget
+    try:
+        part = amount(budget.part(_price(curator, epsilon)), budget)
+    except BudgetExceeded:
+        return "for which nothing is left of its budget"
+    return f"which costs {part}" + (", half of what remains" if epsilon is None else "")
 
 
 def _numbered(words: str, number: int) -> str:
@@ -198,7 +226,7 @@ def _session(curator: Curator, epsilon: str | None, anew: bool, first: First | N
 
     ledger = curator.ledger
     with ledger.alone():
-        number, session = _learned(curator, anew)
+        number, session = _learned(curator, epsilon, anew)
         if session is None:
             price = _price(curator, epsilon)
             _refuse(curator, price, first)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hedgerow.serve.options import LedgerFile, NewLedger
 from hedgerow.serve.release import Force, MaxRows, Neighbours, Unit, Whom
 from hedgerow.serve.terminal import Data, Json, emit, say, screen
 
@@ -19,7 +20,7 @@ app = typer.Typer(
 
 _NARROW = 100  # columns of a terminal
 
-Dataset = Annotated[
+DataOrLedger = Annotated[
     Path, typer.Argument(metavar="DATA", help="The data, or its ledger file.", show_default=False)
 ]
 
@@ -32,54 +33,57 @@ def init(
     unit: Unit = None,
     max_rows: MaxRows = None,
     neighbours: Whom = None,
+    ledger: LedgerFile = None,
+    new_ledger: NewLedger = None,
     json: Json = False,
 ) -> None:
     """Give DATA a budget, for good.
 
-    It is written beside the data, in DATA.hedgerow.db, with whom it protects; `release` charges it.
+    It is written beside the data, in DATA.hedgerow.db, with whom it protects; `release` charges it. It
+    belongs to the rows, whatever schema reads them.
     """
     from hedgerow.errors import HedgerowError, LedgerError
     from hedgerow.privacy.ledger import Ledger
-    from hedgerow.release.publication import ledger_path, make_budget
+    from hedgerow.release.dataset import Dataset, make_budget, refuse_missing
 
-    if not data.exists():
-        raise HedgerowError(f"there is no file {str(data)!r}")
-    if data.is_dir() and not any(data.rglob("*.parquet")):
-        raise HedgerowError(f"the folder {str(data)!r} holds no Parquet files: name a CSV or Parquet file")
+    refuse_missing(data, ledger)
     if (unit is None) != (max_rows is None):
         raise HedgerowError("--unit and --max-rows come together: whose rows, and how many of them")
-    path = ledger_path(data)
-    if path.exists():
+    dataset = Dataset(data, ledger, new_ledger=new_ledger)
+    path = dataset.path
+    if dataset.has_ledger:
         raise LedgerError(
             f"the data {data.name!r} has a budget already, in {path}; `hedgerow budget raise` makes it larger"
         )
     made = make_budget(epsilon, delta)
+    dataset.refuse_put_back()
     who = (neighbours or Neighbours.add_remove).value
-    with Ledger.open(path, budget=made, neighbours=who, unit=unit, max_rows=max_rows) as ledger:
-        _show_state(ledger, path, json, [f"{data.name} now has a budget, in {path}."])
+    whom: Any = {"neighbours": who, "unit": unit, "max_rows": max_rows}
+    with Ledger.open(path, budget=made, **whom, data=data, reason=new_ledger) as opened:
+        _show_state(opened, path, json, [f"{data.name} now has a budget, in {path}."])
 
 
 @app.command("show")
-def show(data: Dataset, json: Json = False) -> None:
+def show(data: DataOrLedger, ledger: LedgerFile = None, json: Json = False) -> None:
     """Say what was spent on what, and what remains."""
     from rich.table import Table
 
     from hedgerow.release import runs
     from hedgerow.serve.explain import lines_of
 
-    with _open(data) as ledger:
-        lines = lines_of(ledger)
+    with _open(data, ledger) as opened:
+        lines = lines_of(opened)
         if json:
-            known = [(u.run, ledger.budget.part(u.holds)) for u in runs.unfinished(ledger)]
+            known = [(u.run, opened.budget.part(u.holds)) for u in runs.unfinished(opened)]
             told = [{"run": run, "epsilon": _number(b.epsilon), "delta": b.delta} for run, b in known]
-            emit(_state(ledger) | {"unfinished": told, "lines": [line.to_json() for line in lines]})
+            emit(_state(opened) | {"unfinished": told, "lines": [line.to_json() for line in lines]})
             return
         to = screen()
-        for sentence in _sentences(ledger):
+        for sentence in _sentences(opened):
             to.print(sentence)
-        if held := runs.words(ledger):
+        if held := runs.words(opened):
             to.print(f"{held[0].upper()}{held[1:]}.", soft_wrap=True)
-        if ledger.currency == "rho" and not ledger.spent().is_zero:
+        if opened.currency == "rho" and not opened.spent().is_zero:
             to.print(
                 "The ledger adds up rho, which grows like epsilon squared: parts in epsilon do not add up."
             )
@@ -97,22 +101,23 @@ def show(data: Dataset, json: Json = False) -> None:
 
 @app.command("raise")
 def raise_(
-    data: Dataset,
+    data: DataOrLedger,
     epsilon: Annotated[str, typer.Option(help="The new total; more than before.", show_default=False)],
     reason: Annotated[str, typer.Option(help="Why; it is kept in the ledger for good.", show_default=False)],
     delta: Annotated[str | None, typer.Option(help="The new delta; as before if not given.")] = None,
+    ledger: LedgerFile = None,
     json: Json = False,
 ) -> None:
     """Give DATA a larger budget, for a recorded reason."""
     from hedgerow.errors import HedgerowError
+    from hedgerow.release.dataset import make_budget
     from hedgerow.release.numerals import amount
-    from hedgerow.release.publication import make_budget
 
     if not reason.strip():
         raise HedgerowError("a budget is raised for a reason: say --reason")
-    with _open(data) as ledger:
-        larger = make_budget(epsilon, ledger.budget.delta_exact if delta is None else delta)
-        old = ledger.budget
+    with _open(data, ledger) as opened:
+        larger = make_budget(epsilon, opened.budget.delta_exact if delta is None else delta)
+        old = opened.budget
         if larger.currency != old.currency:
             raise HedgerowError("a budget with delta 0 stays so, and one with a delta keeps one")
         if larger.cost <= old.cost or larger.delta_exact < old.delta_exact:
@@ -120,14 +125,14 @@ def raise_(
                 f"a budget is only ever raised, and {amount(larger)} is not more than {amount(old)}"
             )
         try:
-            ledger.raise_budget(larger, reason)
+            opened.raise_budget(larger, reason)
         except ValueError as error:
             raise HedgerowError(str(error)) from None
-        _show_state(ledger, Path(str(data)), json, [f"The budget was raised: {reason.strip()}"])
+        _show_state(opened, _path(data, ledger), json, [f"The budget was raised: {reason.strip()}"])
 
 
 @app.command("settle")
-def settle(data: Dataset, json: Json = False) -> None:
+def settle(data: DataOrLedger, ledger: LedgerFile = None, json: Json = False) -> None:
     """Give back what sessions have set aside.
 
     A session of given accuracy sets aside the worst that its next question can cost; one that was killed
@@ -135,18 +140,19 @@ def settle(data: Dataset, json: Json = False) -> None:
     """
     from hedgerow.mechanisms.session_log import give_back
 
-    with _open(data) as ledger:
-        closed = give_back(ledger)
+    with _open(data, ledger) as opened:
+        closed = give_back(opened)
         said = "What sessions had set aside came back." if closed else "Nothing was set aside."
-        _show_state(ledger, Path(str(data)), json, [said])
+        _show_state(opened, _path(data, ledger), json, [said])
 
 
 @app.command("verify")
 def verify(
-    data: Dataset,
+    data: DataOrLedger,
     receipt: Annotated[
         Path | None, typer.Option(help="A receipt.json that the ledger must still agree with.")
     ] = None,
+    ledger: LedgerFile = None,
     json: Json = False,
 ) -> None:
     """Check the ledger, and that it agrees with a receipt.
@@ -159,8 +165,8 @@ def verify(
     if data.suffix == ".json":
         outcome = verify_export(_json_file(data), given)
     else:
-        with _open(data) as ledger:
-            outcome = ledger.verify(given)
+        with _open(data, ledger) as opened:
+            outcome = opened.verify(given)
     if json:
         emit({"ok": outcome.ok, "lines": outcome.entries, "problems": list(outcome.problems)})
     elif outcome.ok:
@@ -172,41 +178,49 @@ def verify(
 
 @app.command("export")
 def export(
-    data: Dataset,
+    data: DataOrLedger,
     out: Annotated[Path | None, typer.Option(help="The file to write; standard output if not given.")] = None,
     answers: Annotated[bool, typer.Option("--answers", help="Include the released answers.")] = False,
+    ledger: LedgerFile = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
     """Write the ledger's public side as JSON."""
     from hedgerow.release.publication import refuse_existing
+    from hedgerow.release.writing import whole
 
     if out is not None:
-        refuse_existing(out, force=force)
-    with _open(data) as ledger:
-        content = ledger.export(answers=answers)
+        refuse_existing(out, force=force, ledger=_path(data, ledger))
+    with _open(data, ledger) as opened:
+        content = opened.export(answers=answers)
     if out is None:
         emit(content)
         return
-    out.write_text(jsons.dumps(content, indent=1) + "\n", "utf-8")
+    with whole(out) as draft:
+        draft.write_text(jsons.dumps(content, indent=1) + "\n", "utf-8")
     if json:
         emit({"file": str(out), "lines": len(content["entries"])})
     else:
         screen().print(f"Wrote {len(content['entries'])} lines to {out}.", soft_wrap=True)
 
 
-def _open(data: Path) -> Any:
+def _path(data: Path, ledger: Path | None) -> Path:
+    from hedgerow.release.dataset import find_ledger
+
+    return find_ledger(data, ledger)
+
+
+def _open(data: Path, ledger: Path | None) -> Any:
     from hedgerow.errors import LedgerError
     from hedgerow.privacy.ledger import Ledger
-    from hedgerow.release.publication import ledger_path
 
-    path = ledger_path(data)
-    if not path.exists() and not data.exists():
+    path = _path(data, ledger)
+    if not path.exists() and ledger is None and not data.exists():
         raise LedgerError(f"there is no file {str(data)!r}, and no ledger {str(path)!r} beside it")
     if not path.exists():
         raise LedgerError(
-            f"the data {data.name!r} has no budget yet: there is no {path}; "
-            "make one with `hedgerow budget init`"
+            f"the data {data.name!r} has no budget yet: there is no {path}; make one with `hedgerow budget "
+            "init`, or name its ledger with --ledger"
         )
     return Ledger.open(path, create=False)
 

@@ -70,8 +70,9 @@ def demo(
     two-way tables, asks a dozen questions in SQL, and writes synthetic rows and a report.
     """
     from hedgerow.privacy.ledger import Ledger
+    from hedgerow.release.dataset import Dataset, ledger_path, make_budget
     from hedgerow.release.population import MAX_ROWS, UNIT, Population
-    from hedgerow.release.publication import Publication, ledger_path, make_budget
+    from hedgerow.release.publication import Publication
 
     budget = make_budget(epsilon)
     _make_room(out)
@@ -88,7 +89,7 @@ def demo(
             return asked
 
         done = Publication(
-            data, out / SCHEMA, out, epsilon=epsilon, about=ABOUT, ask=ask, force=True, step=step
+            Dataset(data), out / SCHEMA, out, epsilon=epsilon, about=ABOUT, ask=ask, force=True, step=step
         ).publish()
     if json:
         emit(_as_json(done, asked))
@@ -127,7 +128,9 @@ def exact_tables(people: Population) -> Any:
 def _make_room(out: Path) -> None:
     """The folder must be new or empty, or hold an earlier demo, which is then replaced."""
     from hedgerow.errors import HedgerowError
-    from hedgerow.release.publication import FILES, SUFFIX, writable
+    from hedgerow.release.dataset import SUFFIX, ledger_path
+    from hedgerow.release.publication import FILES, writable
+    from hedgerow.release.witness import note_path
 
     if out.is_dir() and any(out.iterdir()) and not (out / MARK).exists():
         raise HedgerowError(
@@ -136,6 +139,7 @@ def _make_room(out: Path) -> None:
     writable(out)
     for name in (*FILES, DATA, SCHEMA, *(f"{DATA}{SUFFIX}{end}" for end in ("", "-wal", "-shm"))):
         (out / name).unlink(missing_ok=True)
+    note_path(ledger_path(out / DATA)).unlink(missing_ok=True)
     (out / MARK).write_text("Written by `hedgerow demo`; a made-up population, no real people.\n", "utf-8")
 
 

@@ -66,7 +66,7 @@ def _words(line: dict[str, Any]) -> str:
     kind, note = line["kind"], line["note"].strip()
     who = "" if line["account"] == "owner" else f" (account {line['account']})"
     if kind == "open" and line["parent"] is None:
-        return _opening(Settings.from_json(line["details"]))
+        return _opening(Settings.from_json(line["details"])) + (f" Why a new one: {note}" if note else "")
     if kind == "charge":
         return f"{note + ': ' if note else ''}{describe(from_json(line['event']))}{who}"
     if kind == "raise":

@@ -44,8 +44,9 @@ def plan(
     """
     from hedgerow.errors import UnsupportedQuery
     from hedgerow.release.catalogue import workload as named
+    from hedgerow.release.dataset import make_budget
     from hedgerow.release.plan import plan as make_plan
-    from hedgerow.release.publication import make_budget, refuse_existing, writable
+    from hedgerow.release.publication import refuse_existing, writable
     from hedgerow.release.schema import Schema
 
     if plot is not None and plot.suffix not in _PLOTS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -67,6 +68,7 @@ def sample(
     from hedgerow.errors import HedgerowError, UnsupportedQuery
     from hedgerow.release.publication import refuse_existing
     from hedgerow.release.rows import write_rows
+    from hedgerow.release.writing import whole
     from hedgerow.synopsis import Synopsis
 
     released = Synopsis.load(synopsis)
@@ -79,8 +81,11 @@ def sample(
         in_utf8()
     else:
         refuse_existing(out, force=force)
-    with progress(json or out is None) as step:
-        write_rows(released, count, sys.stdout if out is None else out, seed=seed, step=step)
+    with (
+        progress(json or out is None) as step,
+        nullcontext(sys.stdout) if out is None else whole(out) as target,
+    ):
+        write_rows(released, count, target, seed=seed, step=step)
     if json:
         emit({"file": str(out), "rows": count, "private": released.private})
     elif out is not None:

@@ -11,10 +11,26 @@ PAGE = "docs/cli.md"
 _HEAD = """\
 # Command line
 
-Every command takes `--json` and then prints one JSON object. Errors are one sentence on standard error; with
-`--json` there is also an object with `error` and `exit_code` on standard output. Exit codes: 0 done, 1
-refuted by an audit or an error of Hedgerow's own, 2 bad input, 3 refused by the budget, 130 interrupted.
-Nothing is charged for bad input. `hedgerow --install-completion` sets up completion for your shell.
+Every command takes `--json` and then prints exactly one JSON object on standard output. A result says when it
+began (`time`, UTC), how many seconds it took (`duration`) and which `version` says so. Progress and warnings
+go to standard error. An error is one sentence there; with `--json` it is also an object with `error`,
+`exit_code`, `code` and `hint` on standard output. Nothing is charged for bad input.
+
+| exit code | means | `code` |
+| --- | --- | --- |
+| 0 | done | |
+| 1 | refuted by an audit, a schema that does not fit, or an error of Hedgerow's own | `internal` |
+| 2 | bad input or configuration: mend it | all others |
+| 3 | refused by the budget | `budget_refused` |
+| 4 | may pass, try again: a disk is full or away, or another process holds the ledger | `..._unavailable` |
+| 5 | not permitted by the system: change who may read or write the file | `not_permitted` |
+| 130 | interrupted by Ctrl-C, SIGTERM or SIGHUP; what was charged is in the ledger | `interrupted` |
+
+Codes of 2 are `bad_input`, `too_large`, `data_changed` and `request_reused`, and of SQL `bad_sql`,
+`unsupported_sql`, `unknown_column`, `unknown_level` and `cuts_bin`; those of 4 are `ledger_unavailable` and
+`storage_unavailable`. A reader that leaves a pipe early (`head`) is no error. Files are written beside their
+name and take it when all of them is on the disk, so a full disk leaves what was there. [Running it for a
+year](operate.md) uses these codes. `hedgerow --install-completion` sets up completion for your shell.
 
 This page is written from the commands (`python -m hedgerow.serve.reference`); a test fails when it is stale.
 """

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hedgerow.serve.options import LedgerFile, NewLedger, OlderThanReceipt, RequireBudget
 from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, SameRows, emit, progress, say, screen
+
+if TYPE_CHECKING:
+    from hedgerow.release.dataset import Dataset
 
 
 class Neighbours(Enum):
@@ -32,9 +37,10 @@ Force = Annotated[bool, typer.Option("--force", help="Replace a file that is the
 def release(
     data: Data,
     schema: Annotated[Path, typer.Option(help="The confirmed schema file.", show_default=False)],
-    epsilon: Annotated[
-        str | None, typer.Option(help="What this release spends; all that remains if not given.")
-    ] = None,
+    epsilon: Annotated[str | None, typer.Option(help="What this release spends.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Spend all that remains of the budget, instead of --epsilon.")
+    ] = False,
     delta: Annotated[
         str | None,
         typer.Option(help="Delta of the budget that is made if there is none: 1e-9 if not given, 0 is pure."),
@@ -82,58 +88,103 @@ def release(
         bool, typer.Option("--anew", help="Leave an unfinished release of the same plan, and pay anew.")
     ] = False,
     same_rows: SameRows = False,
+    ledger: LedgerFile = None,
+    require_budget: RequireBudget = False,
+    new_ledger: NewLedger = None,
+    older_than_receipt: OlderThanReceipt = None,
     json: Json = False,
 ) -> None:
     """Release private statistics of DATA and charge its budget.
 
     Writes synopsis.hedgerow, synthetic.csv, report.html and receipt.json. The budget lies beside the data, in
-    DATA.hedgerow.db; if there is none yet, one of the size of --epsilon is made. A release that would pass it
-    is refused with exit code 3, and nothing is charged. A release that was interrupted goes on, and pays
-    nothing twice, when the same command is given again - unless the data file has changed: then --same-rows
-    goes on and --anew begins anew - but for randomized-response, which is made and paid for anew.
+    DATA.hedgerow.db; if there is none yet, one of the size of --epsilon is made, and that is said. It belongs
+    to the rows: a release under another schema is charged to it like any other. A release that would pass it
+    is refused with exit code 3, and nothing is charged; so is, with exit code 2, one whose ledger is lost, or
+    older than a receipt of it that lies in --out or beside the data. A release that was interrupted goes on,
+    and pays nothing twice, when the same command is given again - unless the data file has changed: then
+    --same-rows goes on and --anew begins anew - but for randomized-response, which is made and paid for anew.
     """
+    from hedgerow.release.dataset import Dataset
     from hedgerow.release.publication import Publication
 
     folder = out if out is not None else Path(f"{data.name.split('.')[0] or 'data'}-release")
+    dataset = Dataset(
+        data=data,
+        ledger=ledger,
+        delta=delta,
+        unit=unit,
+        max_rows=max_rows,
+        neighbours=neighbours.value if neighbours else None,
+        encoding=encoding,
+        delimiter=delimiter,
+        same_rows=same_rows,
+        require_budget=require_budget,
+        new_ledger=new_ledger,
+        older=older_than_receipt,
+        tell=say,
+    )
+    _refuse_unsaid(dataset, epsilon, everything, json)
     try:
         with progress(json) as step:
             done = Publication(
-                data=data,
+                dataset=dataset,
                 schema=schema,
                 out=folder,
                 epsilon=epsilon,
-                delta=delta,
                 workload=workload,
                 mechanism=mechanism,
-                unit=unit,
-                max_rows=max_rows,
-                neighbours=neighbours.value if neighbours else None,
                 objective=objective,
                 seconds=seconds,
                 memory=memory,
                 prior=prior,
                 rows=rows,
-                encoding=encoding,
-                delimiter=delimiter,
                 force=force,
                 anew=anew,
-                same_rows=same_rows,
                 step=step,
             ).publish()
     except KeyboardInterrupt:
-        _tell_unfinished(data)
+        _tell_unfinished(dataset)
         raise
     _show(done, json)
 
 
-def _tell_unfinished(data: Path) -> None:
+def _refuse_unsaid(dataset: Dataset, epsilon: str | None, everything: bool, json: bool) -> None:
+    """Spend all that remains only if that was said, or is said now."""
+    from hedgerow.errors import HedgerowError
+    from hedgerow.privacy.ledger import Ledger
+    from hedgerow.release.numerals import rest, used_up
+
+    if epsilon is not None and everything:
+        raise HedgerowError(
+            "--epsilon says what to spend, and --all to spend all that remains: leave one out"
+        )
+    if epsilon is not None or everything or not dataset.has_ledger:
+        return
+    with Ledger.open(dataset.path, create=False) as ledger:
+        left, budget = ledger.remaining(), ledger.budget
+    if used_up(left, budget):
+        return  # which is refused as what it is
+    if not json and _somebody_is_there():
+        asks = f"No --epsilon was given: spend all that remains, {rest(left, budget)}?"
+        if typer.confirm(asks, default=False, err=True):
+            return
+    raise HedgerowError(
+        "say with --epsilon what this release may spend, or --all to spend all that remains, "
+        f"{rest(left, budget)}"
+    )
+
+
+def _somebody_is_there() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _tell_unfinished(dataset: Dataset) -> None:
     """Say how a release that was interrupted goes on, if it had begun."""
     from hedgerow.errors import HedgerowError
     from hedgerow.privacy.ledger import Ledger
     from hedgerow.release import runs
-    from hedgerow.release.publication import ledger_path
 
-    with suppress(HedgerowError), Ledger.open(ledger_path(data), create=False) as ledger:
+    with suppress(HedgerowError), Ledger.open(dataset.path, create=False) as ledger:
         if held := runs.words(ledger):
             say(held)
 

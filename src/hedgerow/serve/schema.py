@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hedgerow.serve.options import LedgerFile
 from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, emit, progress, say, screen
 
 app = typer.Typer(help="Propose a schema, and check one.", no_args_is_help=True, rich_markup_mode=None)
@@ -32,6 +33,7 @@ def infer(
     from hedgerow.errors import DomainMismatch, HedgerowError
     from hedgerow.release.publication import writable
     from hedgerow.release.schema import proposal_text
+    from hedgerow.release.writing import whole
 
     if out.exists() and not force:
         raise HedgerowError(f"the file {str(out)!r} is there already: choose another --out, or --force")
@@ -53,7 +55,9 @@ def infer(
             f"{MOST_LEVELS} values that {least} or more rows share; say a smaller --least, or write the "
             "schema by hand"
         )
-    out.write_text(proposal_text(found.domain, found.skipped, str(out), found.notes), encoding="utf-8")
+    text = proposal_text(found.domain, found.skipped, str(out), found.notes)
+    with whole(out) as draft:
+        draft.write_text(text, encoding="utf-8")
     if json:
         emit(
             {
@@ -85,12 +89,15 @@ def check(
         Path | None,
         typer.Argument(metavar="DATA", help="Data to check it against (reads private rows)."),
     ] = None,
-    unit: Annotated[str | None, typer.Option(help="The column that names a person.")] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="The column that names a person; what the ledger says if not given.")
+    ] = None,
     confirm: Annotated[
         bool, typer.Option("--confirm", help="Mark the file as confirmed: it may be public.")
     ] = False,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    ledger: LedgerFile = None,
     json: Json = False,
 ) -> None:
     """Check a schema, and confirm one that was proposed.
@@ -101,7 +108,9 @@ def check(
     from hedgerow.release.schema import Schema
 
     found = Schema.load(schema)
-    fit = None if data is None else _fit(found.domain, data, unit, encoding, delimiter, json)
+    fit = None
+    if data is not None:
+        fit = _fit(found.domain, data, unit or _protected(data, ledger), encoding, delimiter, json)
     strangers = [f.name for f in fit.fits if 2 * f.outside > fit.rows - f.missing] if fit else []
     if confirm and not found.confirmed and not strangers:
         found.confirm()
@@ -134,6 +143,18 @@ def _show(found: Any, fit: Any, strangers: list[str]) -> None:
         to.print("Confirmed: it may be public.")
     if not found.confirmed:
         to.print("NOT CONFIRMED: proposed from private rows.")
+
+
+def _protected(data: Path, ledger: Path | None) -> str | None:
+    """The unit that the dataset's ledger protects, if it has one."""
+    from hedgerow.privacy.ledger import Ledger
+    from hedgerow.release.dataset import find_ledger
+
+    path = find_ledger(data, ledger)
+    if ledger is None and not path.exists():
+        return None
+    with Ledger.open(path, readonly=True) as opened:
+        return opened.settings.unit
 
 
 def _fit(domain: Any, data: Path, unit: str | None, encoding: Any, delimiter: Any, json: bool) -> Any:

@@ -7,24 +7,25 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from hedgerow.errors import BudgetExceeded, HedgerowError
+import hedgerow
+from hedgerow.serve import signals
+from hedgerow.serve.failure import BAD_INPUT, DEBUG, INTERRUPTED, INTERRUPTION, Failure, sentence
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-FAILED, BAD_INPUT, REFUSED, INTERRUPTED = 1, 2, 3, 130
-DEBUG = "HEDGEROW_DEBUG"
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Data = Annotated[
@@ -41,16 +42,7 @@ SameRows = Annotated[
 ]
 Confidence = Annotated[float, typer.Option(help="How often each error bound must hold.")]
 
-# Whichever library the installed typer builds on, these are its errors.
-_UsageError, _ClickException = typer.BadParameter.__mro__[1:3]
-
-
-_PLAINER = {
-    "Value error, ": "",
-    "Input should be a valid integer, unable to parse string as an integer": "a whole number is needed",
-    "Input should be a valid number, unable to parse string as a number": "a number is needed",
-    "Input should be greater than or equal to": "it must be at least",
-}
+_BEGAN: ContextVar[tuple[datetime, float]] = ContextVar("began", default=(datetime.now(UTC), monotonic()))
 
 
 class Commands(TyperGroup):
@@ -66,6 +58,7 @@ class Commands(TyperGroup):
 
         if not standalone_mode:
             return run()
+        _BEGAN.set((datetime.now(UTC), monotonic()))
         sys.exit(guarded(run, json="--json" in (sys.argv[1:] if args is None else args)))
 
     def invoke(self, ctx: Any) -> Any:
@@ -82,44 +75,35 @@ def guarded(run: Callable[[], Any], *, json: bool = False) -> int:
         code = run()
         if sys.stdout is not None:
             sys.stdout.flush()
-        return _interrupted(json) if code == INTERRUPTED else code if isinstance(code, int) else 0
-    except BrokenPipeError:  # the reader of a pipe has had enough
-        _hush()
-        return FAILED
-    except _UsageError as error:
-        return _usage(error, json)
-    except _ClickException as error:
-        return _fail(error.format_message(), BAD_INPUT, json)  # type: ignore[attr-defined]
-    except BudgetExceeded as error:
-        less = "" if str(error).lower().startswith("nothing") else "spend less, or "
-        advice = f"{less}let the owner raise it with `hedgerow budget raise`"
-        return _fail(f"{str(error).rstrip('.')}; {advice}", REFUSED, json)
-    except HedgerowError as error:
-        return _fail(str(error), BAD_INPUT, json)
-    except OSError as error:
-        name = f" {error.filename!r}" if error.filename else ""
-        said = (error.strerror or "no reason given").lower()
-        return _fail(f"the file{name} cannot be used: {said}", BAD_INPUT, json)
-    except MemoryError:
-        return _fail("there is not enough memory for this: ask for fewer or smaller tables", BAD_INPUT, json)
-    except (KeyboardInterrupt, typer.Abort):
-        return _interrupted(json)
-    except Exception as error:
-        if os.environ.get(DEBUG):
+        return _fail(INTERRUPTION, json) if code == INTERRUPTED else code if isinstance(code, int) else 0
+    except (BrokenPipeError, SystemExit) as error:
+        if not isinstance(error.__context__ or error, BrokenPipeError):
             raise
-        return _fail(_unforeseen(error), FAILED, json)
+        _hush()  # the reader of a pipe has had enough, and is content
+        return 0
+    except (Exception, KeyboardInterrupt) as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            typer.echo(error.ctx.get_help())  # type: ignore[attr-defined]
+            return BAD_INPUT
+        failure = INTERRUPTION if signals.heard() else Failure.of(error)
+        if failure.code == "internal" and os.environ.get(DEBUG):
+            raise
+        return _fail(failure, json)
 
 
-def _fail(text: str, code: int, json: bool) -> int:
-    """Say what went wrong; a program that asked for JSON gets it as JSON."""
-    text = _sentence(text)
-    if json and sys.stdout is not None:
-        try:
-            emit({"error": text, "exit_code": code})
+def _fail(failure: Failure, json: bool) -> int:
+    """Say what went wrong; a program that asked for JSON gets it as JSON, and only that."""
+    if failure is INTERRUPTION:
+        signals.ignore()
+    try:
+        if json and sys.stdout is not None:
+            _print(failure.to_json())
+        if sys.stdout is not None:
             sys.stdout.flush()
-        except OSError:  # nobody reads it, or it has no room
-            _hush()
-    return say(text, code)
+    except OSError:  # nobody reads it, or it has no room
+        _hush()
+    words = f"{failure.words.removesuffix('.')}; {failure.hint}" if failure.hint else failure.words
+    return say(words, failure.exit_code)
 
 
 def _hush() -> None:
@@ -127,51 +111,22 @@ def _hush() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _unforeseen(error: Exception) -> str:
-    """A fault of Hedgerow's own: where it is, and not the error's words, which might quote a row."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    where = f" at {Path(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno}" if place else ""
-    return (
-        f"Hedgerow met an error of its own ({type(error).__name__}{where}), please report it; every charge "
-        f"that was made is in the ledger, and with {DEBUG}=1 in the environment Python's own words are shown"
-    )
-
-
-def _interrupted(json: bool) -> int:
-    return _fail("Interrupted; every charge that was made is in the ledger", INTERRUPTED, json)
-
-
-def _usage(error: Any, json: bool) -> int:
-    """A command that was typed wrongly: one sentence, and where to look."""
-    context = getattr(error, "ctx", None)
-    if type(error).__name__ == "NoArgsIsHelpError":
-        typer.echo(context.get_help())
-        return BAD_INPUT
-    path = context.command_path if context is not None else "hedgerow"
-    said = error.format_message().rstrip(".").replace(". Did you mean", "; did you mean")
-    for words, plain in _PLAINER.items():
-        said = said.replace(words, plain)
-    return _fail(f"{said} (see `{path} --help`)", BAD_INPUT, json)
-
-
 def say(text: str, code: int = BAD_INPUT) -> int:
-    """One sentence on stderr; returns the exit code."""
-    typer.echo(_sentence(text), err=True)
+    """One sentence on stderr, if anybody reads it; returns the exit code."""
+    with suppress(OSError):
+        typer.echo(sentence(text), err=True)
     return code
 
 
-def _sentence(text: str) -> str:
-    """One line with a full stop; its first word gets a capital if it is a word, and no name of a file."""
-    text = " ".join(text.split())
-    if re.match(r"[^\W\d_]+[,:;]?(\s|$)", text):
-        text = text[:1].upper() + text[1:]
-    return text if text.endswith((".", "?")) else f"{text}."
+def emit(data: dict[str, Any]) -> None:
+    """A command's result as one JSON object on stdout: with when it began, how long it took, the version."""
+    began, clock = _BEGAN.get()
+    time = began.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    _print(data | {"time": time, "duration": round(monotonic() - clock, 3), "version": hedgerow.__version__})
 
 
-def emit(data: Any) -> None:
-    """One JSON object on stdout, in UTF-8; JSON has no infinity, which becomes null."""
+def _print(data: dict[str, Any]) -> None:
+    """JSON in UTF-8; JSON has no infinity, which becomes null."""
     in_utf8()
     typer.echo(json.dumps(_plain(data), indent=2, ensure_ascii=False, default=str, allow_nan=False))
 

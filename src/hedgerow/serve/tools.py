@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.serve.terminal import Json
+from hedgerow.serve.terminal import Json, emit
 
 
 def audit(
@@ -41,6 +41,7 @@ def audit(
         time_limit=time_limit,
         picture=None if plot is None else str(plot),
         ledger=None if ledger is None else str(ledger),
+        emit=emit,
     )
     if code:
         raise typer.Exit(code)
@@ -54,7 +55,6 @@ def bench(
     from importlib import import_module
 
     from hedgerow.errors import HedgerowError
-    from hedgerow.serve.terminal import emit
 
     sys.path.insert(0, str(Path.cwd()))
     try:

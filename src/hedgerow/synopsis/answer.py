@@ -65,6 +65,7 @@ class Answer:
             "error": _plain(self.error),
             "confidence": self.confidence,
             "source": self.source,
+            "sources": None if self.sources is None else np.asarray(self.sources).tolist(),
             "cost": None if self.cost is None else {"epsilon": self.cost.epsilon, "delta": self.cost.delta},
             "cached": self.cached,
             "simultaneous": self.simultaneous,
