@@ -55,7 +55,7 @@ def init(
         )
     made = make_budget(epsilon, delta)
     who = (neighbours or Neighbours.add_remove).value
-    with Ledger.open(path, budget=made, neighbours=who, unit=unit, max_rows=max_rows) as ledger:
+    with Ledger.open(path, budget=made, neighbours=who, unit=unit, max_rows=max_rows, data=data) as ledger:
         _show_state(ledger, path, json, [f"{data.name} now has a budget, in {path}."])
 
 
@@ -67,7 +67,7 @@ def show(data: Dataset, json: Json = False) -> None:
     from hedgerow.release import runs
     from hedgerow.serve.explain import lines_of
 
-    with _open(data) as ledger:
+    with _open(data, readonly=True) as ledger:
         lines = lines_of(ledger)
         if json:
             known = [(u.run, ledger.budget.part(u.holds)) for u in runs.unfinished(ledger)]
@@ -159,7 +159,7 @@ def verify(
     if data.suffix == ".json":
         outcome = verify_export(_json_file(data), given)
     else:
-        with _open(data) as ledger:
+        with _open(data, readonly=True) as ledger:
             outcome = ledger.verify(given)
     if json:
         emit({"ok": outcome.ok, "lines": outcome.entries, "problems": list(outcome.problems)})
@@ -183,7 +183,7 @@ def export(
 
     if out is not None:
         refuse_existing(out, force=force)
-    with _open(data) as ledger:
+    with _open(data, readonly=True) as ledger:
         content = ledger.export(answers=answers)
     if out is None:
         emit(content)
@@ -195,12 +195,14 @@ def export(
         screen().print(f"Wrote {len(content['entries'])} lines to {out}.", soft_wrap=True)
 
 
-def _open(data: Path) -> Any:
+def _open(data: Path, *, readonly: bool = False) -> Any:
+    """The ledger of DATA, or DATA itself if it is one; an auditor may have no right to write."""
     from hedgerow.errors import LedgerError
     from hedgerow.privacy.ledger import Ledger
+    from hedgerow.privacy.ledger_sqlite import is_ledger
     from hedgerow.release.publication import ledger_path
 
-    path = ledger_path(data)
+    path = data if is_ledger(data) else ledger_path(data)
     if not path.exists() and not data.exists():
         raise LedgerError(f"there is no file {str(data)!r}, and no ledger {str(path)!r} beside it")
     if not path.exists():
@@ -208,7 +210,7 @@ def _open(data: Path) -> Any:
             f"the data {data.name!r} has no budget yet: there is no {path}; "
             "make one with `hedgerow budget init`"
         )
-    return Ledger.open(path, create=False)
+    return Ledger.open(path, create=False, readonly=readonly)
 
 
 def _state(ledger: Any) -> dict[str, Any]:
