@@ -7,9 +7,9 @@ import os
 import shutil
 import signal
 import sqlite3
-import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from fractions import Fraction
@@ -162,18 +162,12 @@ def by_nobody(*args: str, cwd: Path) -> tuple[int, str]:
 
 
 @pytest.fixture
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder that everybody may look into and nobody may write."""
-    folder = tmp_path_factory.mktemp("shared")
-    os.chmod(folder, 0o755)
-    above = [p for p in folder.parents if p != Path("/") and p.stat().st_uid == os.geteuid()]
-    modes = {p: stat.S_IMODE(p.stat().st_mode) for p in above}
-    for p in above:
-        os.chmod(p, modes[p] | 0o055)
-    yield folder
-    os.chmod(folder, 0o755)
-    for p in above:
-        os.chmod(p, modes[p])
+def shared() -> Iterator[Path]:
+    """A folder that everybody may look into; not below pytest's own, which is its user's alone."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+        os.chmod(name, 0o755)
 
 
 class TestAuditors:
@@ -205,7 +199,10 @@ class TestAuditors:
         assert code != 0
         said = text.replace("\n", "")
         assert path.name in said
-        assert "ermission denied" in said
+        assert "not readable" in said
+        with Ledger.open(path, create=False) as ledger:
+            failure = ledger._store._failure(PermissionError(13, "Permission denied"))
+        assert str(failure) == f"The ledger {path} cannot be used: permission denied."
 
     @pytest.mark.parametrize("name", NAMES)
     def test_any_name(self, name: str, people_cli: Callable[..., Any]) -> None:
