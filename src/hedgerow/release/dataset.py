@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from hedgerow.errors import HedgerowError, LedgerError
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Ledger, Settings
+from hedgerow.privacy.ledger_sqlite import is_ledger
 from hedgerow.privacy.rational import exact
 from hedgerow.release import witness
 from hedgerow.release.numerals import amount, small
@@ -46,7 +47,7 @@ def find_ledger(data: Path, ledger: Path | None = None) -> Path:
         ledger: the ledger file, if it was named.
     """
     if ledger is None:
-        return ledger_path(data)
+        return data if is_ledger(data) else ledger_path(data)
     if str(ledger) == ":memory:":
         raise HedgerowError("a ledger in memory is for simulations in Python: name a file with --ledger")
     if ledger.is_dir():

@@ -71,7 +71,7 @@ def show(data: DataOrLedger, ledger: LedgerFile = None, json: Json = False) -> N
     from hedgerow.release import runs
     from hedgerow.serve.explain import lines_of
 
-    with _open(data, ledger) as opened:
+    with _open(data, ledger, readonly=True) as opened:
         lines = lines_of(opened)
         if json:
             known = [(u.run, opened.budget.part(u.holds)) for u in runs.unfinished(opened)]
@@ -165,7 +165,7 @@ def verify(
     if data.suffix == ".json":
         outcome = verify_export(_json_file(data), given)
     else:
-        with _open(data, ledger) as opened:
+        with _open(data, ledger, readonly=True) as opened:
             outcome = opened.verify(given)
     if json:
         emit({"ok": outcome.ok, "lines": outcome.entries, "problems": list(outcome.problems)})
@@ -191,7 +191,7 @@ def export(
 
     if out is not None:
         refuse_existing(out, force=force, ledger=_path(data, ledger))
-    with _open(data, ledger) as opened:
+    with _open(data, ledger, readonly=True) as opened:
         content = opened.export(answers=answers)
     if out is None:
         emit(content)
@@ -210,7 +210,8 @@ def _path(data: Path, ledger: Path | None) -> Path:
     return find_ledger(data, ledger)
 
 
-def _open(data: Path, ledger: Path | None) -> Any:
+def _open(data: Path, ledger: Path | None, *, readonly: bool = False) -> Any:
+    """The ledger of DATA, or DATA itself if it is one; an auditor may have no right to write."""
     from hedgerow.errors import LedgerError
     from hedgerow.privacy.ledger import Ledger
 
@@ -222,7 +223,7 @@ def _open(data: Path, ledger: Path | None) -> Any:
             f"the data {data.name!r} has no budget yet: there is no {path}; make one with `hedgerow budget "
             "init`, or name its ledger with --ledger"
         )
-    return Ledger.open(path, create=False)
+    return Ledger.open(path, create=False, readonly=readonly)
 
 
 def _state(ledger: Any) -> dict[str, Any]:
