@@ -6,11 +6,12 @@ import json
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
-from math import inf, log, sqrt
+from math import log, sqrt
 from typing import Literal
 
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy.accountant import cost as cost_of
+from hedgerow.privacy.bounds_online import numeric_sparse_alpha as numeric_sparse_alpha
 from hedgerow.privacy.budget import Cost, exact, gaussian_sigma, laplace_scale, rho_of, selection_epsilon
 from hedgerow.privacy.event import GaussianSparseVector, OneSidedSparseVector, SparseVector
 from hedgerow.privacy.rational import Number
@@ -226,24 +227,3 @@ def _gaussian(price: Cost, delta: Fraction, c: int, length: int | None, d: Fract
     half = whole.share(Fraction(1, 2 * c))
     b1, b2 = gaussian_sigma(delta**2, half), gaussian_sigma(4 * delta**2, half)
     return GaussianSparseVector(delta, b1, b2, Fraction(length), Fraction(c), d)
-
-
-def numeric_sparse_alpha(
-    queries: int, count: int, beta: float, epsilon: float, delta: float = 0.0, sensitivity: float = 1.0
-) -> float:
-    """The accuracy theorem of NumericSparse, [DR14] Thm 3.28, for questions of a given sensitivity in rows.
-
-    With probability 1 - beta every value is within alpha, every "below" is at most T + alpha and every
-    "above" at least T - alpha, if at most `count` questions lie above T - alpha. For delta > 0 the theorem's
-    constant covers the comparisons only: a value's noise has 2 sqrt 2 times the scale that it allows for, so
-    the tail of `count` such values is taken where that is larger.
-
-    >>> round(numeric_sparse_alpha(1000, 1, 0.05, 1.0), 1)
-    101.6
-    """
-    terms = log(queries) + log(4 * count / beta)
-    if delta == 0:
-        return sensitivity * 9 * count * terms / epsilon
-    root = sqrt(count * log(2 / delta)) * (sqrt(512) + 1) / epsilon
-    values = 2 * sqrt(2) * log(4 * count / beta)
-    return sensitivity * root * max(terms, values) if root < inf else inf
