@@ -5,7 +5,7 @@
 epsilon the accuracies stated by `Plan.accuracy` at one price have the ratio, Gaussian to restarted Laplace,
     sqrt(2 ln(1/delta) + 2 c ln(1 + L)) (sqrt l1 + 2 sqrt l2) / (l1 + 2 l2)
 with l1 = ln(6c/beta), l2 = ln(6L/beta), up to what the exact conversion saves. Computed for c from 1 to 100,
-L from 10 to 10^9, delta from 1e-12 to 1e-2 and epsilon from 0.001 to 10, Laplace is always more accurate: 1.06
+L from 10 to 10^9, delta from 1e-12 to 1e-2, epsilon from 0.001 to 10, Laplace is always more accurate: 1.06
 to 15 times where delta <= 1e-6 and beta >= 1e-3, and 1.7 times or more where c >= 10 and beta >= 1e-3.
 Gaussian noise wins only with c <= 3 and a delta of 1e-4 or more, or with a beta far below 1e-3. Counting in
 Renyi divergences all through, at one (epsilon, delta) for both, does not rescue it: from 1,000 questions on
