@@ -1,9 +1,9 @@
 """Plans keep their word: what is recommended opens, with the error promised; what is promised can be run.
 
 *The error promised* is two things. The error column: the root mean square error per answer; one run's, on a
-made-up population of the plan's own, lies below what chance allows (closed forms) or within the range
-(simulated). The theorem column: the mechanism, given the row's parameters, states a bound that is no larger,
-95% sure for all answers at once, and the answers keep it as often.
+made-up population of the plan's own, lies below what chance allows (closed forms) or below the end of the
+range, which one more run exceeds once in a thousand (simulated). The theorem column: the mechanism, given the
+row's parameters, states a bound that is no larger, 95% sure for all answers at once, and keeps it as often.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def planned(seed: int, *, simulate: bool = False):
 
 def test_every_recommended_plan_opens_with_the_error_it_promised(size):
     seeds = range(size(8, 50))
-    recommended = []
+    recommended, beyond = [], 0
     for seed in seeds:
         plan = planned(seed, simulate=size(False, True))
         if not plan.recommended:  # names under a pure budget: only what is tried has an error
@@ -152,7 +152,8 @@ def test_every_recommended_plan_opens_with_the_error_it_promised(size):
         if row.how == "closed form":
             assert did <= row.high * (CHANCE_PURE if task.pure else CHANCE), (seed, row)
         else:
-            assert row.low <= did <= row.high, (seed, row)
+            beyond += did > row.high  # three populations' worst run, 99.9% sure
+    assert beyond <= allowed(len(recommended), 0.001)
     assert len(recommended) >= 0.9 * len(seeds)
 
 
