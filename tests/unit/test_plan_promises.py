@@ -198,6 +198,44 @@ def test_every_row_that_claims_to_be_runnable_runs(size):
                     assert error < inf
 
 
+def test_tables_that_are_averaged_state_no_more_than_each_alone():
+    """Also where noise is below a row or two: the average of subgaussian numbers is one."""
+    domain = hr.Domain({"a": 3, "b": 2})
+    both = hr.marginals(domain, [("a", "b"), ("a",)])
+    rows = {"a": [0, 1, 2] * 30, "b": [0, 1] * 45}
+    for epsilon in (0.5, 5, 20, 60):
+        budget = hr.Budget(epsilon=epsilon, delta=1e-6)
+        made = hr.GaussianBaseline().release(
+            hr.Curator(hr.Table.open(rows, domain), budget, ":memory:"), both
+        )
+        alone = made.measurements[1].noise.half_width(0.95, numbers=len(both))
+        error = made.answer(both, simultaneous=True).error
+        assert error.max() <= alone * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_question_by_question_opens_at_the_promised_error_and_at_no_smaller_one(neighbours, delta):
+    domain = hr.Domain({"a": 3, "b": 2})
+    budget = hr.Budget(epsilon=60.0, delta=delta)
+    tasks = [
+        Task.of(domain, 50_000, hr.marginals(domain, 2), budget, neighbours),
+        Task.of(hr.OpenDomain(), 50_000, None, budget, neighbours, sparsity=1, queries=5),
+    ]
+    online = frozenset({"OnlineMW", "SparseMW"})
+    for task in tasks:
+        world, row = World(task), make(task, False, lambda words, part: None, only=online).rows[0]
+        assert 0.05 < row.bound < 1.0
+        told = dict(row.parameters)
+        with hr.testing.seeded(5):
+            stated, off = world.stated(row.mechanism, told)
+            assert 0.98 * row.bound * task.rows <= stated <= row.bound * task.rows * (1 + 1e-9)
+            assert off <= stated
+            less = getattr(hr, row.mechanism)(**told | {"alpha": told["alpha"] * 0.98})
+            with pytest.raises(hr.UnsupportedQuery, match="the theorem is silent"):
+                less.open(world.curator())
+
+
 def test_a_theorem_that_cannot_be_run_is_no_promise():
     """The paper's T for SparseProject is n^4: of 100,000 rows nobody makes such a sketch."""
     told = {"sparsity": 9, "queries": 99}

@@ -134,7 +134,7 @@ def _range(found: dict[str, tuple[float, ...]], signal: float) -> tuple[float, f
 
 
 def _student(free: int) -> float:
-    """The 99.9% point of Student's law, both sides, by Fisher's expansion: few runs know their spread badly."""
+    """The 99.9% point of Student's law, by Fisher's expansion: few runs know their spread badly."""
     z, n = 3.2905, float(free)
     terms = (
         (z**3 + z) / 4.0,
