@@ -1,4 +1,4 @@
-"""A line chart as SVG text: accuracy against epsilon, one line per method."""
+"""A line chart as SVG text: a share against epsilon, or another number, one line per method."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ COLOURS = ("#1f6f43", "#c0392b", "#8e6bbf", "#c98b1b", "#555555")
 Series = dict[str, dict[float, float]]
 
 
-def chart(title: str, lines: Series, low: float, high: float, flat: tuple[str, float] | None = None) -> str:
+def chart(
+    title: str,
+    lines: Series,
+    low: float,
+    high: float,
+    flat: tuple[str, float] | None = None,
+    axis: str = "epsilon",
+) -> str:
     """The chart; `flat` is a named level without epsilon, and what is below `low` is drawn there."""
     epsilons = sorted({e for line in lines.values() for e in line})
     left, right = log10(epsilons[0]), log10(epsilons[-1])
@@ -34,7 +41,7 @@ def chart(title: str, lines: Series, low: float, high: float, flat: tuple[str, f
     for epsilon in epsilons:
         x = place(epsilon, low)[0]
         out.append(f'<text x="{x:.1f}" y="{TOP + down + 18}" text-anchor="middle">{epsilon:g}</text>')
-    out.append(f'<text x="{LEFT + across / 2}" y="{HEIGHT - 8}" text-anchor="middle">epsilon</text>')
+    out.append(f'<text x="{LEFT + across / 2}" y="{HEIGHT - 8}" text-anchor="middle">{axis}</text>')
     for number, (name, line) in enumerate(lines.items()):
         colour, points = COLOURS[number % len(COLOURS)], [place(e, line[e]) for e in sorted(line)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)

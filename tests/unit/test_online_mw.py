@@ -15,6 +15,7 @@ from hedgerow.curator.sparse_vector_plan import numeric_sparse_alpha
 from hedgerow.errors import RequestReused
 from hedgerow.learning.dense import DenseHypothesis
 from hedgerow.mechanisms.idc_terms import Terms, Total
+from hedgerow.privacy import bounds
 from hedgerow.queries.packing import pack_questions, unpack_questions
 from hedgerow.queries.query import ONE
 
@@ -58,6 +59,24 @@ class TestTheoremMode:
         said = float(str(refusal.value).split("needs ")[1].split(" rows")[0].replace(",", ""))
         assert said == pytest.approx(asked, rel=1e-5)
         assert said > asked
+
+    @pytest.mark.parametrize("delta", [0.0, 1e-9, 1e-6, 1e-3])
+    @pytest.mark.parametrize("alpha", [0.05, 0.13, 0.2, 0.32])
+    @pytest.mark.parametrize("queries", [1, 30, 10**6])
+    def test_it_opens_at_the_rows_its_bound_promises_and_not_below(
+        self, delta: float, alpha: float, queries: int
+    ) -> None:
+        budget = hr.Budget(epsilon=9, delta=1e-2) if delta else PURE
+        for epsilon, beta in ((1.0, 0.05), (0.3, 0.2)):
+            told = alpha, DOMAIN.size, queries, epsilon
+            need = ceil(bounds.online_mw_rows(*told, delta, beta))
+            theorem = bounds.thm_4_15_rows(*told, delta, beta) if delta else bounds.thm_4_14_rows(*told, beta)
+            assert theorem <= need <= theorem * (1 + 4 / bounds.online_mw_updates(DOMAIN.size, alpha)) + 1
+            terms = {"alpha": alpha, "beta": beta, "queries": queries, "epsilon": epsilon, "delta": delta}
+            with pytest.raises(hr.UnsupportedQuery, match=f"needs {need:,} rows"):
+                hr.OnlineMW(**terms, rows=need - 1).open(curator(budget=budget, neighbours="add_remove"))
+            run = hr.OnlineMW(**terms, rows=need).open(curator(budget=budget, neighbours="add_remove"))
+            assert run.terms.certified(1, 1)[0] == 3 * alpha * need
 
     def test_the_delta_form_has_the_paper_s_scales_and_a_charge_that_fits(self) -> None:
         guard = curator(LARGE, MIXED)

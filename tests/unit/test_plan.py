@@ -118,7 +118,7 @@ def demo_plan():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["AdaptiveRelease", "OfflineMW", "Projection", "Session"])
 def test_ranges_hold_what_mechanisms_do_on_the_demo_population(demo_plan, name):
-    """The range is three deviations of repeated runs wide on each side; other noise and people are inside."""
+    """The range holds one more run 99.9% of the time; other noise and people are inside."""
     said, task = demo_plan[name], demo_plan.task
     assert said.how == "simulated"
     assert {"independent", "correlated", "demo"} == {n for n, _ in said.errors}
@@ -172,6 +172,13 @@ def test_theorems_say_when_they_are_vacuous_and_how_many_rows_they_need():
     assert again.bound == pytest.approx(0.1, rel=1e-3)
     assert made["AdaptiveRelease"].bound is None
     assert made["Factorization"].order_of
+
+
+def test_a_budget_so_large_that_nothing_is_noisy_is_planned_too():
+    one = hr.marginals(hr.Domain({"a": 2}), 1)
+    made = hr.plan(hr.Domain({"a": 2}), 1000, one, hr.Budget(epsilon=40), simulate=False)
+    assert made["LaplaceBaseline"].bound == 0.0
+    assert made["LaplaceBaseline"].rows_needed == 1.0
 
 
 def test_a_plan_is_frozen_shows_itself_and_is_json():

@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hedgerow.curator.noise import uniform_below
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.queries.low_sensitivity import LowSensitivity
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from hedgerow.curator.noise import Entropy
     from hedgerow.queries.domain import Domain
     from hedgerow.queries.workload import Workload
 
 ENUMERATED = 2_000_000  # databases
 PROGRAM = 1 << 24  # entries of a linear program's matrix
+REDRAWS = 1000  # of a small database: each does with a chance that is far from 0
+_FACES = 1 << 53
 
 
 def need_linear_programs() -> None:
@@ -68,6 +72,32 @@ def fit_program(
     if done.x is None or done.x[-1] * total > tolerance:
         return None
     return np.maximum(done.x[:-1], 0.0) * total
+
+
+def drawn_database(
+    matrix: Any, table: NDArray[np.float64], rows: int, apart: float, entropy: Entropy
+) -> NDArray[np.float64] | None:
+    """A database of `rows` rows, as counts that stand for the table's, or None ([DRV10] Thm 5.3, [BLR08]).
+
+    Rows are drawn from the table as a distribution, all of them again until no answer moved by more than
+    `apart` of the total. Public: the table was fitted to noisy answers, and the dice know nothing of rows.
+
+    Args:
+        matrix: one row of weights over all cells for each question that must not move.
+        table: a non-negative table.
+        rows: n'.
+        apart: a, as a fraction of the total.
+        entropy: where the dice come from.
+    """
+    ends, total = np.cumsum(table), float(table.sum())
+    answers = matrix @ table
+    for _ in range(REDRAWS):
+        dice = uniform_below(_FACES, rows, entropy) * (ends[-1] / _FACES)
+        places = np.minimum(np.searchsorted(ends, dice, side="right"), len(table) - 1)
+        drawn = np.bincount(places, minlength=len(table)) * (total / rows)
+        if np.abs(matrix @ drawn - answers).max() <= apart * total:
+            return np.asarray(drawn)
+    return None
 
 
 def databases(cells: int, rows: int) -> NDArray[np.int64]:

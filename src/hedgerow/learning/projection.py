@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
+from math import log, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -171,6 +171,11 @@ def project(
         answers_x = [(1 - theta) * a + theta * b for a, b in zip(answers_x, answers_new, strict=True)]
         answers_z = answers_new
         theta = 0.5 * (np.sqrt(theta**4 + 4.0 * theta**2) - theta**2)
+
+
+def converged(cells: int, steps: int) -> float:
+    """How far above the least the mean squared distance is at most after so many steps: see `project`."""
+    return 8.0 * log(max(cells, 2)) / max(steps, 1) ** 2
 
 
 def refuse_large(domain: Domain, workload: Workload) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import comb, log
+from math import comb, inf, log
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from hedgerow.curator.statistics import Answers
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.learning.fitting_database import (
     databases,
+    drawn_database,
     evaluate,
     fit_program,
     need_linear_programs,
@@ -24,7 +25,7 @@ from hedgerow.learning.fitting_database import (
 )
 from hedgerow.mechanisms.baselines import Baseline, finite
 from hedgerow.mechanisms.boost_plan import BoostPlan, Setting, plan, unreached
-from hedgerow.privacy.budget import Cost
+from hedgerow.privacy.budget import Cost, Privacy
 from hedgerow.queries.low_sensitivity import is_low_sensitivity
 from hedgerow.queries.query import Norms, Query
 from hedgerow.queries.workload import Workload
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 
     from hedgerow.queries.domain import Domain
 
-_TOTAL = Fraction(1, 50)  # of the price, for the number of rows
-_SURE = Fraction(1, 20)  # of beta, for the number of rows
+TOTAL = Fraction(1, 50)  # of the price, for the number of rows
+SURE = Fraction(1, 20)  # of beta, for the number of rows
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,16 @@ class BoostQueries(Baseline):
     `curator.boosting.sample_questions`. Reweighting is a release, and it is paid for.
     Accuracy (Lemma 4.2 and Claim 4.3, with 1/2 + eta): every question of the workload within lambda + mu,
     except with probability beta, if every generator found a database that fits. eta comes from [DRV10] Lemma
-    5.1 or from the mass of questions that were not sampled ([MO03]), whichever is better.
+    5.1 over all databases of n' = ln(2 min(k, |Q|)) / (2 a^2) rows, one of which is drawn from the linear
+    program's solution (Thm 5.3; lambda = noise + misfit + a), or from the mass of questions that were not
+    sampled ([MO03]), whichever is better. Where k reaches |Q| every question is measured: one round, no
+    sampling, and lambda alone. The generator sees noisy answers and dice only: post-processing, free.
 
     Args:
         beta: how often the accuracy may fail.
         generator: `linear_program` (counting queries, Thm 5.3), `enumeration` (any question of low
             sensitivity, Thm 5.2, tiny universes), or `auto`.
-        samples: k; chosen to make lambda + mu small if None.
+        samples: k; chosen to make lambda + mu small if None; as many as there are questions measures all.
         rounds: T; what Claim 4.3 needs if None.
         gap: mu, in rows; chosen if None.
     """
@@ -84,7 +88,7 @@ class BoostQueries(Baseline):
             task.prepare(curator.rows)  # refused, if it must be, before anything is charged
         total, slack, rest = self._total(curator, price)
         task.prepare(max(round(total), 1))
-        made = self._plan(curator, task, rest, slack)
+        made = self._plan(curator, task, rest, slack, total)
         given, tables, failed = self._boost(curator, task, made, max(total, 1.0))
         return self._sign(curator, task, made, price, (total, slack), tables, given, failed)
 
@@ -106,23 +110,15 @@ class BoostQueries(Baseline):
         """The number of rows, how far off it may be, and what is left of the price."""
         if curator.rows is not None:
             return float(curator.rows), 0.0, price
-        part = price.share(_TOTAL)
+        part = price.share(TOTAL)
         found = curator.measure(Query.total(), part, noise="gaussian", note="BoostQueries: rows")
-        slack = found.noise.half_width(1.0 - self.beta * float(_SURE))
+        slack = found.noise.half_width(1.0 - self.beta * float(SURE))
         return float(found.counts[0]), slack, price - part
 
-    def _plan(self, curator: Curator, task: _Task, price: Cost, slack: float) -> BoostPlan:
-        sensitivity = curator.privacy.sensitivity
-        setting = Setting(
-            distinct=len(task.queries),
-            move=sensitivity(task.one).l1,
-            l2_squared=sensitivity(task.asked.norms).l2_squared,
-            denominator=task.asked.denominator,
-            slack=slack,
-            synopses=task.synopses,
-        )
-        beta = self.beta * float(1 - _SURE)
-        return plan(setting, price, beta, samples=self.samples, rounds=self.rounds, gap=self.gap)
+    def _plan(self, curator: Curator, task: _Task, price: Cost, slack: float, total: float) -> BoostPlan:
+        known = task.setting(curator.privacy, slack, total)
+        beta = self.beta * float(1 - SURE)
+        return plan(known, price, beta, samples=self.samples, rounds=self.rounds, gap=self.gap)
 
     def _boost(
         self, curator: Curator, task: _Task, made: BoostPlan, total: float
@@ -133,14 +129,16 @@ class BoostQueries(Baseline):
         failed = 0
         for t in range(made.rounds):
             note = f"BoostQueries: round {t + 1} of {made.rounds}"
-            if given:
+            if made.whole:
+                places = np.arange(len(task.queries))
+            elif given:
                 weights = BoostWeights(task.asked, tuple(given), made.accurate, made.gap)
                 places = sample_questions(curator, weights, made.alpha, made.samples, note=note)
             else:  # D_1 is uniform: free
                 places = uniform_below(len(task.queries), made.samples, current_entropy())
             seen = np.unique(places)
             noisy = curator.measure(task.part(seen), made.base, noise="gaussian", note=note)
-            table = task.fit(seen, noisy.counts, made.tolerance / task.asked.denominator, total)
+            table = task.fit(seen, noisy.counts, made, total)
             failed += table is None
             tables.append(np.full(task.cells, total / task.cells) if table is None else table)
             given.append(task.answers(tables[-1]))
@@ -167,6 +165,7 @@ class BoostQueries(Baseline):
             samples=made.samples,
             rounds=made.rounds,
             eta=made.eta,
+            database_rows=made.size or None,
             accurate=made.accurate / unit,
             gap=made.gap / unit,
             error_share=error / max(total, 1.0),
@@ -214,12 +213,6 @@ class _Task:
             task._matrix = query_matrix(domain, asked.workload)  # type: ignore[union-attr]
         return task
 
-    @property
-    def one(self) -> Norms:
-        """How far one row moves one answer."""
-        low = isinstance(self.asked, LowSensitivityAnswers)
-        return self.asked.one if low else Norms.query(self.asked.denominator)  # type: ignore[union-attr]
-
     def prepare(self, rows: int) -> None:
         """List the databases of so many rows, when the generator goes through them all."""
         if self.generator == "enumeration" and (self._tables is None or int(self._tables[0].sum()) != rows):
@@ -237,12 +230,24 @@ class _Task:
             return LowSensitivityAnswers(some)
         return Answers(Workload.of(list(some)))
 
+    def setting(self, privacy: Privacy, slack: float, total: float) -> Setting:
+        """What is public about the task, for so many rows."""
+        drawn = self.generator == "linear_program"
+        return setting_of(
+            self.asked, privacy, len(self.queries), slack, total, self.cells if drawn else 0, self.synopses
+        )
+
     def fit(
-        self, places: NDArray[np.int64], noisy: NDArray[np.float64], tolerance: float, total: float
+        self, places: NDArray[np.int64], noisy: NDArray[np.float64], made: BoostPlan, total: float
     ) -> NDArray[np.float64] | None:
-        """A database that answers these questions within the tolerance: the first, or the best."""
+        """A database that answers these questions within the tolerance: the first, or one near the best."""
+        tolerance = made.tolerance / self.asked.denominator
         if self.generator == "linear_program":
-            return fit_program(self._matrix[places], noisy, tolerance, total)
+            matrix = self._matrix[places]
+            best = fit_program(matrix, noisy, tolerance, total)
+            if best is None or not made.size:
+                return best
+            return drawn_database(matrix, best, made.size, made.apart, current_entropy())
         assert self._tables is not None
         fits = (np.abs(self._values[:, places] - noisy) <= tolerance).all(axis=1)
         return self._tables[int(np.argmax(fits))].astype(np.float64) if fits.any() else None
@@ -253,6 +258,37 @@ class _Task:
             whole = np.rint(table).astype(np.int64)[None, :]
             return evaluate(self.domain, self.queries, whole)[0]
         return np.rint(self._matrix @ table * self.asked.denominator).astype(np.int64)
+
+
+def setting_of(
+    asked: Any, privacy: Privacy, distinct: int, slack: float, total: float, cells: int, synopses: float = inf
+) -> Setting:
+    """What is public about boosting for a statistic: what a plan reckons with, and what a release does.
+
+    Args:
+        asked: the answers to all questions, as a statistic (or a workload, which has the same norms).
+        privacy: whom it protects.
+        distinct: how many different questions there are.
+        slack: by how many rows the total may be off.
+        total: the number of rows.
+        cells: |X| for the linear-program generator, else 0.
+        synopses: the logarithm of how many databases the other one has.
+    """
+    d = asked.denominator
+    one, each = Norms.query(d), Norms.nonnegative(d, d * d)
+    if isinstance(asked, LowSensitivityAnswers):
+        one = each = asked.one
+    return Setting(
+        distinct,
+        privacy.sensitivity(one).l1,
+        privacy.sensitivity(asked.norms).l2_squared,
+        d,
+        slack,
+        synopses,
+        privacy.sensitivity(each).l2_squared,
+        cells,
+        total,
+    )
 
 
 def _different(queries: tuple[Any, ...]) -> tuple[Any, ...]:

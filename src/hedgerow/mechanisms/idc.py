@@ -85,14 +85,14 @@ class IDC:
         made = prices.plan(curator, c)
         if known is None:
             if prices.total is None:
-                self._terms(made, self._known_total(curator))  # refuse before a word is written
+                self._terms(curator, made, self._known_total(curator))  # refuse before a word is written
             whole = cost_of(made.event, curator.ledger.currency)
             curator.ledger.check(whole if prices.total is None else whole + prices.total, curator.account)
             entry = begin_run(curator, prices.text(), request=kept, question=question)
             prices = Prices.read(entry.answer or b"")  # of two that open a run at once the first one's hold
             made = prices.plan(curator, c)
         total = self._known_total(curator) if prices.total is None else self._measured(curator, prices, label)
-        terms = self._terms(made, total)
+        terms = self._terms(curator, made, total)
         vector = curator.sparse_vector(
             terms.threshold,
             prices.vector,
@@ -168,12 +168,13 @@ class IDC:
         off = found.noise.half_width(1 - beta)
         return Total(max(1.0, float(found.values.ravel()[0]) / found.noise.denominator), off, beta)
 
-    def _terms(self, made: Plan, total: Total) -> Terms:
+    def _terms(self, curator: Curator, made: Plan, total: Total) -> Terms:
         if self.alpha is None:
             return Terms.tuned(self.beta, self.queries, total, made, self.threshold)
         assert self.queries is not None
         share = 1 if not total.beta else float(1 - TOTAL_SHARE)
-        epsilon = None if self.epsilon is None else share * self.epsilon
+        said = self.delta is not None or curator.ledger.currency == "epsilon"  # else the plan says it
+        epsilon = share * self.epsilon if said and self.epsilon is not None else None
         return Terms.theorem(
             self.alpha, self.beta, self.queries, total, made, epsilon, float(self.delta or 0)
         )

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedgerow.curator.sparse_vector_plan import Plan, numeric_sparse_alpha
+from hedgerow.curator.sparse_vector_plan import Plan
 from hedgerow.errors import UnsupportedQuery
+from hedgerow.privacy.bounds import idc_rows
 from hedgerow.queries.query import ONE
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ EXPECTED = 10_000
 """How many questions a tuned run is laid out for when nobody says."""
 
 _ROUNDING = 2.0 / ONE  # rows: estimates and thresholds are rounded to the lattice before they meet a count
-_STRETCH = 1.0 + 1e-6  # noise scales are rounded up to what the samplers take, by far less than this
 
 
 @dataclass(frozen=True)
@@ -77,15 +77,9 @@ class Terms:
         `total.off` / N, which alpha must cover too.
 
         Args:
-            epsilon, delta: of NumericSparse's (epsilon, delta) form, when the plan is that one.
+            epsilon, delta: what the run was told; None and 0 where its noise says it.
         """
-        sensitivity = float(plan.event.sensitivity) / plan.denominator
-        if delta == 0:  # the plan's own share e = epsilon / c of each "above": b1 = 2 Delta / (8 e / 9)
-            epsilon = plan.count * 9 * float(plan.event.sensitivity) / (4 * float(plan.threshold_scale))
-        accuracy = numeric_sparse_alpha(
-            2 * queries, plan.count, beta - total.beta, epsilon or 0.0, delta, sensitivity
-        )
-        needed = (accuracy * _STRETCH + total.off + _ROUNDING) / alpha
+        needed = rows_needed(alpha, beta, queries, total, plan, epsilon, delta)
         if not needed <= total.rows:
             many = f"{ceil(needed):,}" if needed < inf else "more"
             raise UnsupportedQuery(
@@ -137,3 +131,34 @@ class Terms:
     def value_noise(self) -> float:
         """The scale of the noise of measured answers, as a fraction of the rows."""
         return float(self.plan.value_scale) / self.plan.denominator / self.total
+
+
+def rows_needed(
+    alpha: float,
+    beta: float,
+    queries: int,
+    total: Total,
+    plan: Plan,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+) -> float:
+    """The rows at which the theorem speaks: what a run demands and what a plan promises, see `idc_rows`.
+
+    Args:
+        alpha, beta, queries, plan: as in `Terms.theorem`.
+        total: of which only `off` and `beta` matter.
+        epsilon, delta: what the run was told; None and 0 where its noise says it.
+    """
+    sensitivity = float(plan.event.sensitivity) / plan.denominator
+    if epsilon is None:  # the plan's own share e = epsilon / c of each "above": b1 = 2 Delta / (8 e / 9)
+        epsilon = plan.count * 9 * float(plan.event.sensitivity) / (4 * float(plan.threshold_scale))
+    return idc_rows(
+        alpha,
+        plan.count,
+        queries,
+        epsilon,
+        delta,
+        beta - total.beta,
+        sensitivity=sensitivity,
+        total_off=total.off,
+    )

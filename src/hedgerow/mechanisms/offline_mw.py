@@ -11,7 +11,7 @@ from hedgerow.curator.curator import Curator
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.mechanisms.adaptive_run import Progress
 from hedgerow.mechanisms.baselines import Baseline, finite
-from hedgerow.mechanisms.offline_mw_theorem import play
+from hedgerow.mechanisms.offline_mw_theorem import TOTAL, play
 from hedgerow.mechanisms.offline_mw_tuned import Rounds
 from hedgerow.mechanisms.run_account import Resumable, RunAccount, check_delta
 from hedgerow.privacy.bounds import cor_12_5
@@ -21,6 +21,8 @@ from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.dense import DenseSynopsis, GuaranteedSynopsis
 from hedgerow.synopsis.synopsis import Provenance, Synopsis
+
+__all__ = ["CELLS", "ROUNDS", "TOTAL", "OfflineMW"]
 
 CELLS = 1 << 27
 """Larger domains are refused: every cell is held."""

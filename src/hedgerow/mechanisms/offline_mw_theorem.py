@@ -26,7 +26,7 @@ from hedgerow.synopsis.model import Learned
 if TYPE_CHECKING:
     from hedgerow.queries.domain import Domain
 
-_TOTAL = Fraction(1, 20)  # of the price, for the number of rows where it is private
+TOTAL = Fraction(1, 20)  # of the price, for the number of rows where it is private
 _CONFIDENCE = 0.95
 # A choice of epsilon_0 costs epsilon_0^2/8 of rho, a Laplace measurement epsilon_0^2/2.
 _SPLIT = {"epsilon": (1, 1), "rho": (1, 4)}
@@ -44,14 +44,14 @@ def play(
     clock, name = time.process_time(), account.account
     total, left, noisy = account.rows, price, None
     if total is None:
-        share = price.share(_TOTAL)
+        share = price.share(TOTAL)
         noisy = account.measure(
             Query.total(), share, noise="laplace", request=f"{name}: total", note="offline-mw: total"
         )
         total, left = int(np.rint(noisy.counts[0])), price - share
     rows = float(max(1, total))
     rounds = cor_12_5(domain.size, alpha)
-    choice, measurement = left.share(Fraction(1, rounds)).split(*_SPLIT[price.currency])
+    choice, measurement = divided(left, rounds)
     eta = sqrt(log(max(domain.size, 2)) / rounds)
     p = DenseHypothesis(domain, total=rows)
     measured: list[Measurement] = []
@@ -88,6 +88,12 @@ def play(
         "bound_is_vacuous": bound >= 1.0,
     }
     return Learned(_settled(p), (*([noisy] if noisy else []), *measured), 0.0), held, facts
+
+
+def divided(price: Cost, rounds: int) -> tuple[Cost, Cost]:
+    """What a choice and a measurement of each round may cost."""
+    choice, measurement = price.share(Fraction(1, rounds)).split(*_SPLIT[price.currency])
+    return choice, measurement
 
 
 def _settled(p: DenseHypothesis) -> Any:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
 from typing import TYPE_CHECKING, ClassVar
 
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.learning.dense import CELL_LIMIT, DenseHypothesis
-from hedgerow.learning.experts import update_bound
 from hedgerow.mechanisms.baselines import finite
 from hedgerow.mechanisms.idc import IDC
+from hedgerow.privacy.bounds import online_mw_updates
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
@@ -43,8 +42,8 @@ class OnlineMW(IDC):
         return DenseHypothesis(_dense(curator), total=total)
 
     def _bound(self, curator: Curator, alpha: float) -> int:
-        """Thm 4.10 counts the databases of the sequence, one more than its updates."""
-        return max(1, ceil(update_bound(_dense(curator).size, alpha) - 1.0))
+        """Thm 4.10."""
+        return online_mw_updates(_dense(curator).size, alpha)
 
 
 def _dense(curator: Curator) -> Domain:

@@ -9,7 +9,7 @@ from math import sqrt
 from typing import TYPE_CHECKING, ClassVar
 
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.learning.projection import project, refuse_large
+from hedgerow.learning.projection import converged, project, refuse_large
 from hedgerow.mechanisms.baselines import OneAct, finite
 from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload
@@ -19,7 +19,7 @@ from hedgerow.synopsis.synopsis import Synopsis
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
 
-_NEAR = 1e-3  # how near to the best distribution, as a part of the noise's variance
+NEAR = 1e-3  # how near to the best distribution, as a part of the noise's variance
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,13 @@ class Projection(OneAct):
             domain,
             queries,
             answers.counts / total,
-            tolerance=_NEAR * answers.noise.variance / total**2,
+            tolerance=NEAR * answers.noise.variance / total**2,
             steps=self.steps,
         )
         column = sqrt(queries.norms.l2_squared) / queries.denominator
         law = PUBLIC if known is not None else noisy[1].noise
         size = len(queries), domain.size, column
-        reach = Reach(*size, answers.noise, law, found.gap * total**2)
+        gap = min(found.gap, converged(domain.size, found.steps)) * total**2
+        reach = Reach(*size, answers.noise, law, gap)
         signed.parameters.update({"steps_made": found.steps, "gap": found.gap})
         return DistributionSynopsis(domain, signed, found.cells, total, reach, tuple(noisy))

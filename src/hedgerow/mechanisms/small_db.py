@@ -24,7 +24,7 @@ from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.small import SmallDatabase, SmallSynopsis
 from hedgerow.synopsis.synopsis import Provenance, Synopsis
 
-_TOTAL = Fraction(1, 10)  # of the price, for the number of rows where it is private
+TOTAL = Fraction(1, 10)  # of the price, for the number of rows where it is private
 _VISITS = 100_000  # a range that alpha is chosen for may have so many databases
 _STEPS = 2 * 10**7  # and take so many steps to count
 _CONFIDENCE = 0.95
@@ -101,23 +101,21 @@ class SmallDB(Resumable, Baseline):
         measured, left, name = None, price, account.account
         total = account.rows
         if total is None:
-            share = price.share(_TOTAL)
+            share = price.share(TOTAL)
             measured = account.measure(Query.total(), share, request=f"{name}: total", note="small-db: total")
             total, left = int(np.rint(measured.counts[0])), price - share
         total = max(1, total)
         known = SmallRange(queries, 1, total).incidence(domain)
         epsilon = selection_epsilon(left, bounded_range=True)
         row = float(account.privacy.sensitivity(Norms.query(1)).l1)
-        alpha = self.alpha or _best_alpha(known.queries, len(known.member), domain.size, total, epsilon, row)
-        candidates = SmallRange(queries, small_db_size(known.queries, alpha), total)
+        rows, alpha, _, reach = chosen(domain, queries, total, epsilon, row, self.alpha)
+        candidates = SmallRange(queries, rows, total)
         drawn = choose_database(
             account, candidates, left, request=f"{name}: database", note="small-db: choose"
         )
         codes = np.stack(list(rows_of(domain, known, drawn).values()))
-        size = range_size(domain.size, candidates.size)
-        return SmallDatabase(
-            codes, total, measured, queries, alpha, float(epsilon), log_whole(size), row
-        ), known.queries
+        small = SmallDatabase(codes, total, measured, queries, alpha, float(epsilon), reach, row)
+        return small, known.queries
 
 
 def _facts(small: SmallDatabase, queries: int) -> dict[str, Any]:
@@ -130,6 +128,24 @@ def _facts(small: SmallDatabase, queries: int) -> dict[str, Any]:
         "bound_as_fraction": bound,
         "bound_is_vacuous": bound >= 1.0,
     }
+
+
+def chosen(
+    domain: Domain, queries: Workload, total: int, epsilon: Fraction, row: float, alpha: float | None = None
+) -> tuple[int, float, float, float]:
+    """The rows of a candidate, and alpha, epsilon and ln|R| of Prop. 4.4; all from public values.
+
+    Args:
+        domain, queries: what is asked of which rows.
+        total: how many rows a candidate stands for.
+        epsilon: of the choice.
+        row: the sensitivity of a count.
+        alpha: the one to use; the best if None.
+    """
+    known = SmallRange(queries, 1, total).incidence(domain)
+    best = alpha or _best_alpha(known.queries, len(known.member), domain.size, total, epsilon, row)
+    rows = small_db_size(known.queries, best)
+    return rows, best, float(epsilon), log_whole(range_size(domain.size, rows))
 
 
 def _best_alpha(queries: int, types: int, cells: int, total: int, epsilon: Fraction, row: float) -> float:

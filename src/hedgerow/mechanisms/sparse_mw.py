@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, log
+from math import ceil
 from typing import TYPE_CHECKING, ClassVar
 
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.learning.sparse import SparseHypothesis, variables
+from hedgerow.learning.sparse import SparseHypothesis
 from hedgerow.mechanisms.idc import IDC
+from hedgerow.privacy.bounds import thm_3_5
 from hedgerow.queries.domain import OpenDomain
 
 if TYPE_CHECKING:
@@ -55,4 +56,4 @@ class SparseMW(IDC):
             raise UnsupportedQuery("sparsity is a whole number, 1 or more")
         if not isinstance(curator.domain, OpenDomain):
             raise UnsupportedQuery("SparseMW answers about names: open the table with hr.OpenDomain()")
-        return ceil(4 * (log(variables(self.sparsity, alpha)) + 1) / alpha**2)
+        return ceil(thm_3_5(self.sparsity, alpha))

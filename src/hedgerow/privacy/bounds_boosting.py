@@ -28,7 +28,9 @@ def thm_4_1(
 ) -> float:
     """[DRV10] Thm 4.1: mu, what boosting adds to the base generator's lambda, in rows; order of.
 
-    ln^1.5 |Q| sqrt(k kappa) rho / (eps eta^4).
+    ln^1.5 |Q| sqrt(k kappa) rho / (eps eta^2). The statement has eta^4, its proof eta^2: the end of the proof
+    takes mu = T^1.5 sqrt(k kappa) alpha rho / eps, and T = ln|Q| / eta^2, alpha = 1/2 ln((1 + 2 eta) / (1 - 2
+    eta)) of order eta make T^1.5 alpha = ln^1.5 |Q| / eta^2.
 
     Args:
         queries: |Q|.
@@ -41,7 +43,7 @@ def thm_4_1(
     >>> thm_4_1(1000, 50, 0.3, 10, 1.0) == 2 * thm_4_1(1000, 50, 0.3, 10, 2.0)
     True
     """
-    return float(log(queries) ** 1.5 * sqrt(samples * kappa) * sensitivity / (epsilon * eta**4))
+    return float(log(queries) ** 1.5 * sqrt(samples * kappa) * sensitivity / (epsilon * eta**2))
 
 
 def thm_4_1_rounds(queries: float, eta: float) -> float:

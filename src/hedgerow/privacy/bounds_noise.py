@@ -18,7 +18,7 @@ def rows_needed(bound: Callable[[float], float], alpha: float) -> float:
     >>> round(rows_needed(lambda n: 30.0 / n, 0.01))
     3000
     """
-    low, high = 0.0, 1.0
+    low, high = 1.0, 1.0  # a table has a row, whatever a bound says of fewer
     while bound(high) > alpha:
         low, high = high, high * 2.0
         if high > _MOST:

@@ -1,13 +1,96 @@
-"""Error bounds of mechanisms that answer question by question: OnlineMW, and sparse queries."""
+"""Error bounds of mechanisms that answer question by question: NumericSparse, OnlineMW, sparse queries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil, log, sqrt
+from math import ceil, inf, log, sqrt
 
 from hedgerow.privacy.bounds_noise import least_above, rows_needed
 
+# ---- NumericSparse ---------------------------------------------------------------------------------------
+
+_LATTICE = 2.0 / (
+    1 << 20
+)  # rows: estimates and thresholds are rounded to the lattice before they meet a count
+_STRETCH = 1.0 + 1e-6  # noise scales are rounded up to what the samplers take, by far less than this
+
+
+def numeric_sparse_alpha(
+    queries: float, count: float, beta: float, epsilon: float, delta: float = 0.0, sensitivity: float = 1.0
+) -> float:
+    """The accuracy theorem of NumericSparse, [DR14] Thm 3.28, for questions of a given sensitivity in rows.
+
+    With probability 1 - beta every value is within alpha, every "below" is at most T + alpha and every
+    "above" at least T - alpha, if at most `count` questions lie above T - alpha. For delta > 0 the theorem's
+    constant covers the comparisons only. With R = sqrt(c ln(2/delta)) / epsilon they have noise of scale
+    2 sigma(eps1) = (sqrt 512 + 1) R / 2, which alpha / 2 = (sqrt 512 + 1) R (ln k + ln(4c/beta)) / 2 covers;
+    a value has Lap(sigma(eps2)), sigma(eps2) = sqrt 32 R epsilon / eps2 = 2 sqrt 2 (sqrt 512 + 1) R, so c
+    values take 2 sqrt 2 ln(4c/beta) in the place of ln k + ln(4c/beta) where that is larger.
+
+    Args:
+        queries: k, how many comparisons.
+        count: c, the most "above".
+        beta: how often the bound may fail.
+        epsilon, delta: of the whole run.
+        sensitivity: of a count.
+
+    >>> round(numeric_sparse_alpha(1000, 1, 0.05, 1.0), 1)
+    101.6
+    """
+    last = log(4.0 * count / beta)
+    terms = max(log(queries) + last, 0.0)
+    if delta == 0:
+        return sensitivity * 9 * count * terms / epsilon
+    root = sqrt(count * log(2 / delta)) * (sqrt(512) + 1) / epsilon
+    return sensitivity * root * max(terms, 2.0 * sqrt(2.0) * last) if root < inf else inf
+
+
+def idc_rows(
+    alpha: float,
+    updates: float,
+    queries: float,
+    epsilon: float,
+    delta: float,
+    beta: float,
+    *,
+    sensitivity: float = 1.0,
+    total_off: float = 0.0,
+) -> float:
+    """The rows at which a construction of so many updates answers k questions within 3 alpha of them.
+
+    What `OnlineMW` and `SparseMW` demand before they open, and what a plan quotes: alpha rows are
+    NumericSparse's accuracy for 2k comparisons, and whatever a measured number of rows is off by.
+
+    Args:
+        alpha: a third of the promise, as a fraction of the rows.
+        updates: c, the most updates at that alpha.
+        queries: k.
+        epsilon, delta: of the sparse vector.
+        beta: how often the bound may fail.
+        sensitivity: of a count.
+        total_off: how far the number of rows used may be from the true one.
+    """
+    accuracy = numeric_sparse_alpha(2.0 * queries, updates, beta, epsilon, delta, sensitivity)
+    return (accuracy * _STRETCH + total_off + _LATTICE) / alpha
+
+
 # ---- OnlineMW --------------------------------------------------------------------------------------------
+
+
+def online_mw_updates(universe: float, alpha: float) -> int:
+    """[DR14] Thm 4.10: c = ceil(4 ln|X| / alpha^2), the updates of multiplicative weights."""
+    return max(1, ceil(4.0 * log(universe) / (alpha * alpha)))
+
+
+def online_mw_rows(
+    alpha: float, universe: float, queries: float, epsilon: float, delta: float, beta: float
+) -> float:
+    """The rows that `OnlineMW(alpha)` demands: Thm 4.14 and 4.15 with c rounded up, as it has to be.
+
+    >>> online_mw_rows(0.1, 1000, 100, 1.0, 0.0, 0.05) / thm_4_14_rows(0.1, 1000, 100, 1.0, 0.05) < 1.001
+    True
+    """
+    return idc_rows(alpha, online_mw_updates(universe, alpha), queries, epsilon, delta, beta)
 
 
 def thm_4_14(
@@ -29,13 +112,7 @@ def thm_4_14(
     >>> round(thm_4_14(10**6, 1000, 100, 1.0, 0.05), 4)
     0.1606
     """
-    ln_x = log(universe)
-
-    def image(alpha: float) -> float:
-        terms = log(queries) + log(32.0 * ln_x / (alpha * alpha * beta))
-        return sensitivity * 36.0 * ln_x * max(terms, 0.0) / (epsilon * alpha * alpha * rows)
-
-    return least_above(image)
+    return least_above(lambda a: _thm_3_28(a, universe, queries, epsilon, 0.0, beta) * sensitivity / rows)
 
 
 def thm_4_15(
@@ -50,20 +127,14 @@ def thm_4_15(
 ) -> float:
     """[DR14] Thm 4.15: the least alpha for which OnlineMW answers k queries within 3 alpha (delta > 0).
 
-    The fixed point of alpha = (2 + 32 sqrt 2) sqrt(ln|X| ln(2/delta)) (ln k + ln(32 ln|X| / (alpha^2 beta)))
-    / (alpha eps n).
+    The fixed point of alpha = (2 + 32 sqrt 2) sqrt(ln|X| ln(2/delta)) max(ln 2k + L, 2 sqrt 2 L) / (alpha eps
+    n), L = ln(16 ln|X| / (alpha^2 beta)). The statement has ln 2k + L alone, which leaves out the noise of
+    the released values: see `numeric_sparse_alpha`.
 
     >>> thm_4_15(10**6, 1000, 100, 1.0, 1e-6, 0.05) < thm_4_14(10**6, 1000, 100, 1.0, 0.05)
     True
     """
-    ln_x = log(universe)
-    front = sensitivity * (2.0 + 32.0 * sqrt(2.0)) * sqrt(ln_x * log(2.0 / delta)) / (epsilon * rows)
-
-    def image(alpha: float) -> float:
-        terms = log(queries) + log(32.0 * ln_x / (alpha * alpha * beta))
-        return front * max(terms, 0.0) / alpha
-
-    return least_above(image)
+    return least_above(lambda a: _thm_3_28(a, universe, queries, epsilon, delta, beta) * sensitivity / rows)
 
 
 def thm_4_14_rows(alpha: float, universe: float, queries: float, epsilon: float, beta: float) -> float:
@@ -73,17 +144,21 @@ def thm_4_14_rows(alpha: float, universe: float, queries: float, epsilon: float,
     >>> round(thm_4_14(n, 1000, 100, 1.0, 0.05), 9)
     0.1
     """
-    terms = log(queries) + log(32.0 * log(universe) / (alpha * alpha * beta))
-    return 36.0 * log(universe) * max(terms, 0.0) / (epsilon * alpha**3)
+    return _thm_3_28(alpha, universe, queries, epsilon, 0.0, beta) / alpha
 
 
 def thm_4_15_rows(
     alpha: float, universe: float, queries: float, epsilon: float, delta: float, beta: float
 ) -> float:
     """[DR14] Thm 4.15 the other way: how many rows OnlineMW needs to answer within 3 alpha (delta > 0)."""
-    terms = log(queries) + log(32.0 * log(universe) / (alpha * alpha * beta))
-    front = (2.0 + 32.0 * sqrt(2.0)) * sqrt(log(universe) * log(2.0 / delta))
-    return front * max(terms, 0.0) / (epsilon * alpha * alpha)
+    return _thm_3_28(alpha, universe, queries, epsilon, delta, beta) / alpha
+
+
+def _thm_3_28(
+    alpha: float, universe: float, queries: float, epsilon: float, delta: float, beta: float
+) -> float:
+    """NumericSparse's accuracy in rows for 2k comparisons and c = 4 ln|X|/alpha^2, not rounded."""
+    return numeric_sparse_alpha(2.0 * queries, 4.0 * log(universe) / (alpha * alpha), beta, epsilon, delta)
 
 
 # ---- iterative database constructions and sparse queries -------------------------------------------------

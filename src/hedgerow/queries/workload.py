@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hedgerow.queries.domain import Domain
 
 _BLOCK_LIMIT = 1_000_000
-_ANSWER_LIMIT = 1 << 28
+ANSWER_LIMIT = 1 << 28
 
 
 class Workload(Sequence[Query]):
@@ -143,8 +143,8 @@ class Workload(Sequence[Query]):
 
     def evaluate(self, marginal_of: Callable[[tuple[str, ...]], NDArray[Any]]) -> NDArray[Any]:
         """All answers in order, given the table of any attribute set."""
-        if len(self) > _ANSWER_LIMIT:
-            raise RangeTooLarge(f"{len(self):,} answers at once are more than {_ANSWER_LIMIT:,}; use `parts`")
+        if len(self) > ANSWER_LIMIT:
+            raise RangeTooLarge(f"{len(self):,} answers at once are more than {ANSWER_LIMIT:,}; use `parts`")
         return self.joined(list(self.parts(marginal_of)))
 
     def joined(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:

@@ -93,10 +93,12 @@ def _predict(entry: Entry, task: Task) -> Prediction:
     if said is not None:
         row = replace(
             row,
-            bound=said.fraction,
+            bound=said.fraction if said.refused is None else None,
             order_of=said.order_of,
-            rows_needed=said.rows_needed,
+            rows_needed=said.rows_needed if said.refused is None else None,
             theorem=said.theorem,
+            parameters=tuple(said.parameters.items()),
+            unproved="" if said.refused is None else said.refused,
         )
     seconds, megabytes = entry.cost(task)
     row = replace(row, seconds=seconds, megabytes=megabytes)
@@ -118,7 +120,13 @@ def _tried(entry: Entry, task: Task, row: Prediction, people: list[Crowd], how: 
             trial = try_out(entry.name, entry.home, task, people, **how)
     except HedgerowError as error:
         return replace(
-            row, refused=refusal(error), bound=None, rows_needed=None, seconds=None, megabytes=None
+            row,
+            refused=refusal(error),
+            bound=None,
+            rows_needed=None,
+            parameters=(),
+            seconds=None,
+            megabytes=None,
         )
     return replace(
         row,
@@ -171,6 +179,8 @@ def _verdict(row: Prediction, best: Prediction | None, task: Task) -> str:
         need = row.rows_needed or float("inf")
         wanted = f", which needs {number(need)} rows for {100 * task.within:g}%" if isfinite(need) else ""
         said += f"; its theorem is vacuous here{wanted}"
+    if row.unproved:
+        said += f"; its theorem cannot be run here: {row.unproved}"
     return said
 
 

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from hedgerow.curator.table import CELL_LIMIT
 from hedgerow.errors import HedgerowError
 from hedgerow.privacy import bounds
+from hedgerow.queries.workload import ANSWER_LIMIT
 from hedgerow.release import plan_estimate
 from hedgerow.release.plan_simulate import refusal
 from hedgerow.release.plan_table import number
@@ -101,15 +103,25 @@ def _dense_cost(task: Task) -> tuple[float, float]:
     return plan_estimate.cost_of_cells(task, passes=100.0 + len(task.asked.cliques))
 
 
+def _uncounted(task: Task) -> str | None:
+    """The curator's own refusal: no table of more cells is counted."""
+    widest = max(map(task.finite.cells, task.asked.cliques))
+    if task.asked.is_tables and widest > CELL_LIMIT:
+        return f"a table of the workload has {number(float(widest))} cells, more than {CELL_LIMIT:,}"
+    if len(task.asked) > ANSWER_LIMIT:
+        return f"the workload has {number(float(len(task.asked)))} answers, more than {ANSWER_LIMIT:,}"
+    return None
+
+
 _B = "hedgerow.mechanisms.baselines"
 _M = "hedgerow.mechanisms."
 
 SCHEMA = (
-    Entry("GaussianBaseline", _B, refuses=_needs_delta),
-    Entry("LaplaceBaseline", _B),
+    Entry("GaussianBaseline", _B, refuses=_first(_needs_delta, _uncounted)),
+    Entry("LaplaceBaseline", _B, refuses=_uncounted),
     Entry("HistogramRelease", _B, refuses=_cells(_HISTOGRAM), cost=plan_estimate.cost_of_cells),
     Entry("RandomizedResponse", _B, refuses=_needs_replace),
-    Entry("Factorization", _M + "factorization", refuses=_needs_delta),
+    Entry("Factorization", _M + "factorization", refuses=_first(_needs_delta, _uncounted)),
     Entry(
         "AdaptiveRelease",
         _M + "adaptive",

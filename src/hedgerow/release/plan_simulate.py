@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 200_000
 """Simulations have at most so many rows; beyond, the same n sqrt(rho), and errors as shares of n."""
 
-_AGAIN, _OFTEN = 1.0, 4  # quick runs are repeated until they took so many CPU seconds, or so often
+_AGAIN, _TWICE, _OFTEN = 1.0, 2, 4  # runs are repeated until they took so many CPU seconds, or so often
 _ASKED = 500  # questions put to mechanisms that answer one by one
 _LEAST_MARGIN = 0.10
 _CLEAR = Fraction(1, 2)  # the rho, or epsilon, at which noise is about a row
@@ -94,7 +94,7 @@ def simulate(
         home: the module it lives in.
         task: what is planned.
         people: public populations.
-        repeat: whether quick runs are made twice, to learn how much they vary.
+        repeat: whether runs are made at least twice, to learn how much they vary.
         most: how many populations to use; all if None.
     """
     small, signal = scaled(task)
@@ -103,7 +103,7 @@ def simulate(
     for crowd in people[:most]:
         errors: list[float] = []
         spent = 0.0
-        while not errors or (repeat and len(errors) < _OFTEN and spent < _AGAIN):
+        while len(errors) < (_TWICE if repeat else 1) or (repeat and len(errors) < _OFTEN and spent < _AGAIN):
             with _Peak() as peak:
                 begun = time.process_time()
                 errors.append(factor * _error(name, home, small, crowd))
@@ -118,15 +118,30 @@ def simulate(
 
 
 def _range(found: dict[str, tuple[float, ...]], signal: float) -> tuple[float, float]:
-    """The least and the largest error, widened by three deviations of repeated runs, at least a tenth.
+    """The least and the largest error, widened by what one more run may differ, at least by a tenth.
 
     A signal that was too small leaves open whether the error would shrink with it.
     """
     repeated = [np.log(e) for e in found.values() if len(e) > 1 and min(e) > 0.0]
-    spread = sqrt(float(np.mean([x.var(ddof=1) for x in repeated]))) if repeated else 0.0
-    wider = exp(min(max(_LEAST_MARGIN, 3.0 * spread), 1.0))
+    spread = 0.0
+    if repeated:
+        free = sum(len(x) - 1 for x in repeated)
+        squares = sum(float(((x - x.mean()) ** 2).sum()) for x in repeated)
+        spread = _student(free) * sqrt(squares / free)
+    wider = exp(min(max(_LEAST_MARGIN, spread), 1.0))
     every = [x for e in found.values() for x in e]
     return signal * min(every) / wider, max(every) * wider
+
+
+def _student(free: int) -> float:
+    """The 99.9% point of Student's law, by Fisher's expansion: few runs know their spread badly."""
+    z, n = 3.2905, float(free)
+    terms = (
+        (z**3 + z) / 4.0,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96.0,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384.0,
+    )
+    return z + sum(term / n ** (i + 1) for i, term in enumerate(terms))
 
 
 def _error(name: str, home: str, task: Task, crowd: Crowd) -> float:

@@ -25,10 +25,13 @@ class Prediction:
         kind: `offline` (releases once) or `online` (answers question by question).
         low, high: the root mean square error per answer in rows; equal where it follows from public numbers.
         how: where that comes from: `closed form`, `simulated`, or `` where it is not known.
-        bound: the theorem's error of any answer as a fraction of the rows; None where nothing is proved.
+        bound: the theorem's error of any answer as a fraction of the rows; None where nothing is proved, or
+            the theorem's parameters are too large to be run.
         order_of: whether the theorem hides constants.
         rows_needed: rows at which the theorem promises a tenth of them.
         theorem: which one.
+        parameters: what the mechanism must be given, by name, to state that bound.
+        unproved: why the theorem cannot be run here, or empty.
         seconds, megabytes: what a run takes.
         refused: why it cannot be used, or None.
         verdict: one sentence.
@@ -49,6 +52,8 @@ class Prediction:
     refused: str | None = None
     verdict: str = ""
     errors: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    parameters: tuple[tuple[str, Any], ...] = ()
+    unproved: str = ""
 
     @property
     def error(self) -> float | None:
@@ -76,6 +81,7 @@ class Prediction:
             "theorem_vacuous": self.vacuous,
             "theorem_order_of": self.order_of,
             "theorem_rows_needed": _finite(self.rows_needed),
+            "theorem_parameters": dict(self.parameters),
             "seconds": self.seconds,
             "megabytes": self.megabytes,
             "simulated": {name: list(e) for name, e in self.errors},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import prod
+from math import prod, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -60,9 +60,11 @@ class TablesSynopsis(Synopsis):
             _, noise, _, copies = estimates[0]
             return float(value), noise.half_width(confidence, np.repeat(weights.ravel(), copies), numbers)
         norm = float(np.sqrt((weights**2).sum()))
-        spread = np.sqrt(sum(c * c * noise.variance * copies for _, noise, c, copies in estimates)) * norm
-        law = Noise("gaussian", Fraction(max(float(spread), 4.0)))  # the sum of Gaussians, on a finer lattice
-        return float(value), law.half_width(confidence, (1.0,), numbers) if spread else 0.0
+        proxies = (c * c * float(noise.scale / noise.denominator) ** 2 * n for _, noise, c, n in estimates)
+        law = Noise(
+            "gaussian", Fraction(sqrt(sum(proxies)) * norm)
+        )  # the sum of Gaussians, on a finer lattice
+        return float(value), law.half_width(confidence, (1.0,), numbers) if law.scale else 0.0
 
     def _estimates(self, attributes: tuple[str, ...]) -> list[tuple[NDArray[np.float64], Noise, float, int]]:
         """Estimated tables of `attributes` with their noise, weight and summed cells, from all that fit."""

@@ -11,7 +11,7 @@ from numpy.random import PCG64, Generator
 
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy.bounds import prop_4_4
-from hedgerow.queries.measurement import Measurement
+from hedgerow.queries.measurement import Measurement, Noise
 from hedgerow.queries.packing import pack_measurement, pack_workload, unpack_measurement, unpack_workload
 from hedgerow.queries.query import ONE
 from hedgerow.synopsis.synopsis import Provenance, Synopsis
@@ -46,28 +46,43 @@ class SmallDatabase:
 
     def total_off(self, beta: float) -> float:
         """How far the number of rows may be off, except with probability beta; it is at least one."""
-        if self.measured is None:
-            return 1.0 if self.total <= 1 else 0.0
-        return self.measured.noise.half_width(1.0 - beta) + 1.0
+        return _total_off(self.total, self._law, beta)
+
+    @property
+    def _law(self) -> Noise | None:
+        return None if self.measured is None else self.measured.noise
 
     def bound(self, confidence: float) -> float:
         """How far off, in rows, any query of the workload may be: all of them at once."""
-        beta = (1.0 - confidence) / (1.0 if self.measured is None else 2.0)
-        off = self.total_off(beta)
-        return prop_4_4(
-            self.total + off,
-            self.alpha,
-            self.epsilon,
-            self.log_range,
-            beta,
-            sensitivity=self.sensitivity,
-            total_off=off,
+        return small_bound(
+            self.total, self._law, self.alpha, self.epsilon, self.log_range, self.sensitivity, confidence
         )
 
     @cached_property
     def known(self) -> frozenset[tuple[tuple[str, ...], bytes]]:
         """The queries of the workload, by what they count."""
         return frozenset((q.attributes, _marks(q.weights / ONE)) for q in self.workload)
+
+
+def small_bound(
+    total: int,
+    law: Noise | None,
+    alpha: float,
+    epsilon: float,
+    log_range: float,
+    sensitivity: float,
+    confidence: float,
+) -> float:
+    """[DR14] Prop. 4.4 in rows for a total that is public, or was measured by this law."""
+    beta = (1.0 - confidence) / (1.0 if law is None else 2.0)
+    off = _total_off(total, law, beta)
+    return prop_4_4(total + off, alpha, epsilon, log_range, beta, sensitivity=sensitivity, total_off=off)
+
+
+def _total_off(total: int, law: Noise | None, beta: float) -> float:
+    if law is None:
+        return 1.0 if total <= 1 else 0.0
+    return law.half_width(1.0 - beta) + 1.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
