@@ -94,6 +94,8 @@ def insert(connection: Connection, line: Line) -> None:
 def is_ledger(path: Path) -> bool:
     """Whether a file is a ledger, by its first bytes; not for files that this process has open."""
     try:
+        if not path.is_file():  # opening a pipe would wait for its writer
+            return False
         with path.open("rb") as file:
             head = file.read(72)
     except OSError:
