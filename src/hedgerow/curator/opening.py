@@ -32,7 +32,7 @@ def open_ledger(
             max_rows=unit.max_rows if unit else 1,
             null_units=unit.null_units if unit else None,
         )
-    elif budget is not None and budget != ledger.budget:
+    elif not ledger.keeps(budget):
         raise LedgerError(f"the ledger holds {ledger.budget!r}, not {budget!r}")
     settings = ledger.settings
     if unit and settings.null_units != unit.null_units:

@@ -84,7 +84,7 @@ class Ledger:
         store = Store(file)
         try:
             ledger = cls(store)
-            ledger.settings.refuse_other({"budget": budget} | asked)
+            ledger.settings.refuse_other({"budget": None if ledger.keeps(budget) else budget} | asked)
         except BaseException:
             store.close()
             raise
@@ -109,6 +109,10 @@ class Ledger:
     def budget(self) -> Budget:
         """What may be spent in all, as last raised."""
         return self._filter.budget()
+
+    def keeps(self, budget: Budget | None) -> bool:
+        """Whether a budget is this ledger's, as it is stated or as it was last recorded; None is any."""
+        return budget is None or budget.promises(self.budget) or budget == self._filter.recorded()
 
     @property
     def settings(self) -> Settings:
