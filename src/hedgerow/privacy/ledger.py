@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
@@ -112,7 +113,23 @@ class Ledger:
 
     def keeps(self, budget: Budget | None) -> bool:
         """Whether a budget is this ledger's, as it is stated or as it was last recorded; None is any."""
-        return budget is None or budget.promises(self.budget) or budget == self._filter.recorded()
+        return budget is None or budget.promises(self.budget) or budget == self.recorded_budget
+
+    @property
+    def first_budget(self) -> Budget:
+        """The budget that was in force when the first answer was paid for, or is in force if none was."""
+        return self._filter.base()
+
+    @property
+    def recorded_budget(self) -> Budget:
+        """The budget as its newest line puts it; earlier versions recorded more than a raised one keeps."""
+        return self._filter.recorded()
+
+    @property
+    def raise_delta(self) -> Fraction:
+        """The delta of a raise unless another is asked for: after answers, at least twice the first one."""
+        least = 0 if self.spent().is_zero else 2 * self.first_budget.delta_exact
+        return max(self.budget.delta_exact, least)
 
     @property
     def settings(self) -> Settings:
@@ -291,7 +308,13 @@ class Ledger:
             return transaction.settle(name, note)
 
     def raise_budget(self, budget: Budget, reason: str) -> Entry:
-        """Give the dataset a larger budget of the same currency, for a recorded reason."""
+        """Give the dataset a larger budget of the same currency, for a recorded reason.
+
+        Args:
+            budget: the new total. After answers were given, its delta has to be above the first budget's: the
+                difference pays for a choice made with answers in view (`raise_delta` is a good one).
+            reason: why; it is kept for good.
+        """
         with self.transaction() as transaction:
             return transaction.raise_budget(budget, reason)
 

@@ -168,10 +168,10 @@ class Transaction:
         except ValueError as error:
             raise LedgerError(str(error)) from None
         if stated.cost.amount <= limit and budget.epsilon_exact is not None:
+            enough = float(least(base, budget, limit)) * 1.001  # as four digits round it, it still is enough
             raise LedgerError(
-                f"A budget that is raised after answers were given also pays for that choice: at delta "
-                f"{budget.delta:.4g} it takes an epsilon above {float(least(base, budget, limit)):.5g}, "
-                f"and {budget.epsilon:.5g} was asked for."
+                "A budget that is raised after answers were given also pays for that choice: at delta "
+                f"{budget.delta:.4g} it takes at least epsilon {enough:.4g}, not {budget.epsilon:.4g}."
             )
         return stated, index
 

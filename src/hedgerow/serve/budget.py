@@ -100,10 +100,16 @@ def raise_(
     data: Dataset,
     epsilon: Annotated[str, typer.Option(help="The new total; more than before.", show_default=False)],
     reason: Annotated[str, typer.Option(help="Why; it is kept in the ledger for good.", show_default=False)],
-    delta: Annotated[str | None, typer.Option(help="The new delta; as before if not given.")] = None,
+    delta: Annotated[
+        str | None, typer.Option(help="The new delta; if not given, as before or twice the first one.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Give DATA a larger budget, for a recorded reason."""
+    """Give DATA a larger budget, for a recorded reason.
+
+    Once answers were given, whoever raises may have seen them. The promise covers that: its delta becomes
+    twice the first one unless another is given, and a part of the new epsilon pays for it.
+    """
     from hedgerow.errors import HedgerowError
     from hedgerow.release.numerals import amount
     from hedgerow.release.publication import make_budget
@@ -111,11 +117,11 @@ def raise_(
     if not reason.strip():
         raise HedgerowError("a budget is raised for a reason: say --reason")
     with _open(data) as ledger:
-        larger = make_budget(epsilon, ledger.budget.delta_exact if delta is None else delta)
+        larger = make_budget(epsilon, ledger.raise_delta if delta is None else delta)
         old = ledger.budget
         if larger.currency != old.currency:
             raise HedgerowError("a budget with delta 0 stays so, and one with a delta keeps one")
-        if larger.cost <= old.cost or larger.delta_exact < old.delta_exact:
+        if larger.epsilon < old.epsilon or larger.delta_exact < old.delta_exact or larger.promises(old):
             raise HedgerowError(
                 f"a budget is only ever raised, and {amount(larger)} is not more than {amount(old)}"
             )
@@ -123,7 +129,8 @@ def raise_(
             ledger.raise_budget(larger, reason)
         except ValueError as error:
             raise HedgerowError(str(error)) from None
-        _show_state(ledger, Path(str(data)), json, [f"The budget was raised: {reason.strip()}"])
+        first = [f"The budget was raised: {reason.strip()}", *_price_of_raising(ledger, old)]
+        _show_state(ledger, Path(str(data)), json, first)
 
 
 @app.command("settle")
@@ -224,6 +231,7 @@ def _state(ledger: Any) -> dict[str, Any]:
         "neighbours": settings.neighbours,
         "unit": settings.unit,
         "max_rows": settings.max_rows,
+        "raised_after_answers": bool(budget.raise_delta),
         **{name: {"epsilon": _number(b.epsilon), "delta": b.delta} for name, b in parts.items()},
     }
 
@@ -235,10 +243,34 @@ def _sentences(ledger: Any) -> list[str]:
     spent = ledger.spent()
     whom = f"each {settings.unit}, with at most {settings.max_rows} rows" if settings.unit else "each row"
     how = "one more or fewer" if settings.neighbours == "add_remove" else "one exchanged for another"
+    recorded = ledger.recorded_budget
+    earlier = (
+        f"An earlier version raised it to {amount(recorded)}, as if that had been promised at the start; the "
+        "budget above is what it keeps."
+    )
     return [
         f"Budget: {amount(budget)}. It protects {whom} ({how}).",
+        *([] if recorded.promises(budget) else [earlier]),
         f"Spent: {'nothing' if spent.is_zero else amount(budget.part(spent), budget)}. "
         f"Left: {rest(ledger.remaining(), budget)}.",
+    ]
+
+
+def _price_of_raising(ledger: Any, old: Any) -> list[str]:
+    """What it costs that somebody who may have seen answers raised the budget; nothing if none were given."""
+    from hedgerow.privacy.budget import epsilon_of
+    from hedgerow.release.numerals import small
+
+    budget, first = ledger.budget, ledger.first_budget
+    if not budget.raise_delta:
+        return []
+    worth = epsilon_of(budget.cost.amount, first.conversion_delta)
+    delta = small(budget.delta)
+    became = f"stays {delta}" if budget.delta == old.delta else f"is {delta} instead of {small(old.delta)}"
+    return [
+        "Answers had been given before, and the promise covers that whoever raised it may have seen them: "
+        f"delta {became}, and epsilon {small(budget.epsilon)} buys what {small(worth)} would have bought "
+        "if promised at the start."
     ]
 
 
