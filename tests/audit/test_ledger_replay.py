@@ -134,7 +134,7 @@ def _raised(*epsilons: float) -> Ledger:
     ledger = Ledger.open(":memory:", budget=hr.Budget(1, 1e-9))
     for epsilon in epsilons:
         ledger.charge(Gaussian(1, 20), lambda: (b"42", None))
-        ledger.raise_budget(hr.Budget(epsilon, ledger.raise_delta), "more")
+        ledger.raise_budget(hr.Budget(epsilon, ledger.next_delta), "more")
     return ledger
 
 

@@ -76,7 +76,7 @@ def budget_after_a_raise(base: Budget, rho: Fraction) -> Budget:
     """What a ledger promises when its cap was raised to rho after an answer."""
     ledger = Ledger.open(":memory:", budget=base)
     ledger.charge(Pure("1/1000000"), says)
-    ledger.raise_budget(Budget(rho=rho, delta=ledger.raise_delta), "more")
+    ledger.raise_budget(Budget(rho=rho, delta=ledger.next_delta), "more")
     return ledger.budget
 
 
@@ -220,8 +220,8 @@ def test_a_raise_after_an_answer_takes_fresh_delta_and_says_so_everywhere() -> N
     before = ledger.receipt()
     with pytest.raises(LedgerError, match="needs a delta above 1e-09"):
         ledger.raise_budget(Budget(2, DELTA), "more")
-    assert ledger.raise_delta == 2 * DELTA
-    entry = ledger.raise_budget(Budget(2, ledger.raise_delta), "more")
+    assert ledger.next_delta == 2 * DELTA
+    entry = ledger.raise_budget(Budget(2, ledger.next_delta), "more")
     assert entry.limit.amount < Budget(2, DELTA).cost.amount
     assert entry.details["index"] >= 1
     assert (ledger.budget.epsilon, ledger.budget.delta) == (2.0, 2e-9)
@@ -238,7 +238,7 @@ def test_a_raise_after_an_answer_takes_fresh_delta_and_says_so_everywhere() -> N
 def test_raises_that_follow_each_other_take_delta_once_and_end_where_one_would() -> None:
     ledger, once = ledger_after_an_answer(), ledger_after_an_answer()
     for epsilon in (2, 3, 5, 9):
-        ledger.raise_budget(Budget(epsilon, ledger.raise_delta), "more")
+        ledger.raise_budget(Budget(epsilon, ledger.next_delta), "more")
         ledger.charge(Gaussian(1, 20), says)
     once.raise_budget(Budget(9, 2 * DELTA), "more")
     assert ledger.budget == once.budget
@@ -367,7 +367,7 @@ def test_an_earlier_versions_raise_opens_verifies_goes_on_and_is_stated_truly(tm
     again = Ledger.open(path, budget=old)  # as scripts go on saying
     assert again.recorded_budget == old
     again.charge(Gaussian(1, 20), says)
-    again.raise_budget(Budget(3, again.raise_delta), "and more")
+    again.raise_budget(Budget(3, again.next_delta), "and more")
     assert again.budget.promises(Budget(3, 2 * DELTA))
     assert again.verify(again.receipt()).ok
 
@@ -377,6 +377,13 @@ def test_an_earlier_versions_larger_delta_is_kept(tmp_path: Path) -> None:
     raise_as_earlier_versions_did(ledger, Budget(2, "1e-6"))
     assert ledger.budget.delta_exact == Fraction("1e-6")
     assert ledger.budget.cost == Budget(2, "1e-6").cost
+    assert ledger.verify(ledger.receipt()).ok
+
+
+def test_an_earlier_versions_absurd_delta_is_no_reason_not_to_open(tmp_path: Path) -> None:
+    ledger = ledger_after_an_answer(Budget(1, "0.7"))
+    raise_as_earlier_versions_did(ledger, Budget(2, "0.7"))
+    assert ledger.budget.delta == 0.85 == ledger.next_delta
     assert ledger.verify(ledger.receipt()).ok
 
 

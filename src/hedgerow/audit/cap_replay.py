@@ -45,7 +45,11 @@ class Caps:
             found = self._fixed(cap, parts["conversion_delta"])
             tenth = parts["event_delta"]
         else:
-            delta = delta if "index" in said else max(delta, 2 * self.first["delta"])
+            delta = (
+                delta
+                if "index" in said
+                else max(delta, min(2 * self.first["delta"], (1 + self.first["delta"]) / 2))
+            )
             fresh = delta * 9 / 10 - self.first["conversion_delta"]
             found, tenth = self._chosen(cap, fresh, said.get("index")), delta / 10
         stated = self._epsilon(parts, cap) if "index" in said or not seen else found

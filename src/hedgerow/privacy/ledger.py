@@ -21,6 +21,7 @@ from hedgerow.privacy.ledger_entry import OWNER, Entry, Settings
 from hedgerow.privacy.ledger_filter import Filter
 from hedgerow.privacy.ledger_store import FORMAT, Store
 from hedgerow.privacy.ledger_transaction import BYTES, Act, Question, Transaction, opening
+from hedgerow.privacy.raising import doubled
 from hedgerow.privacy.receipt import Receipt, Verification, verify_export, verify_lines
 
 __all__ = ["Entry", "Ledger", "Receipt", "Settings", "Transaction", "Verification", "verify_export"]
@@ -126,10 +127,10 @@ class Ledger:
         return self._filter.recorded()
 
     @property
-    def raise_delta(self) -> Fraction:
+    def next_delta(self) -> Fraction:
         """The delta of a raise unless another is asked for: after answers, at least twice the first one."""
-        least = 0 if self.spent().is_zero else 2 * self.first_budget.delta_exact
-        return max(self.budget.delta_exact, least)
+        now = self.budget.delta_exact
+        return now if self.spent().is_zero else max(now, doubled(self.first_budget))
 
     @property
     def settings(self) -> Settings:
@@ -312,7 +313,7 @@ class Ledger:
 
         Args:
             budget: the new total. After answers were given, its delta has to be above the first budget's: the
-                difference pays for a choice made with answers in view (`raise_delta` is a good one).
+                difference pays for a choice made with answers in view (`next_delta` is a good one).
             reason: why; it is kept for good.
         """
         with self.transaction() as transaction:

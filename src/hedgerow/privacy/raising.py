@@ -91,9 +91,15 @@ def restated(base: Budget, recorded: Budget) -> Budget:
     if not recorded.delta_exact:
         return recorded
     cap = recorded.cost
-    whole = Budget(rho=cap.amount, delta=max(recorded.delta_exact, 2 * base.delta_exact))
+    whole = Budget(rho=cap.amount, delta=max(recorded.delta_exact, doubled(base)))
     budget, _ = raised(base, whole)
     return budget.read_at(budget.conversion_delta, recorded.event_delta)
+
+
+def doubled(base: Budget) -> Fraction:
+    """The delta of a raised budget unless another is asked for: twice the first one, or half the way to 1."""
+    delta = base.delta_exact
+    return min(2 * delta, (1 + delta) / 2)
 
 
 def least(base: Budget, asked: Budget, rho: Fraction) -> Fraction:

@@ -117,7 +117,7 @@ def raise_(
     if not reason.strip():
         raise HedgerowError("a budget is raised for a reason: say --reason")
     with _open(data) as ledger:
-        larger = make_budget(epsilon, ledger.raise_delta if delta is None else delta)
+        larger = make_budget(epsilon, ledger.next_delta if delta is None else delta)
         old = ledger.budget
         if larger.currency != old.currency:
             raise HedgerowError("a budget with delta 0 stays so, and one with a delta keeps one")
