@@ -102,7 +102,7 @@ def test_events_are_bounded_for_every_small_world_enumerated_answer_by_answer(
 ) -> None:
     """Answers of three kinds, costs and raises that depend on all answers so far: all events at once."""
     rng = np.random.default_rng(5)
-    for _ in range(size(6, 300)):
+    for _ in range(size(6, 100)):
         base = Budget(
             rho=exact(round(float(rng.uniform(0.05, 1.5)), 3)), delta=rng.choice(["0.02", "0.1", "0.3"])
         )
@@ -140,7 +140,7 @@ def transcripts(base: Budget, seed: int, depth: int = 5) -> Any:
 
 epsilons = st.sampled_from([Fraction(n, 10) for n in (1, 3, 10, 30, 100, 1000)])
 deltas = st.sampled_from(["1e-3", "1e-6", "1e-9", "1e-15", "1e-30"])
-few = settings(max_examples=1000 if os.environ.get("HEDGEROW_FULL") == "1" else 20)
+few = settings(max_examples=300 if os.environ.get("HEDGEROW_FULL") == "1" else 20)
 factors = st.fractions(min_value="1.3", max_value=40, max_denominator=10)
 
 
@@ -155,7 +155,7 @@ def test_a_raised_budget_is_what_was_asked_for_and_buys_less_than_a_first_one(
     assert holds(base, budget, index)
     assert budget.promises(asked)
     assert budget.cost.amount < Budget(epsilon * factor, delta).cost.amount
-    assert epsilon_of(budget.cost.amount, base.conversion_delta) > float(epsilon * factor) * 0.75
+    assert epsilon_of(budget.cost.amount, base.conversion_delta) > float(epsilon * factor) * 0.65
     assert budget.part(budget.cost).epsilon <= float(epsilon * factor)
     shares = budget.delta_exact * 9 / 10 - base.conversion_delta  # sum of 1/(k (k + 1)) is 1
     assert base.conversion_delta + shares + budget.event_delta <= budget.delta_exact
@@ -255,6 +255,21 @@ def test_a_raise_that_would_not_enlarge_the_cap_names_the_least_that_would() -> 
     limit = ledger.budget.cost
     ledger.raise_budget(Budget(least, 2 * DELTA), "enough")
     assert ledger.budget.cost.amount > limit.amount
+    for lower in (
+        Budget(least, Fraction("1.5") * DELTA),
+        Budget("0.9", 2 * DELTA),
+        Budget(rho="1/1000", delta="0.5"),
+    ):
+        with pytest.raises(LedgerError):
+            ledger.raise_budget(lower, "less")
+
+
+def test_a_cap_can_be_raised_by_a_little_in_rho_though_its_epsilon_at_twice_delta_reads_lower() -> None:
+    ledger = ledger_after_an_answer(Budget(1, "0.01"))
+    cap = ledger.budget.cost.amount * Fraction(101, 100)
+    ledger.raise_budget(Budget(rho=cap, delta=ledger.next_delta), "a little")
+    assert ledger.budget.epsilon > 1
+    assert Budget(rho=cap, delta="0.02").epsilon < 1
 
 
 def test_everything_can_be_spent_at_the_epsilon_that_was_promised(tmp_path: Path) -> None:

@@ -148,13 +148,12 @@ class Transaction:
             raise LedgerError("A budget is raised for a reason, and none was given.")
         if budget.currency != self._filter.currency:
             raise LedgerError(f"This ledger counts {self._filter.currency}, not {budget.currency}.")
-        now = self._filter.budget()
-        if budget.delta_exact < now.delta_exact or budget.epsilon < now.epsilon:
-            raise LedgerError(f"A budget is only raised, and {budget} is not above {now}.")
         details: dict[str, Any] = {}
         if holder.spent.currency == "rho" and not holder.spent.is_zero:
             budget, details["index"] = self._stated(budget)
-        if not holder.limit <= budget.cost or holder.limit == budget.cost:
+        now = self._filter.budget()
+        lower = budget.delta_exact < now.delta_exact or budget.epsilon < now.epsilon
+        if lower or not holder.limit <= budget.cost or holder.limit == budget.cost:
             raise LedgerError(f"A budget is only raised, and {budget} is not above {now}.")
         holder = replace(holder, limit=budget.cost)
         words = f"The budget became {budget}."
