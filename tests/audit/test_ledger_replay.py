@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -29,6 +30,7 @@ from hedgerow.privacy.event import (
     SparseVector,
     Together,
 )
+from hedgerow.privacy.ledger import Ledger
 
 numbers = st.fractions(min_value="1/60", max_value=100, max_denominator=60)
 counts = st.integers(1, 5)
@@ -122,3 +124,75 @@ def test_a_ledger_file_can_be_replayed_from_the_command_line(tmp_path):
     assert not run_ledger(str(tmp_path / "l.db")).refuted
     thief = ChargeSkipped(curator.table, ledger=curator.ledger)
     assert not replay(curator.ledger, [thief.measure(("a",), 1)]).ok
+
+
+# -- caps ---------------------------------------------------------------------------------------------------
+
+
+def _raised(*epsilons: float) -> Ledger:
+    """A ledger that was raised again and again after answers."""
+    ledger = Ledger.open(":memory:", budget=hr.Budget(1, 1e-9))
+    for epsilon in epsilons:
+        ledger.charge(Gaussian(1, 20), lambda: (b"42", None))
+        ledger.raise_budget(hr.Budget(epsilon, ledger.next_delta), "more")
+    return ledger
+
+
+def test_two_arithmetics_agree_on_what_raised_caps_promise():
+    for epsilons in ((), (1.1,), (2, 3), (1.5, 7, 40)):
+        found = replay(_raised(*epsilons))
+        assert found.ok, found.problems
+        delta = 2e-9 if epsilons else 1e-9
+        assert found.promise == pytest.approx((max(1, *epsilons, 1), delta), rel=1e-9)
+    for budget in (hr.Budget(rho=1, delta=1e-6), hr.Budget(2), hr.Budget(rho=1)):
+        ledger = Ledger.open(":memory:", budget=budget)
+        assert replay(ledger).ok
+        assert replay(ledger).promise == pytest.approx((budget.epsilon, budget.delta))
+
+
+@pytest.mark.parametrize(
+    "details",
+    [
+        {"epsilon": "9/5"},
+        {"index": 1},
+        {"index": 40},
+        {"raise_delta": "0/1"},
+        {"event_delta": "0/1"},
+    ],
+    ids=str,
+)
+def test_a_raise_that_promises_more_than_its_cap_keeps_is_seen(details):
+    export = _raised(2).export()
+    assert replay(export).ok
+    export["entries"][-1]["line"]["details"] |= details
+    assert "promises more than its cap keeps" in " ".join(replay(export).problems)
+
+
+def test_a_cap_that_moves_by_itself_or_is_passed_is_seen():
+    export = _raised(2).export()
+    opened = export["entries"][0]["line"]["limit"]
+    for name, at, said in (("limit", 1, "nobody raised"), ("spent", 1, "spends more"), ("limit", 0, "keeps")):
+        changed = copy.deepcopy(export)
+        changed["entries"][at]["line"][name]["rho"] = str(2 * int(opened["rho"]))
+        assert said in " ".join(replay(changed).problems)
+
+
+def test_a_raise_stated_as_if_it_had_been_fixed_in_advance_is_seen(monkeypatch):
+    ledger = _raised(2)
+    assert replay(ledger).ok
+    plain = hr.Budget(2, 1e-9)
+    monkeypatch.setattr(Ledger, "budget", property(lambda self: plain))
+    assert "better promise" in " ".join(replay(ledger).problems)
+
+
+def test_a_raise_by_an_earlier_version_is_stated_by_what_it_keeps():
+    ledger = Ledger.open(":memory:", budget=hr.Budget(1, 1e-9))
+    ledger.charge(Gaussian(1, 20), lambda: (b"42", None))
+    with ledger.transaction() as transaction:
+        budget = hr.Budget(2, 1e-9)
+        after = replace(transaction._filter.account("owner"), limit=budget.cost)
+        transaction._write("raise", after, details=budget.to_json(), words="Raised.", note="more")
+    found = replay(ledger)
+    assert found.ok, found.problems
+    assert found.promise == pytest.approx((ledger.budget.epsilon, 2e-9), rel=1e-9)
+    assert found.promise[0] > 2.1

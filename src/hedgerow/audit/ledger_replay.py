@@ -12,16 +12,16 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import exp, log, log1p
+from math import exp, inf, log, log1p
 from typing import Any
 
 import numpy as np
 
+from hedgerow.audit.cap_replay import OWNER, Caps
 from hedgerow.audit.finding import Finding
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.queries.measurement import Measurement
 
-OWNER = "owner"
 _PURE = ("laplace", "exponential", "permute_and_flip", "randomized_response", "pure", "bounded_range")
 
 
@@ -34,12 +34,14 @@ class Replay:
         spent: the owner's total by this arithmetic.
         recorded: the owner's total by the ledger.
         problems: one sentence for each mismatch.
+        promise: the (epsilon, delta) that the cap keeps, by this arithmetic.
     """
 
     currency: str
     spent: float
     recorded: float
     problems: list[str] = field(default_factory=list)
+    promise: tuple[float, float] = (inf, 0.0)
 
     @property
     def ok(self) -> bool:
@@ -68,9 +70,12 @@ def replay(ledger: Ledger | Mapping[str, Any], released: Iterable[Measurement] =
         walk.step(entry["line"], answer)
     for measurement in released:
         walk.backed(measurement)
+    if isinstance(ledger, Ledger):
+        walk.states(ledger.budget.epsilon, ledger.budget.delta)
     recorded = [line for line in lines if line["account"] == OWNER][-1]["spent"][walk.currency]
     total = Fraction(walk.spent.get(OWNER, (0, 0))[0] + walk.missing, walk.grain)
-    return Replay(walk.currency, float(total), float(Fraction(int(recorded), walk.grain)), walk.problems)
+    held = float(Fraction(int(recorded), walk.grain))
+    return Replay(walk.currency, float(total), held, walk.problems, walk.caps.promise)
 
 
 class _Walk:
@@ -78,6 +83,7 @@ class _Walk:
 
     def __init__(self, currency: str, grain: int) -> None:
         self.currency, self.grain = currency, grain
+        self.caps = Caps(currency, grain)
         self.spent: dict[str, tuple[int, int]] = {}
         self.runs: dict[str, dict[str, int]] = {}
         self.answers: list[bytes] = []
@@ -86,6 +92,7 @@ class _Walk:
 
     def step(self, line: Mapping[str, Any], answer: bytes | None) -> None:
         """Recompute one line."""
+        self.problems += self.caps.step(line)
         account, kind = line["account"], line["kind"]
         amount, delta = self.spent.get(account, (0, 0))
         moved = int(line["cost"][self.currency]), int(line["cost"].get("delta", 0))
@@ -106,6 +113,11 @@ class _Walk:
         if abs(said - amount) > amount // 10**9 + self.grain // 10**15:
             self.problems.append(f"Line {line['seq']} has the wrong total.")
             self.spent[account] = said, delta
+
+    def states(self, epsilon: float, delta: float) -> None:
+        """What the ledger says it promises is no better than what its cap keeps."""
+        if epsilon * (1 + 1e-9) < self.caps.promise[0] or delta * (1 + 1e-9) < self.caps.promise[1]:
+            self.problems.append("The ledger states a better promise than its cap keeps.")
 
     def _grains(self, event: Mapping[str, Any]) -> tuple[tuple[int, int], tuple[int, int]]:
         """Amount and delta in grains, each with how far a correctly rounded line may be off."""

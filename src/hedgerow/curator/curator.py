@@ -100,18 +100,18 @@ class Curator:
 
     @property
     def budget(self) -> Budget:
-        """What this curator's account may spend in all."""
+        """What this curator's account may spend in all; the owner's is what the dataset promises."""
         whole = self.ledger.budget
         return whole if self.account == "owner" else whole.part(self.ledger.spent(self.account) + self._left)
 
     @property
     def spent(self) -> Budget:
-        """What has been spent."""
+        """What has been spent, as the epsilon it is worth alone: bookkeeping, the promise is the budget."""
         return self.ledger.budget.part(self.ledger.spent(self.account))
 
     @property
     def remaining(self) -> Budget:
-        """What can still be spent."""
+        """What can still be spent, stated like `spent`."""
         return self.ledger.budget.part(self._left)
 
     @property

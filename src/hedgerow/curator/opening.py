@@ -40,7 +40,7 @@ def open_ledger(
             data=table.named,
             reason=reason,
         )
-    elif budget is not None and budget != ledger.budget:
+    elif not ledger.keeps(budget):
         raise LedgerError(f"the ledger holds {ledger.budget!r}, not {budget!r}")
     settings = ledger.settings
     if unit and settings.null_units != unit.null_units:

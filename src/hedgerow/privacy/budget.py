@@ -43,7 +43,8 @@ __all__ = [
 Currency = Literal["epsilon", "rho"]
 Neighbours = Literal["add_remove", "replace"]
 _LEAST, _MOST = Fraction(1, 10**24), Fraction(10**12)  # beyond, grains and floats mean nothing
-_FOR_EVENTS = Fraction(1, 10)  # the part of a budget's delta that (epsilon, delta) events may use
+_FIELDS = ("epsilon_exact", "rho_exact", "conversion_delta", "event_delta", "raise_delta")
+FOR_EVENTS = Fraction(1, 10)  # the part of a budget's delta that (epsilon, delta) events may use
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,8 @@ _ZERO: dict[Currency, Cost] = {"epsilon": Cost("epsilon", Fraction(0)), "rho": C
 class Budget:
     """What a dataset may spend in all: (epsilon, delta), pure epsilon when delta is 0, or rho and delta.
 
-    Nine tenths of delta turn rho into epsilon, one tenth is kept for (epsilon, delta) events.
+    Nine tenths of delta turn rho into epsilon, one tenth is kept for (epsilon, delta) events. Of a budget
+    that was raised after answers were seen, a part of the nine tenths pays for that (`raising.py`).
 
     Args:
         epsilon: the promise in epsilon; above 0.
@@ -181,6 +183,7 @@ class Budget:
     rho_exact: Fraction | None
     conversion_delta: Fraction
     event_delta: Fraction
+    raise_delta: Fraction
 
     def __init__(
         self, epsilon: Number | None = None, delta: Number = 0, *, rho: Number | None = None
@@ -198,18 +201,19 @@ class Budget:
         self._set(
             amount if rho is None else None,
             amount if rho is not None else None,
-            d - d * _FOR_EVENTS,
-            d * _FOR_EVENTS,
+            d - d * FOR_EVENTS,
+            d * FOR_EVENTS,
         )
 
     def _set(
-        self, epsilon: Fraction | None, rho: Fraction | None, conversion: Fraction, events: Fraction
+        self,
+        epsilon: Fraction | None,
+        rho: Fraction | None,
+        conversion: Fraction,
+        events: Fraction,
+        raises: Fraction = Fraction(0),
     ) -> None:
-        for name, value in zip(
-            ("epsilon_exact", "rho_exact", "conversion_delta", "event_delta"),
-            (epsilon, rho, conversion, events),
-            strict=True,
-        ):
+        for name, value in zip(_FIELDS, (epsilon, rho, conversion, events, raises), strict=True):
             object.__setattr__(self, name, value)
 
     @property
@@ -220,7 +224,7 @@ class Budget:
     @property
     def delta_exact(self) -> Fraction:
         """The promise in delta, exactly."""
-        return self.conversion_delta + self.event_delta
+        return self.conversion_delta + self.event_delta + self.raise_delta
 
     @property
     def epsilon(self) -> float:
@@ -271,8 +275,24 @@ class Budget:
             None if pure else cost.amount,
             self.conversion_delta,
             cost.delta,
+            self.raise_delta,
         )
         return part
+
+    def read_at(self, conversion: Fraction, events: Fraction | None = None) -> Budget:
+        """The same promise with less of its delta turning rho into epsilon, or kept for events."""
+        events = self.event_delta if events is None else events
+        rest = self.delta_exact - conversion - events
+        if min(conversion, events, rest) < 0:
+            raise ValueError("What turns rho into epsilon, and what events may use, are parts of delta.")
+        budget = object.__new__(Budget)
+        budget._set(self.epsilon_exact, self.rho_exact, conversion, events, rest)
+        return budget
+
+    def promises(self, other: Budget) -> bool:
+        """Whether it states the same as another one, however either uses its delta."""
+        stated = (self.epsilon_exact, self.rho_exact, self.delta_exact)
+        return stated == (other.epsilon_exact, other.rho_exact, other.delta_exact)
 
     def __repr__(self) -> str:
         first = f"epsilon={self.epsilon!r}" if self.epsilon_exact is not None else f"rho={self.rho!r}"
@@ -280,7 +300,7 @@ class Budget:
 
     def to_json(self) -> dict[str, Any]:
         """The budget as JSON data, exact."""
-        names = ("epsilon_exact", "rho_exact", "conversion_delta", "event_delta")
+        names = _FIELDS if self.raise_delta else _FIELDS[:-1]
         values = (getattr(self, name) for name in names)
         return {
             name.removesuffix("_exact"): None if value is None else f"{value.numerator}/{value.denominator}"
@@ -293,11 +313,15 @@ class Budget:
         if (data["epsilon"] is None) == (data["rho"] is None):
             raise ValueError("A budget is given by exactly one of epsilon and rho.")
         epsilon, rho = (None if data[key] is None else exact(data[key]) for key in ("epsilon", "rho"))
-        conversion, events = exact(data["conversion_delta"]), exact(data["event_delta"])
-        if min(epsilon or rho or Fraction(0), conversion, events) < 0 or conversion + events >= 1:
+        deltas = [
+            exact(data["conversion_delta"]),
+            exact(data["event_delta"]),
+            exact(data.get("raise_delta", 0)),
+        ]
+        if min(epsilon or rho or Fraction(0), *deltas) < 0 or sum(deltas) >= 1:
             raise ValueError("A budget needs amounts that are not negative and a delta below 1.")
         budget = object.__new__(cls)
-        budget._set(epsilon, rho, conversion, events)
+        budget._set(epsilon, rho, *deltas)
         return budget
 
 

@@ -61,7 +61,7 @@ def excess(log_a: float, log_inverse_delta: float) -> float:
     return (log_inverse_delta - (log_a + rise)) / exp(log_a) - rise
 
 
-def _excess_above(order: float, delta: Fraction) -> Fraction:
+def excess_above(order: float, delta: Fraction) -> Fraction:
     """h(1 + a), rounded up."""
     d, a = _DIGITS, Decimal(order)
     log_inverse_delta = d.minus(d.ln(d.divide(Decimal(delta.numerator), Decimal(delta.denominator))))
@@ -115,7 +115,7 @@ def rho_of(epsilon: Number, delta: Number) -> Fraction:
     e, big = float(eps), log_inverse(d)
     # rho(alpha) = (epsilon - h(alpha)) / alpha, to be maximised.
     a = best_order(lambda log_a: (excess(log_a, big) - e) / (1 + exp(log_a)))
-    rho = max(Fraction(0), grain_down((eps - _excess_above(a, d)) / (1 + Fraction(a))))
+    rho = max(Fraction(0), grain_down((eps - excess_above(a, d)) / (1 + Fraction(a))))
     while rho and exact(epsilon_of(rho, d)) > eps:  # what is spent must never read as more than was meant
         rho = grain_down(rho * (1 - Fraction(1, 2**50)))
     return rho
@@ -139,7 +139,7 @@ def epsilon_of(rho: Number, delta: Number) -> float:
         return 0.0 if r == 0 else inf
     x, big = float(r), log_inverse(d)
     a = best_order(lambda log_a: (1 + exp(log_a)) * x + excess(log_a, big))
-    bound = max(Fraction(0), (1 + Fraction(a)) * r + _excess_above(a, d))
+    bound = max(Fraction(0), (1 + Fraction(a)) * r + excess_above(a, d))
     y = float_up(bound)
     return y if Fraction(y) >= bound else nextafter(y, inf)
 

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
@@ -24,6 +25,7 @@ from hedgerow.privacy.ledger_line import FORMAT
 from hedgerow.privacy.ledger_place import Data, note, refuse_known
 from hedgerow.privacy.ledger_store import Store
 from hedgerow.privacy.ledger_transaction import BYTES, Act, Question, Transaction, opening
+from hedgerow.privacy.raising import doubled
 from hedgerow.privacy.receipt import Receipt, Verification, verify_export, verify_lines
 
 __all__ = ["Entry", "Ledger", "Receipt", "Settings", "Transaction", "Verification", "verify_export"]
@@ -100,7 +102,7 @@ class Ledger:
         store = Store(file, readonly=readonly)
         try:
             ledger = cls(store)
-            ledger.settings.refuse_other({"budget": budget} | asked)
+            ledger.settings.refuse_other({"budget": None if ledger.keeps(budget) else budget} | asked)
             if not readonly:
                 note(store, known)
                 store.sync()  # a log that was left behind
@@ -128,6 +130,26 @@ class Ledger:
     def budget(self) -> Budget:
         """What may be spent in all, as last raised."""
         return self._filter.budget()
+
+    def keeps(self, budget: Budget | None) -> bool:
+        """Whether a budget is this ledger's, as it is stated or as it was last recorded; None is any."""
+        return budget is None or budget.promises(self.budget) or budget == self.recorded_budget
+
+    @property
+    def first_budget(self) -> Budget:
+        """The budget that was in force when the first answer was paid for, or is in force if none was."""
+        return self._filter.base()
+
+    @property
+    def recorded_budget(self) -> Budget:
+        """The budget as its newest line puts it; earlier versions recorded more than a raised one keeps."""
+        return self._filter.recorded()
+
+    @property
+    def next_delta(self) -> Fraction:
+        """The delta of a raise unless another is asked for: after answers, at least twice the first one."""
+        now = self.budget.delta_exact
+        return now if self.spent().is_zero else max(now, doubled(self.first_budget))
 
     @property
     def settings(self) -> Settings:
@@ -306,7 +328,13 @@ class Ledger:
             return transaction.settle(name, note)
 
     def raise_budget(self, budget: Budget, reason: str) -> Entry:
-        """Give the dataset a larger budget of the same currency, for a recorded reason."""
+        """Give the dataset a larger budget of the same currency, for a recorded reason.
+
+        Args:
+            budget: the new total. After answers were given, its delta has to be above the first budget's: the
+                difference pays for a choice made with answers in view (`next_delta` is a good one).
+            reason: why; it is kept for good.
+        """
         with self.transaction() as transaction:
             return transaction.raise_budget(budget, reason)
 

@@ -113,6 +113,37 @@ class Account:
 
 
 @dataclass(frozen=True)
+class Raise:
+    """What a line says that raised the budget.
+
+    Args:
+        budget: the new one, as the line puts it.
+        index: the order it is stated at; None for a first promise, and in lines of earlier versions.
+        seen: whether anything had been paid for before.
+    """
+
+    budget: Budget
+    index: int | None
+    seen: bool
+
+    @classmethod
+    def read(cls, line: Line) -> Raise:
+        """Decode a stored line."""
+        with _legible(line):
+            data = json.loads(line.text)
+            return cls.told(data["details"], grains_from(data["spent"]))
+
+    @classmethod
+    def told(cls, details: Mapping[str, Any], spent: Cost) -> Raise:
+        """From what the line holds beside its totals, and the owner's total at it."""
+        index = details.get("index")
+        if index is not None and (isinstance(index, bool) or not isinstance(index, int) or index < 1):
+            raise ValueError("The orders of raises are numbered from 1 on.")
+        seen = spent.currency == "rho" and not spent.is_zero  # pure promises are the same either way
+        return cls(Budget.from_json(details), index, seen)
+
+
+@dataclass(frozen=True)
 class Entry:
     """One line of the ledger, decoded.
 

@@ -7,9 +7,10 @@ import json
 from hedgerow.errors import BudgetExceeded, LedgerError, RequestReused
 from hedgerow.privacy.budget import Budget, Cost, Currency
 from hedgerow.privacy.event import Event
-from hedgerow.privacy.ledger_entry import OWNER, Account, Entry, Settings
-from hedgerow.privacy.ledger_line import canonical, digest
+from hedgerow.privacy.ledger_entry import OWNER, Account, Entry, Raise, Settings
+from hedgerow.privacy.ledger_line import Line, canonical, digest
 from hedgerow.privacy.ledger_store import Store
+from hedgerow.privacy.raising import restated
 
 
 class Filter:
@@ -29,8 +30,27 @@ class Filter:
 
     def budget(self, seq: int | None = None) -> Budget:
         """What may be spent in all, as last raised up to a line."""
-        line = self.store.raised(self.store.head().seq if seq is None else seq)
-        return self.made.budget if line is None else Budget.from_json(json.loads(line.text)["details"])
+        line = self._raise(seq)
+        return self.made.budget if line is None else self._promise(line)
+
+    def recorded(self) -> Budget:
+        """The budget as its newest line put it: an earlier version's cap promises less (`restated`)."""
+        line = self._raise()
+        return self.made.budget if line is None else Raise.read(line).budget
+
+    def base(self, seq: int | None = None) -> Budget:
+        """The budget when the first answer was paid for: raises before that are first promises."""
+        line = self._raise(seq)
+        while line is not None and (was := Raise.read(line)).seen:
+            line = self._raise(line.seq - 1)
+        return self.made.budget if line is None else was.budget
+
+    def _raise(self, seq: int | None = None) -> Line | None:
+        return self.store.raised(self.store.head().seq if seq is None else seq)
+
+    def _promise(self, line: Line) -> Budget:
+        was = Raise.read(line)
+        return was.budget if was.index or not was.seen else restated(self.base(line.seq), was.budget)
 
     def account(self, name: str, seq: int | None = None) -> Account:
         """An account as of a line, or now."""

@@ -17,6 +17,7 @@ from hedgerow.privacy.event import Event, Nothing, from_json
 from hedgerow.privacy.ledger_entry import OWNER, Account, Entry, Settings, grains_of
 from hedgerow.privacy.ledger_filter import Filter, named, question_digest
 from hedgerow.privacy.ledger_line import GENESIS, Line, digest
+from hedgerow.privacy.raising import least, raised
 
 Act = Callable[[], tuple[bytes, bytes | None]]
 Question = str | bytes | None
@@ -147,13 +148,31 @@ class Transaction:
             raise LedgerError("A budget is raised for a reason, and none was given.")
         if budget.currency != self._filter.currency:
             raise LedgerError(f"This ledger counts {self._filter.currency}, not {budget.currency}.")
+        details: dict[str, Any] = {}
+        if holder.spent.currency == "rho" and not holder.spent.is_zero:
+            budget, details["index"] = self._stated(budget)
         now = self._filter.budget()
         lower = budget.delta_exact < now.delta_exact or budget.epsilon < now.epsilon
         if lower or not holder.limit <= budget.cost or holder.limit == budget.cost:
-            raise LedgerError(f"A budget is only raised, and {budget} is not above {self._filter.budget()}.")
+            raise LedgerError(f"A budget is only raised, and {budget} is not above {now}.")
         holder = replace(holder, limit=budget.cost)
         words = f"The budget became {budget}."
-        return self._write("raise", holder, details=budget.to_json(), words=words, note=reason)
+        return self._write("raise", holder, details=budget.to_json() | details, words=words, note=reason)
+
+    def _stated(self, budget: Budget) -> tuple[Budget, int]:
+        """What a budget that is raised after answers allows; refused unless that is more than before."""
+        base, limit = self._filter.base(), self._filter.account(OWNER).limit.amount
+        try:
+            stated, index = raised(base, budget)
+        except ValueError as error:
+            raise LedgerError(str(error)) from None
+        if stated.cost.amount <= limit and budget.epsilon_exact is not None:
+            enough = float(least(base, budget, limit)) * 1.001  # as four digits round it, it still is enough
+            raise LedgerError(
+                "A budget that is raised after answers were given also pays for that choice: at delta "
+                f"{budget.delta:.4g} it takes at least epsilon {enough:.4g}, not {budget.epsilon:.4g}."
+            )
+        return stated, index
 
     def refuse_failed(self) -> None:
         """Refuse to commit when an act failed, even if its exception was swallowed."""

@@ -11,8 +11,9 @@ from typing import Any
 from hedgerow.errors import HedgerowError
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Budget, Cost
-from hedgerow.privacy.ledger_entry import OWNER, Account, Entry, Settings
+from hedgerow.privacy.ledger_entry import OWNER, Account, Entry, Raise, Settings
 from hedgerow.privacy.ledger_line import FORMAT, GENESIS, Line, canonical, chain, commit_to, digest
+from hedgerow.privacy.raising import holds, restated
 
 _UNREADABLE = (HedgerowError, AttributeError, KeyError, TypeError, ValueError)
 
@@ -127,6 +128,8 @@ class _Walk:
         self.seq = 0
         self.previous = GENESIS
         self.settings: Settings | None = None
+        self.base: Budget  # in force when the first answer was paid for
+        self.recorded: Budget  # as the newest raise puts it
         self.accounts: dict[str, Account] = {}
         self.requests: set[str] = set()
         self.due: tuple[str, str, str | None, Cost] | None = None  # what the next line must say
@@ -176,8 +179,13 @@ class _Walk:
                 f"Line {line.seq} is not the line that the receipt was given for: the ledger was rewritten, "
                 "or an old copy was put back and continued."
             )
-        elif self.settings != receipt.settings or owner is None or owner.spent != receipt.spent:
+        elif not self._agrees(receipt.settings) or owner is None or owner.spent != receipt.spent:
             self.problems.append(f"The receipt does not say what the ledger said at line {line.seq}.")
+
+    def _agrees(self, settings: Settings) -> bool:
+        """Whether a receipt has these settings; an earlier version's has the budget as recorded."""
+        assert self.settings is not None
+        return settings in (self.settings, replace(self.settings, budget=self.recorded))
 
     def _contents(self, line: Line) -> str | None:
         """Whether text, answer and secret state are those that were hashed."""
@@ -213,6 +221,7 @@ class _Walk:
 
     def _opening(self, entry: Entry) -> str | None:
         self.settings = Settings.from_json(entry.details)
+        self.base = self.recorded = self.settings.budget
         limit = self.settings.budget.cost
         sound = (entry.kind, entry.account, entry.parent, entry.limit) == ("open", OWNER, None, limit)
         return None if sound and entry.spent.is_zero and entry.cost.is_zero else "it does not open a ledger"
@@ -265,8 +274,21 @@ class _Walk:
         if entry.kind == "return" and entry.cost <= before.spent:
             return entry.cost, before.spent - entry.cost, before.limit
         if entry.kind == "raise" and entry.account == OWNER and entry.note.strip():
-            budget = Budget.from_json(entry.details)
-            self.settings = replace(self.settings, budget=budget)
-            grown = before.limit <= budget.cost and budget.currency == currency
-            return (nothing, before.spent, budget.cost) if grown else "it does not raise the budget"
+            return self._raised(entry, before)
         return f"an account like {entry.account!r} has no lines of kind {entry.kind!r}"
+
+    def _raised(self, entry: Entry, before: Account) -> tuple[Cost, Cost, Cost] | str:
+        """A raise moves the limit, and promises no more than its order gives."""
+        assert self.settings is not None
+        was = Raise.told(entry.details, before.spent)
+        budget = self.recorded = was.budget
+        if not before.limit <= budget.cost or budget.currency != self.settings.budget.currency:
+            return "it does not raise the budget"
+        if not was.seen:
+            self.base = budget
+        elif was.index is None:
+            budget = restated(self.base, budget)
+        elif not holds(self.base, budget, was.index):
+            return "it promises more than a budget raised after answers keeps"
+        self.settings = replace(self.settings, budget=budget)
+        return Cost.zero(budget.currency), before.spent, was.budget.cost

@@ -104,23 +104,30 @@ def raise_(
     data: DataOrLedger,
     epsilon: Annotated[str, typer.Option(help="The new total; more than before.", show_default=False)],
     reason: Annotated[str, typer.Option(help="Why; it is kept in the ledger for good.", show_default=False)],
-    delta: Annotated[str | None, typer.Option(help="The new delta; as before if not given.")] = None,
+    delta: Annotated[
+        str | None, typer.Option(help="The new delta; if not given, as before or twice the first one.")
+    ] = None,
     ledger: LedgerFile = None,
     json: Json = False,
 ) -> None:
-    """Give DATA a larger budget, for a recorded reason."""
+    """Give DATA a larger budget, for a recorded reason.
+
+    Once answers were given, whoever raises may have seen them. The promise covers that: its delta becomes
+    twice the first one unless another is given, and a part of the new epsilon pays for it.
+    """
     from hedgerow.errors import HedgerowError
     from hedgerow.release.dataset import make_budget
     from hedgerow.release.numerals import amount
 
     if not reason.strip():
         raise HedgerowError("a budget is raised for a reason: say --reason")
+    path = _path(data, ledger)
     with _open(data, ledger) as opened:
-        larger = make_budget(epsilon, opened.budget.delta_exact if delta is None else delta)
+        larger = make_budget(epsilon, opened.next_delta if delta is None else delta)
         old = opened.budget
         if larger.currency != old.currency:
             raise HedgerowError("a budget with delta 0 stays so, and one with a delta keeps one")
-        if larger.cost <= old.cost or larger.delta_exact < old.delta_exact:
+        if larger.epsilon < old.epsilon or larger.delta_exact < old.delta_exact or larger.promises(old):
             raise HedgerowError(
                 f"a budget is only ever raised, and {amount(larger)} is not more than {amount(old)}"
             )
@@ -128,7 +135,8 @@ def raise_(
             opened.raise_budget(larger, reason)
         except ValueError as error:
             raise HedgerowError(str(error)) from None
-        _show_state(opened, _path(data, ledger), json, [f"The budget was raised: {reason.strip()}"])
+        first = [f"The budget was raised: {reason.strip()}", *_price_of_raising(opened, old)]
+        _show_state(opened, path, json, first)
 
 
 @app.command("settle")
@@ -140,10 +148,11 @@ def settle(data: DataOrLedger, ledger: LedgerFile = None, json: Json = False) ->
     """
     from hedgerow.mechanisms.session_log import give_back
 
+    path = _path(data, ledger)
     with _open(data, ledger) as opened:
         closed = give_back(opened)
         said = "What sessions had set aside came back." if closed else "Nothing was set aside."
-        _show_state(opened, _path(data, ledger), json, [said])
+        _show_state(opened, path, json, [said])
 
 
 @app.command("verify")
@@ -239,6 +248,7 @@ def _state(ledger: Any) -> dict[str, Any]:
         "neighbours": settings.neighbours,
         "unit": settings.unit,
         "max_rows": settings.max_rows,
+        "raised_after_answers": bool(budget.raise_delta),
         **{name: {"epsilon": _number(b.epsilon), "delta": b.delta} for name, b in parts.items()},
     }
 
@@ -250,10 +260,34 @@ def _sentences(ledger: Any) -> list[str]:
     spent = ledger.spent()
     whom = f"each {settings.unit}, with at most {settings.max_rows} rows" if settings.unit else "each row"
     how = "one more or fewer" if settings.neighbours == "add_remove" else "one exchanged for another"
+    recorded = ledger.recorded_budget
+    earlier = (
+        f"An earlier version raised it to {amount(recorded)}, as if that had been promised at the start; the "
+        "budget above is what it keeps."
+    )
     return [
         f"Budget: {amount(budget)}. It protects {whom} ({how}).",
+        *([] if recorded.promises(budget) else [earlier]),
         f"Spent: {'nothing' if spent.is_zero else amount(budget.part(spent), budget)}. "
         f"Left: {rest(ledger.remaining(), budget)}.",
+    ]
+
+
+def _price_of_raising(ledger: Any, old: Any) -> list[str]:
+    """What it costs that somebody who may have seen answers raised the budget; nothing if none were given."""
+    from hedgerow.privacy.budget import epsilon_of
+    from hedgerow.release.numerals import small
+
+    budget, first = ledger.budget, ledger.first_budget
+    if not budget.raise_delta:
+        return []
+    worth = epsilon_of(budget.cost.amount, first.conversion_delta)
+    delta = small(budget.delta)
+    became = f"stays {delta}" if budget.delta == old.delta else f"is {delta} instead of {small(old.delta)}"
+    return [
+        "Answers had been given before, and the promise covers that whoever raised it may have seen them: "
+        f"delta {became}, and epsilon {small(budget.epsilon)} buys what {small(worth)} would have bought "
+        "if promised at the start."
     ]
 
 
