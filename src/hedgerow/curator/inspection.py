@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.curator.duckdb import DuckDBEngine
+from hedgerow.curator.csv_rows import Reading
+from hedgerow.curator.files import FileEngine
 from hedgerow.queries.attribute import Attribute, Categorical
 from hedgerow.queries.bins import Bins, Dates
 from hedgerow.queries.domain import Domain
@@ -146,6 +147,7 @@ class Inspection:
     rows: int
     fits: tuple[Fit, ...]
     unused: tuple[str, ...]
+    reading: Reading | None = None
 
 
 class Inspector:
@@ -153,7 +155,7 @@ class Inspector:
 
     Args:
         path: a CSV or Parquet file.
-        encoding, delimiter, watch: as in `Table.open`.
+        encoding, delimiter, multiline, watch: as in `Table.open`.
     """
 
     def __init__(
@@ -162,9 +164,13 @@ class Inspector:
         *,
         encoding: str | None = None,
         delimiter: str | None = None,
+        multiline: bool = False,
         watch: Callable[[float | None], None] | None = None,
     ) -> None:
-        self._engine = DuckDBEngine(path, encoding=encoding, delimiter=delimiter, watch=watch)
+        self._engine = FileEngine(
+            path, encoding=encoding, delimiter=delimiter, multiline=multiline, watch=watch
+        )
+        self.reading = self._engine.reading
 
     def propose(self, *, least: int = 20) -> Proposal:
         """Guess a schema from all rows.
@@ -211,7 +217,18 @@ class Inspector:
         fits = tuple(
             Fit(n, missing[n], outside[n], unread[n], a.labels[a._null_code]) for n, a in domain.items()
         )
-        return Inspection(rows, fits, unused)
+        return Inspection(rows, fits, unused, self.reading)
+
+
+def unread_words(reading: Reading | None) -> str:
+    """What the owner should know of a file before relying on its rows; nothing if all of it was read."""
+    if reading is None or not reading.unread:
+        return ""
+    cells, count = ("cell", "counts") if reading.unread == 1 else ("cells", "count")
+    return (
+        f"PRIVATE, for the owner: {reading.unread:,} {cells} of the data could not be read, or not found in "
+        f"a short line, and {count} as missing; the first is in line {reading.first:,}"
+    )
 
 
 def _tally(text: pa.Array) -> dict[Any, int]:

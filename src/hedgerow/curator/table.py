@@ -14,6 +14,7 @@ import numpy as np
 from hedgerow.curator import bounding, kernels
 from hedgerow.curator.duckdb import DuckDBEngine
 from hedgerow.curator.engine import Engine
+from hedgerow.curator.files import FileEngine
 from hedgerow.curator.memory import MemoryEngine
 from hedgerow.errors import DomainMismatch, RangeTooLarge, SourceError
 from hedgerow.queries.domain import Domain, OpenDomain
@@ -77,6 +78,7 @@ class Table:
         engine: Literal["auto", "duckdb", "memory"] = "auto",
         encoding: str | None = None,
         delimiter: str | None = None,
+        multiline: bool = False,
         watch: Callable[[float | None], None] | None = None,
         same_rows: bool = False,
     ) -> Table:
@@ -88,9 +90,11 @@ class Table:
             unit: the column that names the person (or household, or device) a row belongs to.
             max_rows: how many rows of each unit are used; needed with `unit`.
             null_units: what happens to rows whose unit is missing, `drop` or `row`.
-            engine: `duckdb` for files, `memory` for frames, unless said otherwise.
+            engine: what reads a frame, `memory` unless said otherwise; files have their own.
             encoding: of a CSV file's text; UTF-8 or what its byte order mark says, unless said otherwise.
             delimiter: of a CSV file; what splits its header into most names, unless said otherwise.
+            multiline: the owner's word that a CSV file follows RFC 4180: quoted cells may run over lines,
+                also where a stray quote would do the same, and a backslash is a character like others.
             watch: told the part of the rows read so far (None: unknown), for the owner's progress bar.
             same_rows: take a file that was written again for the one that earlier runs began with.
         """
@@ -105,14 +109,15 @@ class Table:
         file = isinstance(source, (str, Path))
         if isinstance(domain, OpenDomain) and not file and not _is_frame(source):
             source = {domain.column: list(source)}
-        chosen = ("duckdb" if file else "memory") if engine == "auto" else engine
-        if file and chosen == "memory":
-            raise SourceError("files are read by the duckdb engine")
-        made: Engine = (
-            DuckDBEngine(source, encoding=encoding, delimiter=delimiter, watch=watch)
-            if chosen == "duckdb"
-            else MemoryEngine(source)
-        )
+        made: Engine
+        if file:
+            if engine == "memory":
+                raise SourceError("files have an engine of their own: leave `engine` out")
+            made = FileEngine(
+                source, encoding=encoding, delimiter=delimiter, multiline=multiline, watch=watch
+            )
+        else:
+            made = DuckDBEngine(source) if engine == "duckdb" else MemoryEngine(source)
         bound = Unit(unit, max_rows, null_units) if unit is not None and max_rows is not None else None
         return cls(made, domain, bound, Path(source).resolve() if file else None, same_rows=same_rows)
 
