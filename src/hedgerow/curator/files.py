@@ -42,7 +42,7 @@ class FileEngine:
             raise SourceError("the path of the data is empty")
         if not Path(name).exists() and "*" not in name:
             raise SourceError(f"there is no file {name!r}")
-        self.untyped = name.lower().endswith(_CSV)
+        self.untyped = is_csv(name)
         self.reading: Reading | None = None
         self._watch = watch
         self._rows: CsvRows | ParquetFiles
@@ -91,6 +91,11 @@ class FileEngine:
         """What was decided about the file when it was opened must still be about the same file."""
         if any(_stamp(file) != stamp for file, stamp in self._stamps.items()):
             raise SourceError("the data file was changed or replaced after it was opened; open it again")
+
+
+def is_csv(path: str | Path) -> bool:
+    """Whether a file's name says that it holds CSV text."""
+    return str(path).lower().endswith(_CSV)
 
 
 def _stamp(path: str) -> tuple[int, ...]:

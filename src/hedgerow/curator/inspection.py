@@ -22,8 +22,9 @@ from hedgerow.curator.csv_rows import Reading
 from hedgerow.curator.files import FileEngine
 from hedgerow.queries.attribute import Attribute, Categorical
 from hedgerow.queries.bins import Bins, Dates
+from hedgerow.queries.days import as_days
 from hedgerow.queries.domain import Domain
-from hedgerow.queries.encoding import as_days, as_numbers, as_text, kind_of
+from hedgerow.queries.encoding import as_numbers, as_text, kind_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -248,7 +249,9 @@ def _blank(text: pa.Array) -> NDArray[np.bool_]:
 def _strict(attribute: Attribute) -> Attribute:
     """The same attribute with `other` and missing levels of its own, so that what does not fit shows."""
     if isinstance(attribute, Dates):
-        return Dates(attribute.start, attribute.stop, attribute.by, other=True, missing=True)
+        return Dates(
+            attribute.start, attribute.stop, attribute.by, zone=attribute.zone, other=True, missing=True
+        )
     if isinstance(attribute, Bins):
         return Bins(attribute.edges, other=True, missing=True)
     assert isinstance(attribute, Categorical)

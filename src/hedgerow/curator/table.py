@@ -17,12 +17,15 @@ from hedgerow.curator.engine import Engine
 from hedgerow.curator.files import FileEngine
 from hedgerow.curator.memory import MemoryEngine
 from hedgerow.errors import DomainMismatch, RangeTooLarge, SourceError
+from hedgerow.queries.days import zone_is_known
 from hedgerow.queries.domain import Domain, OpenDomain
 from hedgerow.queries.encoding import as_text, kind_of, to_arrow, unit_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
+
+    from hedgerow.curator.csv_rows import Reading
 
 NullUnits = Literal["drop", "row"]
 
@@ -127,6 +130,11 @@ class Table:
         time = self._engine.written
         return None if time is None else str(time).encode()
 
+    @property
+    def _reading(self) -> Reading | None:
+        """How a CSV file was read: for its owner, and nobody else."""
+        return self._engine.reading if isinstance(self._engine, FileEngine) else None
+
     def _check_columns(self) -> None:
         """Every declared column is there and of a type that fits: one sentence to the owner if not."""
         schema = self._engine.schema()
@@ -144,6 +152,10 @@ class Table:
                 wrong = attribute.check_column(schema.field(name).type, untyped=self._engine.untyped)
                 if wrong:
                     raise DomainMismatch(f"column {name!r} {wrong}")
+        for name in wanted:
+            zone = getattr(schema.field(name).type, "tz", None)
+            if zone is not None and not zone_is_known(zone):
+                raise DomainMismatch(f"column {name!r} has times in a zone that is not known here, {zone!r}")
         for name in [self.unit.column] if self.unit else []:
             if kind_of(schema.field(name).type) == "other":
                 raise DomainMismatch(

@@ -112,13 +112,14 @@ class Publication:
         objective, seconds, memory, prior: how a mechanism that learns should do so, see `AdaptiveRelease`;
             `prior` is the file of a synopsis of public data.
         rows: how many synthetic rows to draw; as many as the released total if None.
-        encoding, delimiter: of a CSV file.
+        encoding, delimiter, multiline: of a CSV file.
         force: replace an earlier release in the same folder.
         anew: do not go on with a release of the same plan that was not finished; leave it and pay anew.
         same_rows: go on with one although the data file was written again.
         about: a sentence for the report.
         ask: questions to put to the release and show in the report.
         step: told what is being done, and how far it is.
+        tell: told, for the owner alone, how much of the file could not be read.
     """
 
     data: Path
@@ -138,12 +139,14 @@ class Publication:
     rows: int | None = None
     encoding: str | None = None
     delimiter: str | None = None
+    multiline: bool = False
     force: bool = False
     anew: bool = False
     same_rows: bool = False
     about: str | None = None
     ask: Callable[[Synopsis], Sequence[Asked]] = field(default=lambda synopsis: (), repr=False)
     step: Step = field(default=lambda words, part: None, repr=False)
+    tell: Callable[[str], object] = field(default=lambda words: None, repr=False)
 
     def publish(self) -> Published:
         """Check, charge, write."""
@@ -282,18 +285,23 @@ class Publication:
         return self
 
     def _open(self, domain: Domain) -> Table:
+        from hedgerow.curator.inspection import unread_words
         from hedgerow.curator.table import Table
 
-        return Table.open(
+        table = Table.open(
             self.data,
             domain,
             unit=self.unit,
             max_rows=self.max_rows,
             encoding=self.encoding,
             delimiter=self.delimiter,
+            multiline=self.multiline,
             watch=lambda part: self.step("Reading rows", part),
             same_rows=self.same_rows,
         )
+        if words := unread_words(table._reading):
+            self.tell(words)
+        return table
 
     def _make_room(self) -> bool:
         """See that the folder can be written and holds no earlier release; says whether it was made."""

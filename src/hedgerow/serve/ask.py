@@ -14,7 +14,17 @@ import typer
 
 from hedgerow.serve.query import rows_of, table_of
 from hedgerow.serve.release import MaxRows, Unit, Whom
-from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, SameRows, emit, progress, screen
+from hedgerow.serve.terminal import (
+    Data,
+    Delimiter,
+    Encoding,
+    Json,
+    Multiline,
+    SameRows,
+    emit,
+    progress,
+    screen,
+)
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
@@ -63,6 +73,7 @@ def ask(
     neighbours: Whom = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    multiline: Multiline = False,
     json: Json = False,
 ) -> None:
     """Ask private DATA a question in SQL, here, without a server.
@@ -86,7 +97,7 @@ def ask(
     wanted = Publication(
         data, schema, Path(), epsilon=epsilon, delta=delta, unit=unit, max_rows=max_rows,
         neighbours=neighbours.value if neighbours else None, encoding=encoding, delimiter=delimiter,
-        same_rows=same_rows,
+        multiline=multiline, same_rows=same_rows,
     )  # fmt: skip
     known, table = wanted.dataset(domain)
     compiled(domain, sql, unit=table.unit.column if table.unit else None)  # refuse before a ledger is made

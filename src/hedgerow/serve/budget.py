@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from hedgerow.serve.release import Force, MaxRows, Neighbours, Unit, Whom
-from hedgerow.serve.terminal import Data, Json, emit, say, screen
+from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, Multiline, emit, say, screen
 
 app = typer.Typer(
     help="A dataset's budget, and the ledger of what was charged to it.",
@@ -32,12 +32,17 @@ def init(
     unit: Unit = None,
     max_rows: MaxRows = None,
     neighbours: Whom = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+    multiline: Multiline = False,
     json: Json = False,
 ) -> None:
     """Give DATA a budget, for good.
 
     It is written beside the data, in DATA.hedgerow.db, with whom it protects; `release` charges it.
     """
+    from hedgerow.curator.files import is_csv
+    from hedgerow.curator.inspection import Inspector, unread_words
     from hedgerow.errors import HedgerowError, LedgerError
     from hedgerow.privacy.ledger import Ledger
     from hedgerow.release.publication import ledger_path, make_budget
@@ -54,6 +59,10 @@ def init(
             f"the data {data.name!r} has a budget already, in {path}; `hedgerow budget raise` makes it larger"
         )
     made = make_budget(epsilon, delta)
+    if is_csv(data) or encoding or delimiter or multiline:  # what cannot be read is told before it is bound
+        look = Inspector(data, encoding=encoding, delimiter=delimiter, multiline=multiline)
+        if words := unread_words(look.reading):
+            say(words)
     who = (neighbours or Neighbours.add_remove).value
     with Ledger.open(path, budget=made, neighbours=who, unit=unit, max_rows=max_rows) as ledger:
         _show_state(ledger, path, json, [f"{data.name} now has a budget, in {path}."])

@@ -9,7 +9,18 @@ from typing import Annotated, Any
 
 import typer
 
-from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, SameRows, emit, progress, say, screen
+from hedgerow.serve.terminal import (
+    Data,
+    Delimiter,
+    Encoding,
+    Json,
+    Multiline,
+    SameRows,
+    emit,
+    progress,
+    say,
+    screen,
+)
 
 
 class Neighbours(Enum):
@@ -77,6 +88,7 @@ def release(
     ] = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    multiline: Multiline = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in the folder.")] = False,
     anew: Annotated[
         bool, typer.Option("--anew", help="Leave an unfinished release of the same plan, and pay anew.")
@@ -115,6 +127,8 @@ def release(
                 rows=rows,
                 encoding=encoding,
                 delimiter=delimiter,
+                multiline=multiline,
+                tell=say,
                 force=force,
                 anew=anew,
                 same_rows=same_rows,
