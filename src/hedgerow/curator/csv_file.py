@@ -32,7 +32,7 @@ _MARKS = (
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 _NATIVE = ("utf-8", "utf-8-sig", "ascii")
 # Codecs in which bytes of one row say how the next rows' bytes are read, or by which text holds line ends.
-_STATEFUL = re.compile(r"iso2022|hz$|utf-7|idna|punycode|unicode_escape|raw_unicode_escape|undefined")
+_STATEFUL = re.compile(r"iso2022|hz$|utf-7|idna|punycode|(raw.)?unicode.escape|undefined")
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ def _most_names(text: str, path: Path) -> str:
 
 def _header(text: str, delimiter: str) -> list[str]:
     try:
-        names = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+        names = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True))
     except (StopIteration, csv.Error):
         raise SourceError("the data file has no readable line of column names") from None
     if any(_CONTROL.search(name) for name in names):

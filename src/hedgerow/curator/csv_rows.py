@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-_LONGEST = 1 << 26  # bytes of one row
+_LONGEST = 1 << 25  # bytes of one row
 _ENDS = {"\n": 0, "\r\n": 1, "\r": 2}
 
 
@@ -120,7 +120,7 @@ class CsvRows:
                 found = _Cells(text, starts, stops, np.empty(shape, dtype=np.uint8), 0)
                 status = kernels.walk(
                     text, after is None, ord(file.delimiter), _ENDS[file.end], len(file.columns),
-                    file.multiline, slots, starts, stops, found.kinds, state,
+                    file.multiline, _LONGEST, slots, starts, stops, found.kinds, state,
                 )  # fmt: skip
                 found.rows = int(state[kernels.ROWS])
                 rows += found.rows
@@ -129,9 +129,6 @@ class CsvRows:
             if status != kernels.ENDED:
                 raise SourceError(_why(status).format(file.line + int(state[kernels.REFUSED]) + 1))
             held, piece = data[int(state[kernels.POSITION]) :], after
-            if len(held) > _LONGEST:
-                line = file.line + int(state[kernels.LINES]) + 1
-                raise SourceError(f"the row that begins in line {line} is too long: is a quote left open?")
         lines, unread = int(state[kernels.LINES]), int(state[kernels.UNREAD])
         first = file.line + int(state[kernels.FIRST]) + 1 if unread else None
         self.reading = Reading(lines, rows, unread, first)
@@ -155,4 +152,5 @@ def _why(status: int) -> str:
         f"quotes and backslashes: {vouch}",
         kernels.MIXED: "the data file's line {} does not end as the header's line does: give all lines the "
         "same line end, and put cells that hold one into quotes",
+        kernels.LONG: "the data file's line {} begins a row that is too long: is a quote left open?",
     }[status]
