@@ -246,6 +246,8 @@ def _calendar(start: dt.date, stop: dt.date, by: Period) -> list[dt.date]:
     index -= index % months
     while True:
         index += months
+        if index >= 12 * (dt.MAXYEAR + 1):
+            return [*out, stop]
         nxt = dt.date(index // 12, index % 12 + 1, 1)
         if nxt >= stop:
             return [*out, stop]

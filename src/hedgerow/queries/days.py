@@ -4,11 +4,16 @@ A moment with a zone falls on a day of the declared zone; where none is declared
 offset it is written with, or its column's zone (in a Parquet file the one that its Arrow schema names, else
 UTC). A moment without a zone is local already. 24:00 is 00:00 of the next day (ISO 8601), second 60 belongs
 to its minute. Days outside of the years 1 to 9999 are no dates. No rule depends on the machine's own zone.
+Zones are Python's, not Arrow's, which ends summer time in 2037.
 """
 
 from __future__ import annotations
 
+import datetime as dt
+import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
@@ -20,6 +25,7 @@ if TYPE_CHECKING:
 
     Days = tuple[NDArray[np.float64], NDArray[np.bool_]]
 
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _FIRST, _LAST = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, as days since 1970-01-01
 _DATE = r"^\s*\d{4}-\d{2}-\d{2}([T ].*)?$"
 _TIME = (
@@ -48,12 +54,9 @@ def as_days(array: pa.Array, zone: str | None = None) -> Days:
 
 def zone_is_known(zone: str) -> bool:
     """Whether days of a zone can be told here."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     try:
-        pc.local_timestamp(pa.array([0], pa.timestamp("s", zone)))
-    except (pa.ArrowException, OSError):
+        _clock(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
         return False
     return True
 
@@ -77,13 +80,37 @@ def _of_moments(array: pa.Array, zone: str | None) -> Days:
 
 
 def _local(values: NDArray[np.int64], unit: str, zone: str) -> NDArray[np.int64]:
-    """Days of moments in a zone's calendar."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    local = pc.local_timestamp(pa.array(values, pa.timestamp(unit, zone)))
-    days: NDArray[np.int64] = np.asarray(local.cast(pa.int64())) // _PER_DAY[unit]
+    """Days of moments in a zone's calendar; on the few days on which clocks change, moment by moment."""
+    seconds = values // (_PER_DAY[unit] // 86_400)
+    seen, place = np.unique(seconds // 86_400, return_inverse=True)
+    ahead = np.array([[_ahead(zone, day), _ahead(zone, day + 1)] for day in seen.tolist()], dtype=np.int64)
+    moved = ahead.reshape(-1, 2)[place, 0]
+    for i in np.flatnonzero((ahead[:, 0] != ahead[:, 1])[place] if len(seen) else []).tolist():
+        moved[i] = _ahead_at(zone, int(seconds[i]))
+    days: NDArray[np.int64] = (seconds + moved) // 86_400
     return days
+
+
+@lru_cache(maxsize=1 << 17)
+def _ahead(zone: str, day: int) -> int:
+    """By how many seconds a zone's clocks are ahead of UTC when a day begins there."""
+    return _ahead_at(zone, min(max(day, _FIRST + 1), _LAST - 1) * 86_400)
+
+
+def _ahead_at(zone: str, second: int) -> int:
+    moment = _EPOCH + dt.timedelta(seconds=min(max(second, (_FIRST + 1) * 86_400), (_LAST - 1) * 86_400))
+    offset = moment.astimezone(_clock(zone)).utcoffset()
+    return 0 if offset is None else round(offset.total_seconds())
+
+
+@lru_cache
+def _clock(zone: str) -> dt.tzinfo:
+    """A zone by its name, or by its offset, as `+05:30`."""
+    fixed = re.fullmatch(r"([+-])(\d{2}):?(\d{2})", zone)
+    if fixed is None:
+        return ZoneInfo(zone)
+    ahead = dt.timedelta(hours=int(fixed[2]), minutes=int(fixed[3]))
+    return dt.timezone(-ahead if fixed[1] == "-" else ahead)
 
 
 def _of_text(text: pa.Array, zone: str | None) -> Days:
@@ -96,11 +123,20 @@ def _of_text(text: pa.Array, zone: str | None) -> Days:
     year, month, day = (_number(pc.utf8_slice_codeunits(text, a, b)) for a, b in ((0, 4), (5, 7), (8, 10)))
     days = _civil(year, month, day)
     days[~np.asarray(shaped)] = np.nan
-    timed = np.asarray(pc.fill_null(pc.greater(pc.utf8_length(text), 10), False)) & ~np.isnan(days)
+    timed = np.asarray(pc.fill_null(_time_matters(text, zone), False)) & ~np.isnan(days)
     if timed.any():
         days[timed] = _at(days[timed], text.filter(pa.array(timed)), zone)
         days[(days < _FIRST) | (days > _LAST)] = np.nan
     return days, present & np.isnan(days)
+
+
+def _time_matters(text: pa.Array, zone: str | None) -> pa.Array:
+    """Where a time may move a date: to another zone, or past midnight."""
+    import pyarrow.compute as pc
+
+    if zone is not None:
+        return pc.greater(pc.utf8_length(text), 10)
+    return pc.equal(pc.utf8_slice_codeunits(text, 11, 13), "24")
 
 
 def _at(days: NDArray[np.float64], text: pa.Array, zone: str | None) -> NDArray[np.float64]:

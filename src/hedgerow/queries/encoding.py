@@ -99,10 +99,19 @@ def as_text(array: pa.Array) -> pa.Array:
     kind = kind_of(array.type)
     if kind == "float":
         return _float_text(array)
-    if kind == "date":
-        days = pc.cast(array, pa.date32(), safe=False)
-        return pc.cast(days, pa.string())
-    return pc.cast(array, pa.string())
+    return _day_text(array) if kind == "date" else pc.cast(array, pa.string())
+
+
+def _day_text(array: pa.Array) -> pa.Array:
+    """Moments are spelled as the day they fall on."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from hedgerow.queries.days import as_days
+
+    days, wrong = as_days(array)
+    dates = pa.array(np.nan_to_num(days).astype(np.int32), mask=np.isnan(days)).cast(pa.date32())
+    return pc.if_else(pa.array(wrong), pa.scalar(_UNREADABLE), dates.cast(pa.string()))
 
 
 def _float_text(array: pa.Array) -> pa.Array:
