@@ -369,12 +369,14 @@ def test_any_bytes_of_one_person_move_tables_by_no_more_than_claimed_or_are_refu
         person, place = _person(rng, writer, "p", 0.6), rng.integers(0, len(others) + 1)
         people = [*others[:place], person, *others[place:]]
         most, multiline = int(rng.integers(1, 3)), writer in STANDARD and bool(rng.integers(2))
+        rule = rng.choice(["drop", "row"])
         found = []
         for group in (people, others):
             lines = [NAMES, *(row for rows in group for row in rows)]
             path.write_bytes(WRITERS[writer](lines).encode())
             with suppress(hr.SourceError):
-                found.append(tables(path, unit="who", max_rows=most, multiline=multiline))
+                options = {"unit": "who", "max_rows": most, "null_units": rule}
+                found.append(tables(path, **options, multiline=multiline))
         if len(found) == 2:
             opened += 1
             assert moved(*found) <= most, (turn, most, multiline)

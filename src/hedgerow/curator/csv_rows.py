@@ -85,18 +85,18 @@ class CsvRows:
 
     def __init__(self, file: CsvFile) -> None:
         self.file = file
-        self.reading = Reading(0, 0)
+        self._seen = Reading(0, 0)
         for _ in self._cells([]):
             pass
+        self.reading = self._seen
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """All rows of some columns, as text; SourceError if they are no longer as many as there were."""
         import pyarrow as pa
 
-        before = self.reading
         for cells in self._cells([self.file.columns.index(name) for name in columns]):
             yield pa.RecordBatch.from_arrays([cells.column(i) for i in range(len(columns))], list(columns))
-        if self.reading != before:
+        if self._seen != self.reading:
             raise SourceError("the data file was changed after it was opened; open it again")
 
     def _cells(self, places: list[int]) -> Iterator[_Cells]:
@@ -131,7 +131,7 @@ class CsvRows:
             held, piece = data[int(state[kernels.POSITION]) :], after
         lines, unread = int(state[kernels.LINES]), int(state[kernels.UNREAD])
         first = file.line + int(state[kernels.FIRST]) + 1 if unread else None
-        self.reading = Reading(lines, rows, unread, first)
+        self._seen = Reading(lines, rows, unread, first)
 
 
 def _why(status: int) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+_UNREADABLE = "\ufffd"
 _NO_NAME = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -90,7 +91,7 @@ class ParquetFiles:
                 raise SourceError(f"column {name!r} does not have one type in all files: {has}")
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """All rows of some columns, file by file; text that is not UTF-8 is a missing value."""
+        """All rows of some columns, file by file; text that is not UTF-8 names no level."""
         import pyarrow as pa
 
         for file in self.files:
@@ -174,21 +175,31 @@ def _dashed(digits: NDArray[np.bytes_]) -> NDArray[np.bytes_]:
 
 
 def _readable(array: pa.Array) -> pa.Array:
-    """The column with nulls in place of text that is not UTF-8."""
+    """The column with a spelling of its bytes in place of text that is not UTF-8.
+
+    What is spelled so names no level, and different bytes never read alike: text that begins as such a
+    spelling does is spelled out too.
+    """
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     if kind_of(array.type) != "text":
         return array
+    plain = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
     try:
         array.validate(full=True)
-        return array
+        if not pc.any(pc.starts_with(plain, _UNREADABLE)).as_py():
+            return array
     except (pa.ArrowInvalid, UnicodeDecodeError):
-        plain = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-        return pa.array([_decoded(v) for v in plain.cast(pa.large_binary()).to_pylist()], pa.string())
+        pass
+    return pa.array([_spelled(v) for v in plain.cast(pa.large_binary()).to_pylist()], pa.string())
 
 
-def _decoded(value: bytes | None) -> str | None:
-    try:
-        return None if value is None else value.decode()
-    except UnicodeDecodeError:
+def _spelled(value: bytes | None) -> str | None:
+    if value is None:
         return None
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        text = _UNREADABLE
+    return _UNREADABLE + value.hex() if text.startswith(_UNREADABLE) else text

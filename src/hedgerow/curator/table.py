@@ -298,14 +298,24 @@ class Rows:
         assert unit is not None
         parts, texts = [], []
         for batch in self._table._engine.batches([*self.domain.names, unit.column]):
-            parts.append(self._encode(batch))
-            texts.append(unit_text(batch.column(len(self.domain))))
+            rows = self._named_rows(batch)
+            parts.append(self._encode(rows))
+            texts.append(unit_text(rows.column(len(self.domain))))
         codes = np.concatenate([np.zeros((len(self.domain), 0), dtype=np.uint8), *parts], axis=1)
         owners, names = _owners(texts, unit)
         keep = bounding.kept_rows(*_present(owners, names, codes), unit.max_rows, self._key)
         keep = np.flatnonzero(owners >= 0)[keep]
         self._owner = np.unique(owners[keep], return_inverse=True)[1].astype(np.int64)
         return np.ascontiguousarray(codes[:, keep])
+
+    def _named_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of a batch, its last column the unit's, without lines in which that cell cannot be read.
+
+        A line that could be anybody's must not count as a person of its own, as one without a name may.
+        """
+        if self._table._reading is None or self._table.unit is None:
+            return batch
+        return batch.filter(batch.column(batch.num_columns - 1).is_valid())
 
     def _count_names(self) -> dict[str, int]:
         """Counts of all names of an open domain, after bounding."""
@@ -314,7 +324,7 @@ class Rows:
         assert isinstance(self._table.domain, OpenDomain)
         unit = self._table.unit
         columns = [self._table.domain.column, *([unit.column] if unit else [])]
-        batches = list(self._table._engine.batches(columns))
+        batches = [self._named_rows(batch) for batch in self._table._engine.batches(columns)]
         texts = [as_text(b.column(0)) for b in batches]
         encoded = (
             pa.chunked_array(texts, pa.string()).combine_chunks().dictionary_encode(null_encoding="encode")
