@@ -9,12 +9,9 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import os
 import re
-import tempfile
-import weakref
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +19,7 @@ from hedgerow.errors import SourceError
 
 _HEAD = 1 << 18
 _HEADER_LIMIT = 1 << 23
+_PIECE = 1 << 22
 _DELIMITERS = (",", ";", "\t", "|")
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
 _MARKS = (
@@ -32,105 +30,100 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
-_NATIVE = {"utf-8": "utf-8", "utf-8-sig": "utf-8", "ascii": "utf-8", "iso8859-1": "latin-1"}
-_NEVER = "\x01hedgerow-null\x01"  # no CSV cell equals it: an empty cell stays the empty string
+_NATIVE = ("utf-8", "utf-8-sig", "ascii")
+# Codecs in which bytes of one row say how the next rows' bytes are read, or by which text holds line ends.
+_STATEFUL = re.compile(r"iso2022|hz$|utf-7|idna|punycode|(raw.)?unicode.escape|undefined")
 
 
 @dataclass(frozen=True)
 class CsvFile:
-    """One CSV file, plain or compressed, and how to read it.
+    """One CSV file, plain or compressed, and how it is written.
 
     Args:
         path: the file.
         encoding: the codec of its text, by Python's name.
         delimiter: what stands between two fields.
         columns: the names in its header, in order; a name may come twice.
-        skip: lines before the header (blank ones, or Excel's `sep=;`).
-        row_bytes: about how many bytes of the file one row takes; None when there are no rows.
+        end: what its lines end in: what its header's line ends in.
+        start, line: bytes of UTF-8 text, and lines, up to and with the header.
+        multiline: the owner's word that it follows RFC 4180: quoted cells may run over lines, and a
+            backslash is a character like others.
     """
 
     path: Path
     encoding: str
     delimiter: str
     columns: tuple[str, ...]
-    skip: int = 0
-    row_bytes: float | None = field(default=None, repr=False)
+    end: str = "\n"
+    start: int = 0
+    line: int = 0
+    multiline: bool = False
 
     @classmethod
-    def open(cls, path: Path, encoding: str | None = None, delimiter: str | None = None) -> CsvFile:
+    def open(
+        cls,
+        path: Path,
+        encoding: str | None = None,
+        delimiter: str | None = None,
+        *,
+        multiline: bool = False,
+    ) -> CsvFile:
         """Read the header of a file.
 
         Args:
             path: the file.
             encoding: its text encoding; UTF-8, or what a byte order mark says, if None.
             delimiter: a character, or `tab`; what splits the header into most names if None.
+            multiline: whether quoted cells of this file hold line breaks.
         """
-        data, consumed = _head(path)
+        data = _head(path)
         codec = _codec(encoding, data)
         text = _decoded(data, codec, declared=encoding is not None)
-        skip, said = _preamble(text)
-        body = text.split("\n", skip)[-1] if skip else text
+        start, said = _preamble(text)
+        stop, end = _first_line(text, start)
+        body = text[start:stop]
         chosen = _delimiter(delimiter) or said or _most_names(body, path)
+        before = text[: stop + len(end)]
+        mark = len(codecs.BOM_UTF8) if codec == "utf-8-sig" else 0
+        lines = before.count("\r" if end == "\r" else "\n")
         columns = tuple(_header(body, chosen))
-        lines = text.count("\n") or text.count("\r")
-        row_bytes = consumed / lines if lines > 1 else None
-        return cls(path, codec, chosen, columns, skip, row_bytes)
+        return cls(path, codec, chosen, columns, end or "\n", mark + len(before.encode()), lines, multiline)
 
-    @property
-    def expected_rows(self) -> float | None:
-        """About how many rows there are, from the file's size; only for the owner's progress bar."""
-        return self.path.stat().st_size / self.row_bytes if self.row_bytes else None
-
-    @cached_property
-    def readable(self) -> str:
-        """Where DuckDB can read the text: the file itself, or a private copy in UTF-8."""
-        if self.encoding in _NATIVE:
-            return str(self.path)
-        handle, name = tempfile.mkstemp(suffix=".csv")  # mode 0600
+    def text(self) -> Iterator[bytes]:
+        """The text after the header as UTF-8, a piece at a time; bytes that are no text are refused."""
+        left, lines = self.start, 1
+        decoder = codecs.getincrementaldecoder("utf-8" if self.encoding in _NATIVE else self.encoding)()
         try:
-            _transcode(self.path, self.encoding, handle)
-        except BaseException:
-            os.close(handle)
-            os.unlink(name)
-            raise
-        held = f"/proc/self/fd/{handle}"
-        if os.path.exists(held):  # without a name, the copy ends with the process, however that ends
-            os.unlink(name)
-            weakref.finalize(self, os.close, handle)
-            return held
-        os.close(handle)
-        weakref.finalize(self, os.unlink, name)
-        return name
+            with self.path.open("rb") as file, _plain(file, self.path) as stream:
+                while True:
+                    read = bytes(stream.read(_PIECE))
+                    piece = self._decode(decoder, read)
+                    lines += piece.count(b"\r" if self.end == "\r" else b"\n")
+                    yield piece[left:]
+                    left = max(left - len(piece), 0)
+                    if not read:
+                        return
+        except UnicodeDecodeError as error:
+            lines += error.object[: error.start].count(b"\r" if self.end == "\r" else b"\n")
+            raise SourceError(
+                f"the data file is not {self.encoding.removesuffix('-sig').upper()} text to its end: line "
+                f"{lines} is not; declare its encoding, for example latin-1"
+            ) from None
+        except UnicodeError:
+            raise SourceError("the data file is no text to its end; declare its encoding") from None
+        except (OSError, ValueError):
+            raise SourceError(f"the data file {str(self.path)!r} could not be read to its end") from None
 
-    def check_text(self) -> None:
-        """Read the text to its end when the owner opens it: a broken byte must not fail a later answer."""
-        if self.encoding in ("utf-8", "utf-8-sig", "ascii"):
-            with open(os.devnull, "wb") as nowhere:
-                _transcode(self.path, "utf-8", nowhere.fileno())
-        else:
-            _ = self.readable
-
-    def scan(self) -> tuple[str, list[Any]]:
-        """A FROM clause and its values, with the columns named c0, c1, ...; nothing is left to be guessed."""
-        compressed = "auto" if self.readable == str(self.path) else "none"
-        types = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(self.columns)))
-        text = (
-            "read_csv(?, auto_detect = false, header = true, skip = ?, delim = ?, quote = '\"', "
-            f"escape = '\"', comment = '', encoding = ?, compression = '{compressed}', nullstr = ?, "
-            f"columns = {{{types}}}, null_padding = true, strict_mode = false, parallel = false, "
-            "hive_partitioning = false, max_line_size = 33554432, ignore_errors = true)"
-        )
-        native = _NATIVE.get(self.encoding, "utf-8")
-        return text, [literal_path(self.readable), self.skip, self.delimiter, native, _NEVER]
+    def _decode(self, decoder: codecs.IncrementalDecoder, read: bytes) -> bytes:
+        if self.encoding not in _NATIVE:
+            return decoder.decode(read, final=not read).encode()
+        if not read or not read.isascii() or decoder.getstate()[0]:
+            decoder.decode(read, final=not read)
+        return read
 
 
-def literal_path(path: str) -> str:
-    """A path that DuckDB does not take for a pattern: `data[1].csv` is one file."""
-    return re.sub(r"([\[*?])", r"[\1]", path)
-
-
-def _head(path: Path) -> tuple[bytes, int]:
-    """The first bytes of the text, and how many bytes of the file they took."""
+def _head(path: Path) -> bytes:
+    """The first bytes of the text."""
     try:
         with path.open("rb") as file, _plain(file, path) as stream:
             data = bytes(stream.read(_HEAD))
@@ -139,7 +132,7 @@ def _head(path: Path) -> tuple[bytes, int]:
                 if not more:
                     break
                 data += more
-            return data, file.tell() if stream is not file else len(data)
+            return data
     except FileNotFoundError:
         raise SourceError(f"there is no file {str(path)!r}") from None
     except IsADirectoryError:
@@ -165,6 +158,8 @@ def _codec(declared: str | None, head: bytes) -> str:
         "".encode(name)
     except (LookupError, ValueError):
         raise SourceError(f"there is no text encoding {declared!r}; try utf-8, utf-16 or latin-1") from None
+    if _STATEFUL.match(name):
+        raise SourceError(f"in {name} text one row could change how others are read; convert it to UTF-8")
     return "utf-8-sig" if name == "utf-8" and head.startswith(codecs.BOM_UTF8) else name
 
 
@@ -180,16 +175,24 @@ def _decoded(head: bytes, codec: str, *, declared: bool) -> str:
 
 
 def _preamble(text: str) -> tuple[int, str | None]:
-    """Lines before the header, and the delimiter that Excel's `sep=` line declares."""
-    skip, said = 0, None
-    for line in text.splitlines():
-        declares = re.fullmatch(r"\s*sep=(.)\s*", line)
+    """Where the header begins - after blank lines - and the delimiter that Excel's `sep=` line declares."""
+    start, said = 0, None
+    for line in re.finditer(r"([^\r\n]*)(\r\n|\n|\r)", text):
+        declares = re.fullmatch(r"\s*sep=(.)\s*", line[1])
         if declares and said is None:
-            said = declares.group(1)
-        elif line.strip():
+            said = declares[1]
+        elif line[1].strip():
             break
-        skip += 1
-    return skip, said
+        start = line.end()
+    return start, said
+
+
+def _first_line(text: str, start: int) -> tuple[int, str]:
+    """Where the header ends, and what its line ends in; a quoted name may hold line breaks."""
+    found = re.compile(r'((?:[^"\r\n]|"[^"]*")*)(\r\n|\n|\r|\Z)').match(text, start)
+    if found is None:
+        raise SourceError("the line of column names opens a quote and does not close it: mend it")
+    return found.end(1), found[2]
 
 
 def _delimiter(declared: str | None) -> str | None:
@@ -209,7 +212,7 @@ def _most_names(text: str, path: Path) -> str:
 
 def _header(text: str, delimiter: str) -> list[str]:
     try:
-        names = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+        names = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True))
     except (StopIteration, csv.Error):
         raise SourceError("the data file has no readable line of column names") from None
     if any(_CONTROL.search(name) for name in names):
@@ -218,19 +221,3 @@ def _header(text: str, delimiter: str) -> list[str]:
             "declare its encoding, for example utf-16-le"
         )
     return [name.strip() for name in names]
-
-
-def _transcode(path: Path, codec: str, handle: int) -> None:
-    """Write the text as UTF-8, a piece at a time."""
-    decoder = codecs.getincrementaldecoder(codec)()
-    try:
-        with path.open("rb") as file, _plain(file, path) as stream, open(handle, "wb", closefd=False) as out:
-            while piece := bytes(stream.read(1 << 22)):
-                out.write(decoder.decode(piece).encode())
-            out.write(decoder.decode(b"", final=True).encode())
-    except UnicodeError:
-        raise SourceError(
-            f"the data file is not {codec.upper()} text to its end; declare its encoding, for example latin-1"
-        ) from None
-    except (OSError, ValueError):
-        raise SourceError("the data file could not be read to its end") from None

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.curator.duckdb import DuckDBEngine
+from hedgerow.curator.csv_rows import Reading
+from hedgerow.curator.files import FileEngine
 from hedgerow.queries.attribute import Attribute, Categorical
 from hedgerow.queries.bins import Bins, Dates
+from hedgerow.queries.days import as_days
 from hedgerow.queries.domain import Domain
-from hedgerow.queries.encoding import as_days, as_numbers, as_text, kind_of
+from hedgerow.queries.encoding import as_numbers, as_text, kind_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -146,6 +148,7 @@ class Inspection:
     rows: int
     fits: tuple[Fit, ...]
     unused: tuple[str, ...]
+    reading: Reading | None = None
 
 
 class Inspector:
@@ -153,7 +156,7 @@ class Inspector:
 
     Args:
         path: a CSV or Parquet file.
-        encoding, delimiter, watch: as in `Table.open`.
+        encoding, delimiter, multiline, watch: as in `Table.open`.
     """
 
     def __init__(
@@ -162,9 +165,13 @@ class Inspector:
         *,
         encoding: str | None = None,
         delimiter: str | None = None,
+        multiline: bool = False,
         watch: Callable[[float | None], None] | None = None,
     ) -> None:
-        self._engine = DuckDBEngine(path, encoding=encoding, delimiter=delimiter, watch=watch)
+        self._engine = FileEngine(
+            path, encoding=encoding, delimiter=delimiter, multiline=multiline, watch=watch
+        )
+        self.reading = self._engine.reading
 
     def propose(self, *, least: int = 20) -> Proposal:
         """Guess a schema from all rows.
@@ -211,7 +218,18 @@ class Inspector:
         fits = tuple(
             Fit(n, missing[n], outside[n], unread[n], a.labels[a._null_code]) for n, a in domain.items()
         )
-        return Inspection(rows, fits, unused)
+        return Inspection(rows, fits, unused, self.reading)
+
+
+def unread_words(reading: Reading | None) -> str:
+    """What the owner should know of a file before relying on its rows; nothing if all of it was read."""
+    if reading is None or not reading.unread:
+        return ""
+    cells, count = ("cell", "counts") if reading.unread == 1 else ("cells", "count")
+    return (
+        f"PRIVATE, for the owner: {reading.unread:,} {cells} of the data could not be read, or not found in "
+        f"a short line, and {count} as missing; the first is in line {reading.first:,}"
+    )
 
 
 def _tally(text: pa.Array) -> dict[Any, int]:
@@ -231,7 +249,9 @@ def _blank(text: pa.Array) -> NDArray[np.bool_]:
 def _strict(attribute: Attribute) -> Attribute:
     """The same attribute with `other` and missing levels of its own, so that what does not fit shows."""
     if isinstance(attribute, Dates):
-        return Dates(attribute.start, attribute.stop, attribute.by, other=True, missing=True)
+        return Dates(
+            attribute.start, attribute.stop, attribute.by, zone=attribute.zone, other=True, missing=True
+        )
     if isinstance(attribute, Bins):
         return Bins(attribute.edges, other=True, missing=True)
     assert isinstance(attribute, Categorical)

@@ -14,14 +14,18 @@ import numpy as np
 from hedgerow.curator import bounding, kernels
 from hedgerow.curator.duckdb import DuckDBEngine
 from hedgerow.curator.engine import Engine
+from hedgerow.curator.files import FileEngine
 from hedgerow.curator.memory import MemoryEngine
 from hedgerow.errors import DomainMismatch, RangeTooLarge, SourceError
+from hedgerow.queries.days import zone_is_known
 from hedgerow.queries.domain import Domain, OpenDomain
 from hedgerow.queries.encoding import as_text, kind_of, to_arrow, unit_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
+
+    from hedgerow.curator.csv_rows import Reading
 
 NullUnits = Literal["drop", "row"]
 
@@ -79,6 +83,7 @@ class Table:
         engine: Literal["auto", "duckdb", "memory"] = "auto",
         encoding: str | None = None,
         delimiter: str | None = None,
+        multiline: bool = False,
         watch: Callable[[float | None], None] | None = None,
         same_rows: bool = False,
     ) -> Table:
@@ -90,9 +95,11 @@ class Table:
             unit: the column that names the person (or household, or device) a row belongs to.
             max_rows: how many rows of each unit are used; needed with `unit`.
             null_units: what happens to rows whose unit is missing, `drop` or `row`.
-            engine: `duckdb` for files, `memory` for frames, unless said otherwise.
+            engine: what reads a frame, `memory` unless said otherwise; files have their own.
             encoding: of a CSV file's text; UTF-8 or what its byte order mark says, unless said otherwise.
             delimiter: of a CSV file; what splits its header into most names, unless said otherwise.
+            multiline: the owner's word that a CSV file follows RFC 4180: quoted cells may run over lines,
+                also where a stray quote would do the same, and a backslash is a character like others.
             watch: told the part of the rows read so far (None: unknown), for the owner's progress bar.
             same_rows: take a file that was written again for the one that earlier runs began with.
         """
@@ -107,14 +114,15 @@ class Table:
         file = isinstance(source, (str, Path))
         if isinstance(domain, OpenDomain) and not file and not _is_frame(source):
             source = {domain.column: list(source)}
-        chosen = ("duckdb" if file else "memory") if engine == "auto" else engine
-        if file and chosen == "memory":
-            raise SourceError("files are read by the duckdb engine")
-        made: Engine = (
-            DuckDBEngine(source, encoding=encoding, delimiter=delimiter, watch=watch)
-            if chosen == "duckdb"
-            else MemoryEngine(source)
-        )
+        made: Engine
+        if file:
+            if engine == "memory":
+                raise SourceError("files have an engine of their own: leave `engine` out")
+            made = FileEngine(
+                source, encoding=encoding, delimiter=delimiter, multiline=multiline, watch=watch
+            )
+        else:
+            made = DuckDBEngine(source) if engine == "duckdb" else MemoryEngine(source)
         bound = Unit(unit, max_rows, null_units) if unit is not None and max_rows is not None else None
         named = Path(source).absolute() if file else None
         return cls(made, domain, bound, named and named.resolve(), same_rows=same_rows, named=named)
@@ -129,6 +137,11 @@ class Table:
         """When the data file was last changed, as a run's first line keeps it; None where it is no file."""
         time = self._engine.written
         return None if time is None else str(time).encode()
+
+    @property
+    def _reading(self) -> Reading | None:
+        """How a CSV file was read: for its owner, and nobody else."""
+        return self._engine.reading if isinstance(self._engine, FileEngine) else None
 
     def _check_columns(self) -> None:
         """Every declared column is there and of a type that fits: one sentence to the owner if not."""
@@ -147,6 +160,10 @@ class Table:
                 wrong = attribute.check_column(schema.field(name).type, untyped=self._engine.untyped)
                 if wrong:
                     raise DomainMismatch(f"column {name!r} {wrong}")
+        for name in wanted:
+            zone = getattr(schema.field(name).type, "tz", None)
+            if zone is not None and not zone_is_known(zone):
+                raise DomainMismatch(f"column {name!r} has times in a zone that is not known here, {zone!r}")
         for name in [self.unit.column] if self.unit else []:
             if kind_of(schema.field(name).type) == "other":
                 raise DomainMismatch(
@@ -289,14 +306,24 @@ class Rows:
         assert unit is not None
         parts, texts = [], []
         for batch in self._table._engine.batches([*self.domain.names, unit.column]):
-            parts.append(self._encode(batch))
-            texts.append(unit_text(batch.column(len(self.domain))))
+            rows = self._named_rows(batch)
+            parts.append(self._encode(rows))
+            texts.append(unit_text(rows.column(len(self.domain))))
         codes = np.concatenate([np.zeros((len(self.domain), 0), dtype=np.uint8), *parts], axis=1)
         owners, names = _owners(texts, unit)
         keep = bounding.kept_rows(*_present(owners, names, codes), unit.max_rows, self._key)
         keep = np.flatnonzero(owners >= 0)[keep]
         self._owner = np.unique(owners[keep], return_inverse=True)[1].astype(np.int64)
         return np.ascontiguousarray(codes[:, keep])
+
+    def _named_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of a batch, its last column the unit's, without lines in which that cell cannot be read.
+
+        A line that could be anybody's must not count as a person of its own, as one without a name may.
+        """
+        if self._table._reading is None or self._table.unit is None:
+            return batch
+        return batch.filter(batch.column(batch.num_columns - 1).is_valid())
 
     def _count_names(self) -> dict[str, int]:
         """Counts of all names of an open domain, after bounding."""
@@ -305,7 +332,7 @@ class Rows:
         assert isinstance(self._table.domain, OpenDomain)
         unit = self._table.unit
         columns = [self._table.domain.column, *([unit.column] if unit else [])]
-        batches = list(self._table._engine.batches(columns))
+        batches = [self._named_rows(batch) for batch in self._table._engine.batches(columns)]
         texts = [as_text(b.column(0)) for b in batches]
         encoded = (
             pa.chunked_array(texts, pa.string()).combine_chunks().dictionary_encode(null_encoding="encode")

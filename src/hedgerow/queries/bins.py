@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
 from hedgerow.errors import DomainMismatch
-from hedgerow.queries import encoding
+from hedgerow.queries import days, encoding
 from hedgerow.queries.attribute import Attribute
 
 if TYPE_CHECKING:
@@ -123,6 +124,11 @@ class Bins(Attribute):
 class Dates(Bins):
     """Dates in calendar periods from `start` up to (not including) `stop`.
 
+    Args:
+        start, stop, by: the calendar.
+        zone: in which time zone's calendar moments with a zone are read (`Europe/Berlin`); each in its own,
+            as it is written or as its column says, if None. See `days`.
+
     >>> Dates("2024-01-01", "2024-07-01", by="month").encode(["2024-02-29", "2024-06-30T12:00"]).tolist()
     [1, 5]
     """
@@ -130,12 +136,20 @@ class Dates(Bins):
     start: dt.date = dt.date.min
     stop: dt.date = dt.date.min
     by: Period = "month"
+    zone: str | None = None
     accepts: ClassVar[frozenset[str]] = frozenset({"date", "text"})
 
     def __init__(
-        self, start: str | dt.date, stop: str | dt.date, by: Period = "month", **options: Any
+        self,
+        start: str | dt.date,
+        stop: str | dt.date,
+        by: Period = "month",
+        *,
+        zone: str | None = None,
+        **options: Any,
     ) -> None:
-        for name, value in (("start", _date(start)), ("stop", _date(stop)), ("by", by)):
+        given = {"start": _date(start), "stop": _date(stop), "by": by, "zone": _zone(zone)}
+        for name, value in given.items():
             object.__setattr__(self, name, value)
         edges = [_days(d) for d in _calendar(self.start, self.stop, by)]
         super().__init__(edges, whole=False, **options)
@@ -159,14 +173,15 @@ class Dates(Bins):
         )
 
     def _numbers(self, array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        return encoding.as_days(array)
+        return days.as_days(array, self.zone)
 
     def describe(self) -> str:
         """What the attribute is, in a few words."""
-        return f"dates by {self.by}"
+        return f"dates by {self.by}" + (f" in {self.zone}" if self.zone else "")
 
     def _body(self) -> dict[str, Any]:
-        return {"dates": {"start": self.start.isoformat(), "stop": self.stop.isoformat(), "by": self.by}}
+        body = {"start": self.start.isoformat(), "stop": self.stop.isoformat(), "by": self.by}
+        return {"dates": body | ({"zone": self.zone} if self.zone else {})}
 
 
 def bins(start: float, stop: float, width: float, **options: Any) -> Bins:
@@ -185,7 +200,7 @@ def bins(start: float, stop: float, width: float, **options: Any) -> Bins:
 
 
 def dates(start: str | dt.date, stop: str | dt.date, by: Period = "month", **options: Any) -> Dates:
-    """Calendar periods (`day`, `week`, `month`, `quarter`, `year`) from `start` up to `stop`."""
+    """Calendar periods (`day`, `week`, `month`, `quarter`, `year`) from `start` up to `stop`; see `Dates`."""
     return Dates(start, stop, by, **options)
 
 
@@ -198,6 +213,17 @@ def _date(value: str | dt.date) -> dt.date:
         return dt.date.fromisoformat(value)
     except (TypeError, ValueError):
         raise DomainMismatch(f"{value!r} is not a date like 2024-12-31") from None
+
+
+def _zone(name: str | None) -> str | None:
+    """A time zone by the name that the IANA database has for it."""
+    if name is None:
+        return None
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
+        raise DomainMismatch(f"{name!r} is not a time zone like Europe/Berlin") from None
+    return name
 
 
 def _days(day: dt.date) -> int:
@@ -220,6 +246,8 @@ def _calendar(start: dt.date, stop: dt.date, by: Period) -> list[dt.date]:
     index -= index % months
     while True:
         index += months
+        if index >= 12 * (dt.MAXYEAR + 1):
+            return [*out, stop]
         nxt = dt.date(index // 12, index % 12 + 1, 1)
         if nxt >= stop:
             return [*out, stop]

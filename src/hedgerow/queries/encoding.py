@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _NUMBER = r"(?i)^\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)\s*$"
 _UNREADABLE = "\ufffd"
-_DATE = r"^\s*\d{4}-\d{2}-\d{2}([T ].*)?$"
 
 
 def text_of(value: object) -> str:
@@ -46,8 +45,8 @@ def _spelled(value: object) -> str:
         return str(int(number)) if number.is_integer() and abs(number) < 2.0**53 else repr(number)
     if isinstance(value, np.datetime64):
         return str(value.astype("datetime64[D]"))
-    if isinstance(value, dt.datetime):
-        return value.date().isoformat()
+    if isinstance(value, dt.datetime):  # with a zone it is a moment: which day that is, is decided in `days`
+        return value.date().isoformat() if value.tzinfo is None else value.isoformat(" ")
     return value.isoformat() if isinstance(value, dt.date) else str(value)
 
 
@@ -100,10 +99,19 @@ def as_text(array: pa.Array) -> pa.Array:
     kind = kind_of(array.type)
     if kind == "float":
         return _float_text(array)
-    if kind == "date":
-        days = pc.cast(array, pa.date32(), safe=False)
-        return pc.cast(days, pa.string())
-    return pc.cast(array, pa.string())
+    return _day_text(array) if kind == "date" else pc.cast(array, pa.string())
+
+
+def _day_text(array: pa.Array) -> pa.Array:
+    """Moments are spelled as the day they fall on."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from hedgerow.queries.days import as_days
+
+    days, wrong = as_days(array)
+    dates = pa.array(np.nan_to_num(days).astype(np.int32), mask=np.isnan(days)).cast(pa.date32())
+    return pc.if_else(pa.array(wrong), pa.scalar(_UNREADABLE), dates.cast(pa.string()))
 
 
 def _float_text(array: pa.Array) -> pa.Array:
@@ -154,45 +162,6 @@ def as_numbers(array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]
         array = array.dictionary_decode()
     numbers = pc.cast(array, pa.float64(), safe=False)
     return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64), unparsed
-
-
-def as_days(array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Dates as days since 1970-01-01 (NaN where there is none) and a mask of text that is no date."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    unparsed = np.zeros(len(array), dtype=np.bool_)
-    kind = kind_of(array.type)
-    if kind == "null":
-        return np.full(len(array), np.nan), unparsed
-    if kind == "date":
-        if pa.types.is_dictionary(array.type):
-            array = array.dictionary_decode()
-        days = pc.cast(pc.cast(array, pa.date32(), safe=False), pa.int32())
-        return np.asarray(pc.cast(days, pa.float64()).to_numpy(zero_copy_only=False)), unparsed
-    array = as_text(array)
-    present = pc.fill_null(pc.not_equal(array, ""), False)
-    shaped = pc.fill_null(pc.match_substring_regex(array, _DATE), False)
-    text = pc.utf8_trim_whitespace(pc.if_else(shaped, array, pa.scalar(None, pa.string())))
-    year, month, day = (
-        np.nan_to_num(
-            pc.cast(pc.utf8_slice_codeunits(text, a, b), pa.float64()).to_numpy(zero_copy_only=False)
-        ).astype(np.int64)
-        for a, b in ((0, 4), (5, 7), (8, 10))
-    )
-    days = _civil(year, month, day)
-    days[~np.asarray(shaped)] = np.nan
-    return days, np.asarray(present) & np.isnan(days)
-
-
-def _civil(year: NDArray[np.int64], month: NDArray[np.int64], day: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Days since 1970-01-01 of Gregorian dates, NaN for dates that the calendar does not have."""
-    month_ok = (month >= 1) & (month <= 12)
-    start = (year - 1970).astype("datetime64[Y]").astype("datetime64[M]") + np.where(month_ok, month - 1, 0)
-    length = ((start + 1).astype("datetime64[D]") - start.astype("datetime64[D]")).astype(np.int64)
-    good = month_ok & (day >= 1) & (day <= length) & (year >= 1)
-    days = start.astype("datetime64[D]").astype(np.int64) + day - 1
-    return np.where(good, days.astype(np.float64), np.nan)
 
 
 def encode_levels(

@@ -116,7 +116,7 @@ class Dataset:
         ledger: the ledger file; beside the data if None.
         delta: of the budget that is made when there is none yet.
         unit, max_rows, neighbours: whom to protect; what the ledger says if None.
-        encoding, delimiter: of a CSV file.
+        encoding, delimiter, multiline: of a CSV file.
         same_rows: go on with what was begun although the data file was written again.
         require_budget: never make a budget.
         new_ledger: why a new ledger is made although an earlier one of the data is known.
@@ -132,6 +132,7 @@ class Dataset:
     neighbours: Literal["add_remove", "replace"] | None = None
     encoding: str | None = None
     delimiter: str | None = None
+    multiline: bool = False
     same_rows: bool = False
     require_budget: bool = False
     new_ledger: str | None = None
@@ -180,6 +181,7 @@ class Dataset:
             epsilon: as in `settings`.
             step: told how far reading is.
         """
+        from hedgerow.curator.inspection import unread_words
         from hedgerow.curator.table import Table
 
         known = self.settings(epsilon)
@@ -191,9 +193,12 @@ class Dataset:
             max_rows=max_rows,
             encoding=self.encoding,
             delimiter=self.delimiter,
+            multiline=self.multiline,
             watch=None if step is None else lambda part: step("Reading rows", part),
             same_rows=self.same_rows,
         )
+        if words := unread_words(table._reading):
+            self.tell(words)
         return known, table
 
     def refuse_put_back(self, out: Path | None = None) -> None:

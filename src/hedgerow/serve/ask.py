@@ -15,7 +15,18 @@ import typer
 from hedgerow.serve.options import LedgerFile, NewLedger, OlderThanReceipt, RequireBudget
 from hedgerow.serve.query import rows_of, table_of
 from hedgerow.serve.release import MaxRows, Unit, Whom
-from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, SameRows, emit, progress, say, screen
+from hedgerow.serve.terminal import (
+    Data,
+    Delimiter,
+    Encoding,
+    Json,
+    Multiline,
+    SameRows,
+    emit,
+    progress,
+    say,
+    screen,
+)
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
@@ -64,6 +75,7 @@ def ask(
     neighbours: Whom = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    multiline: Multiline = False,
     ledger: LedgerFile = None,
     require_budget: RequireBudget = False,
     new_ledger: NewLedger = None,
@@ -91,7 +103,7 @@ def ask(
     domain = Schema.load(schema).confirmed_domain()
     dataset = Dataset(
         data, ledger, delta, unit, max_rows, neighbours.value if neighbours else None, encoding, delimiter,
-        same_rows, require_budget, new_ledger, older_than_receipt, tell=say,
+        multiline, same_rows, require_budget, new_ledger, older_than_receipt, tell=say,
     )  # fmt: skip
     known, table = dataset.open(domain, epsilon)
     compiled(domain, sql, unit=table.unit.column if table.unit else None)  # refuse before a ledger is made

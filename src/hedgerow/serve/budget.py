@@ -10,7 +10,7 @@ import typer
 
 from hedgerow.serve.options import LedgerFile, NewLedger
 from hedgerow.serve.release import Force, MaxRows, Neighbours, Unit, Whom
-from hedgerow.serve.terminal import Data, Json, emit, say, screen
+from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, Multiline, emit, say, screen
 
 app = typer.Typer(
     help="A dataset's budget, and the ledger of what was charged to it.",
@@ -33,6 +33,9 @@ def init(
     unit: Unit = None,
     max_rows: MaxRows = None,
     neighbours: Whom = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+    multiline: Multiline = False,
     ledger: LedgerFile = None,
     new_ledger: NewLedger = None,
     json: Json = False,
@@ -42,6 +45,8 @@ def init(
     It is written beside the data, in DATA.hedgerow.db, with whom it protects; `release` charges it. It
     belongs to the rows, whatever schema reads them.
     """
+    from hedgerow.curator.files import is_csv
+    from hedgerow.curator.inspection import Inspector, unread_words
     from hedgerow.errors import HedgerowError, LedgerError
     from hedgerow.privacy.ledger import Ledger
     from hedgerow.release.dataset import Dataset, make_budget, refuse_missing
@@ -57,6 +62,10 @@ def init(
         )
     made = make_budget(epsilon, delta)
     dataset.refuse_put_back()
+    if is_csv(data) or encoding or delimiter or multiline:  # what cannot be read is told before it is bound
+        look = Inspector(data, encoding=encoding, delimiter=delimiter, multiline=multiline)
+        if words := unread_words(look.reading):
+            say(words)
     who = (neighbours or Neighbours.add_remove).value
     whom: Any = {"neighbours": who, "unit": unit, "max_rows": max_rows}
     with Ledger.open(path, budget=made, **whom, data=data, reason=new_ledger) as opened:

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.serve.options import LedgerFile, NewLedger, OlderThanReceipt, RequireBudget
-from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, SameRows, emit, progress, say, screen
+from hedgerow.serve.terminal import (
+    Data,
+    Delimiter,
+    Encoding,
+    Json,
+    Multiline,
+    SameRows,
+    emit,
+    progress,
+    say,
+    screen,
+)
 
 if TYPE_CHECKING:
     from hedgerow.release.dataset import Dataset
@@ -83,6 +94,7 @@ def release(
     ] = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    multiline: Multiline = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in the folder.")] = False,
     anew: Annotated[
         bool, typer.Option("--anew", help="Leave an unfinished release of the same plan, and pay anew.")
@@ -117,6 +129,7 @@ def release(
         neighbours=neighbours.value if neighbours else None,
         encoding=encoding,
         delimiter=delimiter,
+        multiline=multiline,
         same_rows=same_rows,
         require_budget=require_budget,
         new_ledger=new_ledger,

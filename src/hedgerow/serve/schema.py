@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from hedgerow.serve.options import LedgerFile
-from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, emit, progress, say, screen
+from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, Multiline, emit, progress, say, screen
 
 app = typer.Typer(help="Propose a schema, and check one.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -22,6 +22,7 @@ def infer(
     ] = 20,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    multiline: Multiline = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
     json: Json = False,
 ) -> None:
@@ -43,7 +44,8 @@ def infer(
     writable(folder)
     with progress(json) as step:
         watch = lambda part: step("Reading PRIVATE rows", part)  # noqa: E731
-        found = Inspector(data, encoding=encoding, delimiter=delimiter, watch=watch).propose(least=least)
+        options: Any = {"encoding": encoding, "delimiter": delimiter, "multiline": multiline}
+        found = Inspector(data, **options, watch=watch).propose(least=least)
     if found.domain is None and found.rows < least:
         raise DomainMismatch(
             f"the data has {found.rows} row{'s' * (found.rows != 1)}, too few to propose a schema from: a "
@@ -97,6 +99,7 @@ def check(
     ] = False,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    multiline: Multiline = False,
     ledger: LedgerFile = None,
     json: Json = False,
 ) -> None:
@@ -108,9 +111,8 @@ def check(
     from hedgerow.release.schema import Schema
 
     found = Schema.load(schema)
-    fit = None
-    if data is not None:
-        fit = _fit(found.domain, data, unit or _protected(data, ledger), encoding, delimiter, json)
+    options = {"encoding": encoding, "delimiter": delimiter, "multiline": multiline}
+    fit = None if data is None else _fit(found.domain, data, unit or _protected(data, ledger), options, json)
     strangers = [f.name for f in fit.fits if 2 * f.outside > fit.rows - f.missing] if fit else []
     if confirm and not found.confirmed and not strangers:
         found.confirm()
@@ -157,11 +159,10 @@ def _protected(data: Path, ledger: Path | None) -> str | None:
         return opened.settings.unit
 
 
-def _fit(domain: Any, data: Path, unit: str | None, encoding: Any, delimiter: Any, json: bool) -> Any:
+def _fit(domain: Any, data: Path, unit: str | None, options: dict[str, Any], json: bool) -> Any:
     from hedgerow.curator.inspection import Inspector
     from hedgerow.curator.table import Table
 
-    options = {"encoding": encoding, "delimiter": delimiter}
     Table.open(data, domain, unit=unit, max_rows=None if unit is None else 1, **options)  # columns and types
     with progress(json) as step:
         step("Reading PRIVATE rows", None)
@@ -190,8 +191,11 @@ def _attributes(domain: Any) -> Any:
 def _show_fit(to: Any, fit: Any, domain: Any) -> None:
     from rich.table import Table
 
+    from hedgerow.curator.inspection import unread_words
+
     to.print()
-    to.print(f"PRIVATE, for the owner's eyes only: exact counts over {fit.rows:,} rows.")
+    lines = f" in {fit.reading.lines:,} lines" if fit.reading else ""
+    to.print(f"PRIVATE, for the owner's eyes only: exact counts over {fit.rows:,} rows{lines}.")
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for name, side in (("attribute", "left"), ("outside", "right"), ("unreadable", "right"),
                        ("become", "left"), ("missing", "right"), ("become ", "left")):  # fmt: skip
@@ -200,6 +204,8 @@ def _show_fit(to: Any, fit: Any, domain: Any) -> None:
         outside = (f"{f.outside:,}", f"{f.unread:,}", domain[f.name].outside_becomes if f.outside else "")
         table.add_row(f.name, *outside, f"{f.missing:,}", f.missing_becomes if f.missing else "")
     to.print(table)
+    if words := unread_words(fit.reading):
+        to.print(f"{words}.", soft_wrap=True)
     if fit.unused:
         to.print(f"Columns that the schema leaves out: {', '.join(map(repr, fit.unused))}.")
     to.print()
@@ -219,6 +225,9 @@ def _as_json(found: Any, fit: Any, strangers: list[str]) -> dict[str, Any]:
     if fit is not None:
         out["PRIVATE_for_the_owner"] = {
             "rows": fit.rows,
+            "lines": fit.reading and fit.reading.lines,
+            "cells_not_read": fit.reading and fit.reading.unread,
+            "first_line_not_read": fit.reading and fit.reading.first,
             "outside": {f.name: f.outside for f in fit.fits},
             "unreadable": {f.name: f.unread for f in fit.fits},
             "outside_becomes": {f.name: domain[f.name].outside_becomes for f in fit.fits},

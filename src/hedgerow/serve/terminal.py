@@ -37,6 +37,12 @@ Encoding = Annotated[
 Delimiter = Annotated[
     str | None, typer.Option(help="What separates the fields of a CSV file: a character, or tab.")
 ]
+Multiline = Annotated[
+    bool,
+    typer.Option(
+        "--multiline", help="The CSV file follows RFC 4180, and quoted cells of it hold line breaks."
+    ),
+]
 SameRows = Annotated[
     bool, typer.Option("--same-rows", help="The data file was written again, with the same rows: go on.")
 ]

@@ -1,0 +1,286 @@
+"""The compiled loops of `csv_rows`: where rows and cells of CSV text begin and end, by one strict grammar."""
+
+# mypy: disallow-untyped-defs=False, disallow-untyped-decorators=False, disallow-untyped-calls=False
+
+import numpy as np
+from numba import njit
+
+# What a file's lines end in, as its header's line does.
+LF, CRLF, CR = 0, 1, 2
+# Where the walk is: the next byte, rows found in this call, lines before that byte, cells that are absent or
+# unreadable, the line of the first of them, and the line of what is refused.
+POSITION, ROWS, LINES, UNREAD, FIRST, REFUSED = range(6)
+# Why a walk ended: the text did (or what is there of it), the arrays are full, or a line cannot be decided.
+ENDED, FULL, UNCLOSED, SWALLOWED, NOT_STRICT, ESCAPED, MIXED, LONG = range(8)
+# How a cell is written.
+PLAIN, DOUBLED, MISSING = range(3)
+
+_QUOTE, _BACKSLASH, _NEWLINE, _RETURN, _SPACE, _TAB = 34, 92, 10, 13, 32, 9
+_JUNK, _MORE = -1, -2
+_ANY = 1 << 62
+
+
+@njit(cache=True, nogil=True)
+def walk(text, final, delimiter, end, names, multiline, longest, slots, starts, stops, kinds, state):
+    """Find rows from `state[POSITION]` on, whole ones only, and the cells that `slots` gives a place.
+
+    A row is one line, unless a quoted cell of it runs over the line's end; then it is one row only if that is
+    beyond doubt (or `multiline` vouches for it), and refused otherwise. Whatever else is odd about a line is
+    settled between its own two ends.
+    """
+    state[ROWS] = 0
+    while state[POSITION] < len(text) and state[ROWS] < starts.shape[1]:
+        status = _record(
+            text, final, delimiter, end, names, multiline, longest, slots, starts, stops, kinds, state
+        )
+        if status == _MORE:
+            return _refuse(state, 0, LONG) if len(text) - state[POSITION] > longest else ENDED
+        if status != ENDED:
+            return status
+    return FULL if state[POSITION] < len(text) else ENDED
+
+
+@njit(cache=True, nogil=True)
+def _record(text, final, delimiter, end, names, multiline, longest, slots, starts, stops, kinds, state):
+    """One row: its cells, and what is to be said of all of it."""
+    begin, row, least = state[POSITION], state[ROWS], _ANY if multiline else names - 1
+    i, column, lines, since, over = begin, 0, 0, 0, 0
+    crossed, odd, stray, surplus, damaged = False, False, False, False, names
+    while True:
+        start, kind = _after_blanks(text, i, delimiter), PLAIN
+        if start == len(text) and not final:
+            return _MORE
+        if start < len(text) and text[start] == _QUOTE:
+            start, before = start + 1, crossed
+            i, kind, slash, more, crossed, since, swallowed = _quoted(
+                text, start, delimiter, end, least, crossed, since
+            )
+            over = lines if crossed and not before else over
+            if swallowed:
+                return _refuse(state, over, SWALLOWED)
+            if i + 1 >= len(text) and not final:
+                return _MORE
+            if i == len(text):
+                return _refuse(state, lines, UNCLOSED)
+            stop, odd, lines = i, odd or slash, lines + more
+            i = _after_blanks(text, i + 1, delimiter)
+            if _is_junk(text, i, final, delimiter, end):
+                odd, stray, damaged = True, True, min(damaged, column)
+                while _is_junk(text, i, final, delimiter, end) or (i < len(text) and text[i] == delimiter):
+                    i += 1
+        else:
+            start = i
+            i, quote, slash = _unquoted(text, i, final, delimiter, end)
+            stop, odd, stray = i, odd or quote or slash, stray or quote
+        after = _JUNK if i < len(text) and text[i] == delimiter else _line_end(text, i, final, end)
+        if after == _MORE:
+            return _MORE
+        if column >= names:
+            surplus = surplus or stop > start
+        elif slots[column] >= 0:
+            slot = slots[column]
+            starts[slot, row], stops[slot, row], kinds[slot, row] = start, stop, kind
+        column += 1
+        if after != _JUNK:
+            break
+        if text[i] == _NEWLINE:
+            return _refuse(state, lines, MIXED)
+        i, since = i + 1, since + 1
+        if crossed and since >= least:
+            return _refuse(state, over, SWALLOWED)
+    if i - begin > longest:
+        return _refuse(state, 0, LONG)
+    if (crossed or multiline) and (stray or (crossed and column != names)):
+        return _refuse(state, over, NOT_STRICT)
+    if odd and not multiline and _in_doubt(text, begin, i, delimiter, crossed):
+        return _refuse(state, over, ESCAPED)
+    if i > begin:  # an empty line is no row
+        _forget(0 if surplus else min(column, damaged), names, slots, kinds, state)
+    state[POSITION] = after
+    state[LINES] += lines + 1
+    return ENDED
+
+
+@njit(cache=True, nogil=True)
+def _quoted(text, i, delimiter, end, least, crossed, since):
+    """Where a quoted cell ends, from inside it on, and what it runs over.
+
+    `since` counts delimiters since the last end of a line: as many as `least` on a line that a cell runs over
+    could be a row of somebody else's.
+    """
+    kind, slash, lines, swallowed = PLAIN, False, 0, False
+    while i < len(text):
+        c = text[i]
+        if c == _QUOTE:
+            if i + 1 == len(text) or text[i + 1] != _QUOTE:
+                break
+            kind = DOUBLED
+            i += 1
+        elif c == _BACKSLASH:
+            slash = True
+        elif c == delimiter:
+            since += 1
+        elif c in (_NEWLINE, _RETURN):
+            lines += c == (_RETURN if end == CR else _NEWLINE)
+            if _ends_line(text, i, end):
+                crossed, since = True, 0
+        if crossed and since >= least:
+            swallowed = True
+            break
+        i += 1
+    return i, kind, slash, lines, crossed, since, swallowed
+
+
+@njit(cache=True, nogil=True)
+def _unquoted(text, i, final, delimiter, end):
+    """Where an unquoted cell ends, and whether it holds a quote or a backslash."""
+    quote, slash = False, False
+    while i < len(text):
+        c = text[i]
+        if c == delimiter or (
+            c <= _RETURN and (c == _NEWLINE or (c == _RETURN and _line_end(text, i, final, end) != _JUNK))
+        ):
+            break
+        if c == _QUOTE:
+            quote = True
+        elif c == _BACKSLASH:
+            slash = True
+        i += 1
+    return i, quote, slash
+
+
+@njit(cache=True, nogil=True)
+def _forget(kept, names, slots, kinds, state):
+    """Close a row of which only the first `kept` cells can be told."""
+    if kept < names:
+        if not state[UNREAD]:
+            state[FIRST] = state[LINES]
+        state[UNREAD] += names - kept
+        for column in range(kept, names):
+            if slots[column] >= 0:
+                kinds[slots[column], state[ROWS]] = MISSING
+    state[ROWS] += 1
+
+
+@njit(cache=True, nogil=True)
+def _refuse(state, lines, why):
+    state[REFUSED] = state[LINES] + lines
+    return why
+
+
+@njit(cache=True, nogil=True)
+def _after_blanks(text, i, delimiter):
+    """The first byte from `i` on that is no space around a quoted cell."""
+    while i < len(text) and (text[i] == _SPACE or text[i] == _TAB) and text[i] != delimiter:
+        i += 1
+    return i
+
+
+@njit(cache=True, nogil=True)
+def _line_end(text, i, final, end):
+    """Where the next line begins if one ends at `i`; otherwise `_JUNK`, or `_MORE` if that cannot be seen."""
+    if i == len(text):
+        return i if final else _MORE
+    if end == CR:
+        return i + 1 if text[i] == _RETURN else _JUNK
+    if text[i] == _RETURN:
+        if i + 1 == len(text):
+            return i + 1 if final else _MORE
+        return i + 2 if text[i + 1] == _NEWLINE else _JUNK
+    return i + 1 if text[i] == _NEWLINE and end == LF else _JUNK
+
+
+@njit(cache=True, nogil=True)
+def _ends_line(text, i, end):
+    """Whether the byte at `i`, inside quotes, ends a line as the header's line ends."""
+    if end == CRLF:
+        return text[i] == _NEWLINE and text[i - 1] == _RETURN
+    return text[i] == (_RETURN if end == CR else _NEWLINE)
+
+
+@njit(cache=True, nogil=True)
+def _is_junk(text, i, final, delimiter, end):
+    """Whether something follows a closing quote that is neither a delimiter nor the end of the line."""
+    if i == len(text) or text[i] == delimiter or text[i] == _NEWLINE:
+        return False
+    return _line_end(text, i, final, end) == _JUNK
+
+
+@njit(cache=True, nogil=True)
+def _in_doubt(text, begin, stop, delimiter, crossed):
+    """Whether another reader would not end a row with quotes or backslashes in odd places where we do."""
+    if crossed:
+        return _escapes(text, begin, stop)
+    return _left_open(text, begin, stop, delimiter, True) or _left_open(text, begin, stop, delimiter, False)
+
+
+@njit(cache=True, nogil=True)
+def _left_open(text, begin, stop, delimiter, escapes):
+    """Whether a reader that forgives, or one that knows backslashes, would go on with the next line."""
+    i = begin
+    while i < stop:
+        i = _after_blanks(text, i, delimiter)
+        quoted = i < stop and text[i] == _QUOTE
+        i += quoted
+        while i < stop and (quoted or text[i] != delimiter):
+            if escapes and text[i] == _BACKSLASH:
+                if i + 1 == stop:
+                    return True
+                i += 1
+            elif quoted and text[i] == _QUOTE:
+                if i + 1 < stop and text[i + 1] == _QUOTE:
+                    i += 1
+                else:
+                    quoted = False
+            i += 1
+        if quoted:
+            return True
+        i += 1
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _escapes(text, begin, stop):
+    """Whether a backslash stands before a quote or the end of a line."""
+    for i in range(begin, stop):
+        if text[i] == _BACKSLASH:
+            after = text[i + 1] if i + 1 < stop else _NEWLINE
+            if after in (_QUOTE, _NEWLINE, _RETURN):
+                return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def measure(text, starts, stops, kinds, offsets):
+    """Where the text of each cell ends when all are put together."""
+    total = np.int64(0)
+    offsets[0] = 0
+    for row in range(len(starts)):
+        if kinds[row] != MISSING:
+            total += stops[row] - starts[row]
+            if kinds[row] == DOUBLED:
+                i = starts[row]
+                while i < stops[row]:
+                    if text[i] == _QUOTE:
+                        total -= 1
+                        i += 1
+                    i += 1
+        offsets[row + 1] = total
+    return total
+
+
+@njit(cache=True, nogil=True)
+def gather(text, starts, stops, kinds, offsets, out):
+    """Put the cells' texts together; two quotes inside a quoted cell are one."""
+    for row in range(len(starts)):
+        at = offsets[row]
+        if kinds[row] == PLAIN:
+            for i in range(starts[row], stops[row]):
+                out[at] = text[i]
+                at += 1
+        elif kinds[row] == DOUBLED:
+            i = starts[row]
+            while i < stops[row]:
+                out[at] = text[i]
+                at += 1
+                i += 2 if text[i] == _QUOTE else 1
