@@ -25,6 +25,7 @@ class DuckDBEngine:
 
     Args:
         source: a path, a glob of Parquet files, or a frame.
+        unit, unit_type: of a frame, see `MemoryEngine`.
         encoding, delimiter: of a CSV file, see `CsvFile.open`.
         watch: told the part of the rows read so far (None: unknown), for the owner's progress bar.
     """
@@ -33,6 +34,8 @@ class DuckDBEngine:
         self,
         source: Any,
         *,
+        unit: str | None = None,
+        unit_type: str | None = None,
         encoding: str | None = None,
         delimiter: str | None = None,
         watch: Watch | None = None,
@@ -47,7 +50,7 @@ class DuckDBEngine:
         self._stamps: dict[str, tuple[int, ...]] = {}
         self._values: list[Any] = []
         if not isinstance(source, (str, Path)):
-            self._frame, self.untyped = arrow_table(source)
+            self._frame, self.untyped = arrow_table(source, unit, unit_type)
             self._connection.register("rows", self._frame)
             self._from = "rows"
             return

@@ -52,6 +52,7 @@ class Ledger:
         unit: str | None = None,
         max_rows: int | None = None,
         null_units: str | None = None,
+        unit_type: str | None = None,
         create: bool = True,
     ) -> Ledger:
         """Open a ledger, or make it; None means whatever the ledger says, any other difference is refused.
@@ -63,6 +64,7 @@ class Ledger:
             unit: the column that names the protected unit; a new ledger without one protects rows.
             max_rows: the most rows that one unit contributes; 1 by default.
             null_units: "drop" (by default) or "row": what becomes of rows without a unit id.
+            unit_type: the declared type of unit ids in columns of objects.
             create: whether to make the ledger when there is none.
 
         >>> Ledger.open(":memory:", budget=Budget(epsilon=1), max_rows=3).settings.max_rows
@@ -73,6 +75,7 @@ class Ledger:
             "unit": unit,
             "max_rows": max_rows,
             "null_units": null_units,
+            "unit_type": unit_type,
         }
         if str(path) == ":memory:":
             return cls(Store(None, opening(_new_settings(budget, asked, simulation=True))))

@@ -180,7 +180,7 @@ class Publication:
             domain: the confirmed schema's.
         """
         known = self._known()
-        return known, self._as_ledger_says(known)._open(domain)
+        return known, self._as_ledger_says(known)._open(domain, known)
 
     def _told(self, offer: catalogue.Offer, domain: Domain) -> dict[str, Any]:
         """What the mechanism is told beyond its price; what it would not understand is refused."""
@@ -281,14 +281,16 @@ class Publication:
             return replace(self, unit=known.unit, max_rows=known.max_rows)
         return self
 
-    def _open(self, domain: Domain) -> Table:
+    def _open(self, domain: Domain, known: Settings) -> Table:
         from hedgerow.curator.table import Table
+        from hedgerow.curator.unit_ids import EARLIER
 
         return Table.open(
             self.data,
             domain,
             unit=self.unit,
             max_rows=self.max_rows,
+            unit_type=EARLIER if self.unit and known.spelling == 1 else known.unit_type,
             encoding=self.encoding,
             delimiter=self.delimiter,
             watch=lambda part: self.step("Reading rows", part),
