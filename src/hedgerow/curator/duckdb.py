@@ -51,7 +51,12 @@ class DuckDBEngine:
         self._values: list[Any] = []
         if not isinstance(source, (str, Path)):
             self._frame, self.untyped = arrow_table(source, unit, unit_type)
-            self._connection.register("rows", self._frame)
+            try:
+                self._connection.register("rows", self._frame)
+            except duckdb.Error:  # a column's type; its values are not looked at
+                raise SourceError(
+                    "a column has a type that DuckDB does not know; use engine='memory'"
+                ) from None
             self._from = "rows"
             return
         path = str(source)

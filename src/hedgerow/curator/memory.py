@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.engine import BATCH_ROWS
-from hedgerow.curator.unit_ids import spell_objects
+from hedgerow.curator.unit_ids import spell_objects, type_of
 from hedgerow.errors import SourceError
-from hedgerow.queries.encoding import is_object, kind_of, to_arrow, typed_arrow
+from hedgerow.queries.encoding import is_object, to_arrow, typed_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,13 +46,22 @@ class MemoryEngine:
 
 def check_text(table: pa.Table) -> None:
     """Refuse columns whose memory is broken; what single cells hold is no matter, see `_readable`."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if not all(map(_is_sound, column.chunks)):
+            raise SourceError(f"column {name!r} is broken inside; make the frame anew")
+
+
+def _is_sound(array: pa.Array) -> bool:
+    """Whether every cell can be looked at: text and bytes lie where they should, whatever they are."""
     import pyarrow as pa
 
-    for name in table.column_names:
-        try:
-            table.column(name).validate(full=True)
-        except (pa.ArrowInvalid, UnicodeDecodeError):
-            raise SourceError(f"column {name!r} is broken inside; make the frame anew") from None
+    if pa.types.is_dictionary(array.type):
+        return _is_sound(array.dictionary)
+    try:  # Arrow also judges values (no date64 within a day), but those are single cells' matter
+        array.validate(full=type_of(array.type) in ("text", "binary"))
+    except (pa.ArrowInvalid, UnicodeDecodeError):
+        return False
+    return True
 
 
 def arrow_table(frame: Any, unit: str | None = None, unit_type: str | None = None) -> tuple[pa.Table, bool]:
@@ -115,23 +124,18 @@ def _readable_chunk(array: pa.Array) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    try:
-        array.validate(full=True)
-        return array
-    except (pa.ArrowInvalid, UnicodeDecodeError):
-        pass
     if pa.types.is_dictionary(array.type):
-        known = pc.less(array.indices, len(array.dictionary))
-        known = pc.and_(known, pc.greater_equal(array.indices, 0))
-        codes = pc.if_else(known, array.indices, pa.scalar(None, array.indices.type))
-        levels = _readable_chunk(array.dictionary)
+        levels, codes = _readable_chunk(array.dictionary), array.indices
+        least, most = pc.min_max(codes).as_py().values()
+        if levels is array.dictionary and (least is None or 0 <= least <= most < len(levels)):
+            return array
+        known = pc.and_(pc.greater_equal(codes, 0), pc.less(codes, len(levels)))
+        codes = pc.if_else(known, codes, pa.scalar(None, codes.type))
         return pa.DictionaryArray.from_arrays(codes, levels, ordered=array.type.ordered)
-    if kind_of(array.type) != "text":
+    if type_of(array.type) != "text" or _is_sound(array):
         return array
     cells = array.cast(pa.large_binary())
-    try:
-        cells.validate(full=True)
-    except pa.ArrowInvalid:
+    if not _is_sound(cells):
         return array  # for `check_text` to refuse
     return pa.array([_text(cell) for cell in cells.to_pylist()], array.type)
 

@@ -82,10 +82,12 @@ def typed_arrow(values: Any) -> pa.Array | None:
         return None
     if is_object(values):
         return None
+    if str(values.dtype).startswith("Sparse"):
+        return typed_arrow(np.asarray(values))
     kind = getattr(values.dtype, "kind", "O")
     if kind == "c":
         return pa.nulls(len(values), pa.struct([("real", pa.float64()), ("imaginary", pa.float64())]))
-    if kind == "f" and values.dtype.itemsize > 8:
+    if kind == "f" and getattr(values.dtype, "itemsize", 8) > 8:
         values = np.asarray(values, dtype=np.float64)
     if kind == "M" and isinstance(values.dtype, np.dtype) and np.datetime_data(values.dtype)[0] not in _UNITS:
         return None
