@@ -39,7 +39,7 @@ MIXED = {
     "a value that may not fit": (BINS, {"x": np.array([1], np.int32)}, {"x": np.array([2])}, {}),
     "people become one": (
         SEX,
-        {"sex": ["F"], "who": np.array([np.nan])},
+        {"sex": ["F"], "who": np.array([7], np.int32)},
         {"sex": ["F"] * 100, "who": np.arange(2**60, 2**60 + 100)},
         {"unit": "who", "max_rows": 1},
     ),
@@ -97,19 +97,10 @@ def broken() -> pa.Array:
     return pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"a\xff"))
 
 
-@pytest.mark.parametrize("how", ["memory", "duckdb", "parquet", "unit"])
-def test_text_that_is_not_utf8_is_refused_when_it_is_opened(tmp_path, how):
-    table = pa.table({"sex": broken()})
-    unit = {}
-    if how == "unit":
-        table, unit = pa.table({"sex": ["F", "M"], "who": broken()}), {"unit": "who", "max_rows": 1}
-    source = table
-    if how == "parquet":
-        source = tmp_path / "x.parquet"
-        pq.write_table(table, source)
-    options = {"engine": "duckdb"} if how == "duckdb" else {}
-    with pytest.raises(hr.SourceError, match=r"broken inside|to its end|could not be read"):
-        hr.Table.open(source, SEX, **unit, **options)
+def test_a_parquet_file_of_text_that_is_not_utf8_is_refused_when_it_is_opened(tmp_path):
+    pq.write_table(pa.table({"sex": broken()}), tmp_path / "x.parquet")
+    with pytest.raises(hr.SourceError, match=r"to its end|could not be read"):
+        hr.Table.open(tmp_path / "x.parquet", SEX)
 
 
 # -- a full disk ------------------------------------------------------------------------------------------
