@@ -66,6 +66,16 @@ def test_a_code_without_a_level_is_missing_in_its_own_cell():
     assert table_of(pa.table({"sex": coded})) == [1, 1, 0, 0, 0, 3]
 
 
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_a_date_within_a_day_is_missing_in_its_own_cell(engine):
+    """Arrow allows whole days only, and readers differ in what they make of the rest."""
+    day = 86_400_000
+    when = pa.array([0, 1, -1, day, day + 1, 2**62, None], pa.int64()).cast(pa.date64())
+    frame = pa.table({"sex": ["F"] * 7, "who": when})
+    assert table_of(frame, unit="who", max_rows=1, engine=engine)[0] == 2
+    assert table_of(frame, unit="who", max_rows=1, null_units="row", engine=engine)[0] == 7
+
+
 def test_a_name_or_an_id_that_is_not_utf8_is_missing_too():
     names = broken(pa.string(), [b"oak", b"\xff", b"oak", b"ash"])
     rows = Rows(hr.Table.open(pa.table({"name": names}), hr.OpenDomain()), KEY)

@@ -114,7 +114,11 @@ def _is_untyped(column: Any) -> bool:
 
 
 def _readable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column in which text that is not UTF-8, and codes without a level, are missing; the rest stays."""
+    """A column in which what Arrow does not allow is missing, and the rest stays.
+
+    That is text which is not UTF-8, codes without a level, and a date64 within a day: readers differ in what
+    they make of it.
+    """
     import pyarrow as pa
 
     return pa.chunked_array([_readable_chunk(chunk) for chunk in column.chunks], column.type)
@@ -125,13 +129,17 @@ def _readable_chunk(array: pa.Array) -> pa.Array:
     import pyarrow.compute as pc
 
     if pa.types.is_dictionary(array.type):
-        levels, codes = _readable_chunk(array.dictionary), array.indices
+        held, codes = array.dictionary, array.indices
+        levels = _readable_chunk(held)
         least, most = pc.min_max(codes).as_py().values()
-        if levels is array.dictionary and (least is None or 0 <= least <= most < len(levels)):
+        if levels is held and (least is None or 0 <= least <= most < len(levels)):
             return array
         known = pc.and_(pc.greater_equal(codes, 0), pc.less(codes, len(levels)))
         codes = pc.if_else(known, codes, pa.scalar(None, codes.type))
         return pa.DictionaryArray.from_arrays(codes, levels, ordered=array.type.ordered)
+    if pa.types.is_date64(array.type):
+        whole = pc.equal(pc.cast(array, pa.date32(), safe=False).cast(pa.date64()), array)
+        return pc.if_else(whole, array, pa.scalar(None, array.type))
     if type_of(array.type) != "text" or _is_sound(array):
         return array
     cells = array.cast(pa.large_binary())
