@@ -144,7 +144,6 @@ def test_local_reports_do_not_keep_the_order_of_the_file():
         pa.array([dt.datetime(2024, 1, 1, 8), dt.datetime(2024, 1, 1, 9)], pa.timestamp("s")),
         pa.array([2**62, 2**62 + 1]),
         pa.array(["1", "1.0"]),
-        pa.array([0.1, np.nextafter(0.1, 1)]),
     ],
     ids=lambda a: str(a.type),
 )
@@ -242,7 +241,7 @@ def test_a_request_id_is_bound_to_the_domain(tmp_path):
 def test_an_empty_table_answers_everything_that_a_full_one_does():
     people = PeopleCounts(hr.sql(DOMAIN, "SELECT COUNT(DISTINCT who) FROM t", unit="who").forms[0])
     for n in (0, 1):
-        frame = pd.DataFrame({"a": [0] * n, "b": [0] * n, "who": ["p"] * n})
+        frame = pd.DataFrame({"a": [0] * n, "b": [0] * n, "who": pd.Series(["p"] * n, dtype="str")})
         for unit in ({}, {"unit": "who", "max_rows": 1}):
             table = hr.Table.open(frame, DOMAIN, **unit)
             curator = hr.Curator(table, budget=hr.Budget(epsilon=9), ledger=":memory:", neighbours="replace")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def kept_rows(
-    units: NDArray[np.int64], names: Sequence[str], content: NDArray[Any], max_rows: int, key: bytes
+    units: NDArray[np.int64], names: Sequence[bytes], content: NDArray[Any], max_rows: int, key: bytes
 ) -> NDArray[np.intp]:
     """Positions of the rows that stay, in increasing order.
 
@@ -24,13 +24,13 @@ def kept_rows(
 
     Args:
         units: each row's unit, as a position in `names`.
-        names: canonical unit ids.
+        names: the units' ids.
         content: coded rows, one array row per column.
         key: 32 secret bytes, drawn independently of the data.
     """
     if not len(units):
         return np.zeros(0, dtype=np.intp)
-    tags = np.array([_tag(key, name) for name in names], dtype=np.uint64)
+    tags = np.array([tag(key, name) for name in names], dtype=np.uint64)
     k0, k1, k2, k3 = np.frombuffer(key, dtype="<u8")
     row = np.empty(len(units), dtype=np.uint64)
     _mac(tags[units], content, k0, k1, row)
@@ -43,8 +43,9 @@ def kept_rows(
     return np.sort(rank_in[order[place < max_rows]])
 
 
-def _tag(key: bytes, name: str) -> int:
-    return int.from_bytes(hashlib.blake2b(name.encode(), key=key, digest_size=8).digest(), "little")
+def tag(key: bytes, name: bytes) -> int:
+    """A keyed hash of one id or name."""
+    return int.from_bytes(hashlib.blake2b(name, key=key, digest_size=8).digest(), "little")
 
 
 def _run_index(*columns: NDArray[Any]) -> NDArray[np.int64]:

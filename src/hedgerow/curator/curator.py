@@ -76,7 +76,7 @@ class Curator:
         self.ledger = open_ledger(table, budget, ledger, neighbours, new_ledger)
         self.account = account
         self._entropy = entropy or sampling.current_entropy()
-        self._rows = Rows(table, self.ledger.row_key)
+        self._rows = Rows(table, self.ledger.row_key, self.ledger.settings.spelling)
 
     @property
     def domain(self) -> Domain | OpenDomain:

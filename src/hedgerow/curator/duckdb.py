@@ -19,19 +19,23 @@ class DuckDBEngine:
 
     Args:
         frame: a pandas, polars or Arrow frame, or a mapping of columns.
+        unit, unit_type: see `MemoryEngine`.
     """
 
     in_memory = True
     written: int | None = None
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: Any, unit: str | None = None, unit_type: str | None = None) -> None:
         import duckdb
 
         self._connection = duckdb.connect(":memory:")
         self._connection.execute("SET enable_progress_bar = false")
         self._connection.execute("SET TimeZone = 'UTC'")  # instants, the same whatever this machine's zone
-        self._frame, self.untyped = arrow_table(frame)
-        self._connection.register("rows", self._frame)
+        self._frame, self.untyped = arrow_table(frame, unit, unit_type)
+        try:
+            self._connection.register("rows", self._frame)
+        except duckdb.Error:  # a column's type; its values are not looked at
+            raise SourceError("a column has a type that DuckDB does not know; use engine='memory'") from None
 
     def schema(self) -> pa.Schema:
         """Names and types of the columns."""

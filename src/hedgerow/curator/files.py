@@ -28,6 +28,8 @@ class FileEngine:
         watch: told the part of the rows read so far, for the owner's progress bar.
     """
 
+    in_memory = False
+
     def __init__(
         self,
         path: str | Path,

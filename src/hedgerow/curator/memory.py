@@ -6,29 +6,38 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.engine import BATCH_ROWS
+from hedgerow.curator.unit_ids import spell_objects, type_of
 from hedgerow.errors import SourceError
-from hedgerow.queries.encoding import to_arrow
+from hedgerow.queries.encoding import is_object, to_arrow, typed_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+IDS = "(unit ids)"
+"""A column beside the frame's own: the unit ids of objects, which their text may not tell apart."""
+
 
 class MemoryEngine:
-    """Rows held by the caller's own frame."""
+    """Rows held by the caller's own frame.
+
+    Args:
+        frame: the rows.
+        unit, unit_type: the column that names units, and the declared type of its objects.
+    """
 
     untyped = False
     in_memory = True
     written: int | None = None
 
-    def __init__(self, frame: Any) -> None:
-        self._table, self.untyped = arrow_table(frame)
+    def __init__(self, frame: Any, unit: str | None = None, unit_type: str | None = None) -> None:
+        self._table, self.untyped = arrow_table(frame, unit, unit_type)
 
     def schema(self) -> pa.Schema:
         """Names and types of the columns."""
         return self._table.schema
 
     def check(self, columns: Sequence[str]) -> None:
-        """Text that is not UTF-8 is refused before anything is asked."""
+        """A frame that is broken as a whole is refused before anything is asked."""
         check_text(self._table.select(list(columns)))
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -37,36 +46,111 @@ class MemoryEngine:
 
 
 def check_text(table: pa.Table) -> None:
-    """Refuse columns that are broken inside: text that is not UTF-8, codes without a level."""
+    """Refuse columns whose memory is broken; what single cells hold is no matter, see `_readable`."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if not all(map(_is_sound, column.chunks)):
+            raise SourceError(f"column {name!r} is broken inside; make the frame anew")
+
+
+def _is_sound(array: pa.Array) -> bool:
+    """Whether every cell can be looked at: text and bytes lie where they should, whatever they are."""
     import pyarrow as pa
 
-    for name in table.column_names:
-        try:
-            table.column(name).validate(full=True)
-        except (pa.ArrowInvalid, UnicodeDecodeError):
-            raise SourceError(f"column {name!r} is broken inside; is its text UTF-8?") from None
+    if pa.types.is_dictionary(array.type):
+        return _is_sound(array.dictionary)
+    try:  # Arrow also judges values (no date64 within a day), but those are single cells' matter
+        array.validate(full=type_of(array.type) in ("text", "binary"))
+    except (pa.ArrowInvalid, UnicodeDecodeError):
+        return False
+    return True
 
 
-def arrow_table(frame: Any) -> tuple[pa.Table, bool]:
-    """Any frame as an Arrow table, and whether its text columns may hold anything (mixed objects)."""
+def arrow_table(frame: Any, unit: str | None = None, unit_type: str | None = None) -> tuple[pa.Table, bool]:
+    """Any frame as an Arrow table, and whether its text columns may hold anything (mixed objects).
+
+    Cells that are no text are missing. Ids of objects are in a column of their own, IDS.
+    """
     import pyarrow as pa
 
-    if isinstance(frame, pa.Table):
-        return frame, False
     if isinstance(frame, pa.RecordBatch):
-        return pa.Table.from_batches([frame]), False
-    if type(frame).__module__.startswith("polars"):
-        return (frame.collect() if hasattr(frame, "collect") else frame).to_arrow(), False
-    columns = frame if isinstance(frame, Mapping) or hasattr(frame, "columns") else None
-    if columns is None:
+        frame = pa.Table.from_batches([frame])
+    if isinstance(frame, pa.Table):
+        return pa.table([_readable(column) for column in frame.columns], schema=frame.schema), False
+    columns = _columns(frame)
+    arrays = {name: to_arrow(column) for name, column in columns.items()}
+    if len({len(a) for a in arrays.values()}) > 1:
+        raise SourceError("the columns do not have the same length")
+    if unit in columns and typed_arrow(columns[unit]) is None:
+        if IDS in arrays:
+            raise SourceError(f"a column is called {IDS!r}: give it another name")
+        arrays[IDS] = spell_objects(columns[unit], "text" if _is_text(columns[unit]) else unit_type)
+    made = {name: _readable(pa.chunked_array([array])) for name, array in arrays.items()}
+    return pa.table(made), any(map(_is_untyped, columns.values()))
+
+
+def _columns(frame: Any) -> dict[str, Any]:
+    """The columns of a frame or a mapping by name."""
+    if hasattr(frame, "collect") and type(frame).__module__.startswith("polars"):
+        frame = frame.collect()
+    if not isinstance(frame, Mapping) and not hasattr(frame, "columns"):
         raise SourceError(
             f"a {type(frame).__name__} is not a table; give a file, a frame or a mapping of columns"
         )
-    names = [str(name) for name in columns]
-    if len(set(names)) < len(names):
+    names = list(frame if isinstance(frame, Mapping) else frame.columns)
+    if len({str(name) for name in names}) < len(names):
         raise SourceError("two columns have the same name")
-    arrays = [to_arrow(columns[name]) for name in columns]
-    if len({len(a) for a in arrays}) > 1:
-        raise SourceError("the columns do not have the same length")
-    objects = any(str(getattr(columns[name], "dtype", "object")) == "object" for name in columns)
-    return pa.table(dict(zip(names, arrays, strict=True))), objects
+    columns = {str(name): frame[name] for name in names}
+    return {name: c if hasattr(c, "__len__") else list(c) for name, c in columns.items()}
+
+
+def _is_text(column: Any) -> bool:
+    """Whether it is a column of text, of pandas or NumPy."""
+    dtype = getattr(column, "dtype", None)
+    return getattr(dtype, "kind", "") == "U" or str(dtype).startswith("str")
+
+
+def _is_untyped(column: Any) -> bool:
+    polars = type(column).__module__.startswith("polars")
+    return is_object(column) and not polars
+
+
+def _readable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column in which what Arrow does not allow is missing, and the rest stays.
+
+    That is text which is not UTF-8, codes without a level, and a date64 within a day: readers differ in what
+    they make of it.
+    """
+    import pyarrow as pa
+
+    return pa.chunked_array([_readable_chunk(chunk) for chunk in column.chunks], column.type)
+
+
+def _readable_chunk(array: pa.Array) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(array.type):
+        held, codes = array.dictionary, array.indices
+        levels = _readable_chunk(held)
+        least, most = pc.min_max(codes).as_py().values()
+        if levels is held and (least is None or 0 <= least <= most < len(levels)):
+            return array
+        known = pc.and_(pc.greater_equal(codes, 0), pc.less(codes, len(levels)))
+        codes = pc.if_else(known, codes, pa.scalar(None, codes.type))
+        return pa.DictionaryArray.from_arrays(codes, levels, ordered=array.type.ordered)
+    if pa.types.is_date64(array.type):
+        whole = pc.equal(pc.cast(array, pa.date32(), safe=False).cast(pa.date64()), array)
+        return pc.if_else(whole, array, pa.scalar(None, array.type))
+    if type_of(array.type) != "text" or _is_sound(array):
+        return array
+    cells = array.cast(pa.large_binary())
+    if not _is_sound(cells):
+        return array  # for `check_text` to refuse
+    return pa.array([_text(cell) for cell in cells.to_pylist()], array.type)
+
+
+def _text(cell: bytes | None) -> str | None:
+    try:
+        return None if cell is None else cell.decode()
+    except UnicodeDecodeError:
+        return None

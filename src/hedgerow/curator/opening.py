@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hedgerow.curator.table import Table
+from hedgerow.curator.unit_ids import EARLIER
 from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Ledger
@@ -29,6 +30,7 @@ def open_ledger(
     if ledger is None:
         ledger = _beside(table)
     unit = table.unit
+    earlier = unit is not None and unit.type == EARLIER
     if not isinstance(ledger, Ledger):
         ledger = Ledger.open(
             ledger,
@@ -39,12 +41,18 @@ def open_ledger(
             null_units=unit.null_units if unit else None,
             data=table.named,
             reason=reason,
+            unit_type=unit.type if unit and not earlier else None,
+            create=not earlier,
         )
     elif not ledger.keeps(budget):
         raise LedgerError(f"the ledger holds {ledger.budget!r}, not {budget!r}")
     settings = ledger.settings
     if unit and settings.null_units != unit.null_units:
         raise LedgerError(f"the dataset's ledger was made for null_units={settings.null_units!r}")
+    if unit and unit.type != (EARLIER if earlier and settings.spelling == 1 else settings.unit_type):
+        raise LedgerError(
+            f"the dataset's ledger was made for unit_type={settings.unit_type!r}; open the table alike"
+        )
     if settings.unit != (unit.column if unit else None) or settings.max_rows != (
         unit.max_rows if unit else 1
     ):

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hedgerow.curator import bounding, kernels
+from hedgerow.curator import bounding, kernels, unit_ids
 from hedgerow.curator.duckdb import DuckDBEngine
 from hedgerow.curator.engine import Engine
 from hedgerow.curator.files import FileEngine
-from hedgerow.curator.memory import MemoryEngine
+from hedgerow.curator.memory import IDS, MemoryEngine
 from hedgerow.errors import DomainMismatch, RangeTooLarge, SourceError
+from hedgerow.privacy.ledger_entry import SPELLING
 from hedgerow.queries.days import zone_is_known
 from hedgerow.queries.domain import Domain, OpenDomain
-from hedgerow.queries.encoding import as_text, kind_of, to_arrow, unit_text
+from hedgerow.queries.encoding import as_text, kind_of, to_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,12 +40,13 @@ class Unit:
     """Who is protected: the column that names a person, and how many of a person's rows are used.
 
     `null_units` is the rule for rows without a name: `drop` leaves them out, `row` takes each for a
-    person of its own.
+    person of its own. `type` is the declared type of ids in a column of objects, see `unit_ids`.
     """
 
     column: str
     max_rows: int
     null_units: NullUnits = "drop"
+    type: str | None = None
 
 
 class Table:
@@ -80,6 +82,7 @@ class Table:
         unit: str | None = None,
         max_rows: int | None = None,
         null_units: NullUnits = "drop",
+        unit_type: str | None = None,
         engine: Literal["auto", "duckdb", "memory"] = "auto",
         encoding: str | None = None,
         delimiter: str | None = None,
@@ -95,6 +98,10 @@ class Table:
             unit: the column that names the person (or household, or device) a row belongs to.
             max_rows: how many rows of each unit are used; needed with `unit`.
             null_units: what happens to rows whose unit is missing, `drop` or `row`.
+            unit_type: the type of unit ids in a column of objects (a list, a pandas object column): `text`,
+                `integer`, `decimal`, `boolean`, `date`, `datetime`, `binary` or `uuid`. A value of another
+                type is no id. Unless declared, each value goes by its own type. Other columns have a type:
+                floating-point ones cannot name units (but under a ledger of an earlier version, with `v1`).
             engine: what reads a frame, `memory` unless said otherwise; files have their own.
             encoding: of a CSV file's text; UTF-8 or what its byte order mark says, unless said otherwise.
             delimiter: of a CSV file; what splits its header into most names, unless said otherwise.
@@ -111,6 +118,8 @@ class Table:
             raise DomainMismatch("`max_rows` is a whole number of at least 1")
         if null_units not in ("drop", "row"):
             raise DomainMismatch("`null_units` is 'drop' or 'row'")
+        if unit_type is not None and (unit is None or unit_type not in (*unit_ids.TYPES, unit_ids.EARLIER)):
+            raise DomainMismatch(f"`unit_type` says what a `unit` is: {', '.join(unit_ids.TYPES)}")
         file = isinstance(source, (str, Path))
         if isinstance(domain, OpenDomain) and not file and not _is_frame(source):
             source = {domain.column: list(source)}
@@ -122,8 +131,10 @@ class Table:
                 source, encoding=encoding, delimiter=delimiter, multiline=multiline, watch=watch
             )
         else:
-            made = DuckDBEngine(source) if engine == "duckdb" else MemoryEngine(source)
-        bound = Unit(unit, max_rows, null_units) if unit is not None and max_rows is not None else None
+            made = (DuckDBEngine if engine == "duckdb" else MemoryEngine)(source, unit, unit_type)
+        bound = None
+        if unit is not None and max_rows is not None:
+            bound = Unit(unit, max_rows, null_units, unit_type)
         named = Path(source).absolute() if file else None
         return cls(made, domain, bound, named and named.resolve(), same_rows=same_rows, named=named)
 
@@ -148,27 +159,29 @@ class Table:
         schema = self._engine.schema()
         names = list(self.domain) if isinstance(self.domain, Domain) else [self.domain.column]
         wanted = [*names, *([self.unit.column] if self.unit else [])]
+        held = [name for name in schema.names if name != IDS]
         # The first line of a CSV file may be a row: it is quoted only where it holds declared names.
-        known = not self._engine.untyped or any(name in schema.names for name in wanted)
-        has = f"it has {', '.join(map(repr, schema.names))}" if known else "does its first line hold names?"
+        known = not self._engine.untyped or any(name in held for name in wanted)
+        has = f"it has {', '.join(map(repr, held))}" if known else "does its first line hold names?"
         for name in wanted:
-            if schema.names.count(name) != 1:
-                how = "no column" if name not in schema.names else "more than one column"
+            if held.count(name) != 1:
+                how = "no column" if name not in held else "more than one column"
                 raise DomainMismatch(f"the data has {how} {name!r}; {has}")
         if isinstance(self.domain, Domain):
             for name, attribute in self.domain.items():
                 wrong = attribute.check_column(schema.field(name).type, untyped=self._engine.untyped)
                 if wrong:
                     raise DomainMismatch(f"column {name!r} {wrong}")
+        elif kind_of(schema.field(self.domain.column).type) == "other":
+            raise DomainMismatch(f"column {self.domain.column!r} holds no names: they are text or numbers")
         for name in wanted:
             zone = getattr(schema.field(name).type, "tz", None)
             if zone is not None and not zone_is_known(zone):
                 raise DomainMismatch(f"column {name!r} has times in a zone that is not known here, {zone!r}")
-        for name in [self.unit.column] if self.unit else []:
-            if kind_of(schema.field(name).type) == "other":
-                raise DomainMismatch(
-                    f"column {name!r} cannot name units: its values are neither text nor numbers"
-                )
+        if self.unit and IDS not in schema.names:
+            wrong = unit_ids.refusal(schema.field(self.unit.column).type, self.unit.type)
+            if wrong:
+                raise DomainMismatch(f"column {self.unit.column!r} {wrong}")
         self._engine.check(list(dict.fromkeys(wanted)))
 
     def __repr__(self) -> str:
@@ -182,9 +195,10 @@ class Table:
 class Rows:
     """Exact integers about bounded rows; made by the curator for itself and shown to nobody else."""
 
-    def __init__(self, table: Table, key: bytes) -> None:
+    def __init__(self, table: Table, key: bytes, spelling: int = SPELLING) -> None:
         self._table = table
         self._key = key
+        self._spelling = spelling
         self._codes: list[NDArray[Any]] | None = None
         self._tables: OrderedDict[tuple[str, ...], NDArray[np.int64]] = OrderedDict()
         self._held = 0  # bytes of those tables
@@ -304,13 +318,13 @@ class Rows:
         """All coded rows after contribution bounding."""
         unit = self._table.unit
         assert unit is not None
-        parts, texts = [], []
-        for batch in self._table._engine.batches([*self.domain.names, unit.column]):
+        parts, ids = [], []
+        for batch in self._table._engine.batches([*self.domain.names, self._ids_column(unit)]):
             rows = self._named_rows(batch)
             parts.append(self._encode(rows))
-            texts.append(unit_text(rows.column(len(self.domain))))
+            ids.append(unit_ids.spell(rows.column(len(self.domain)), self._spelling))
         codes = np.concatenate([np.zeros((len(self.domain), 0), dtype=np.uint8), *parts], axis=1)
-        owners, names = _owners(texts, unit)
+        owners, names = _owners(ids, unit)
         keep = bounding.kept_rows(*_present(owners, names, codes), unit.max_rows, self._key)
         keep = np.flatnonzero(owners >= 0)[keep]
         self._owner = np.unique(owners[keep], return_inverse=True)[1].astype(np.int64)
@@ -325,13 +339,18 @@ class Rows:
             return batch
         return batch.filter(batch.column(batch.num_columns - 1).is_valid())
 
+    def _ids_column(self, unit: Unit) -> str:
+        """The column that ids are read from: objects have one of their own, which version 1 does not know."""
+        own = self._spelling > 1 and IDS in self._table._engine.schema().names
+        return IDS if own else unit.column
+
     def _count_names(self) -> dict[str, int]:
         """Counts of all names of an open domain, after bounding."""
         import pyarrow as pa
 
         assert isinstance(self._table.domain, OpenDomain)
         unit = self._table.unit
-        columns = [self._table.domain.column, *([unit.column] if unit else [])]
+        columns = [self._table.domain.column, *([self._ids_column(unit)] if unit else [])]
         batches = [self._named_rows(batch) for batch in self._table._engine.batches(columns)]
         texts = [as_text(b.column(0)) for b in batches]
         encoded = (
@@ -342,10 +361,9 @@ class Rows:
         codes = np.asarray(encoded.indices, dtype=np.int64)
         self._people = len(codes)
         if unit is not None:
-            owners, people = _owners([unit_text(b.column(1)) for b in batches], unit)
-            content = np.array([bounding._tag(self._key, n) for n in names] or [0], dtype=np.uint64)[codes][
-                None, :
-            ]
+            owners, people = _owners([unit_ids.spell(b.column(1), self._spelling) for b in batches], unit)
+            content = np.array([bounding.tag(self._key, n.encode()) for n in names] or [0], dtype=np.uint64)
+            content = content[codes][None, :]
             keep = bounding.kept_rows(*_present(owners, people, content), unit.max_rows, self._key)
             kept = np.flatnonzero(owners >= 0)[keep]
             codes, self._people = codes[kept], len(np.unique(owners[kept]))
@@ -355,26 +373,24 @@ class Rows:
         return counts
 
 
-def _owners(texts: list[pa.Array], unit: Unit) -> tuple[NDArray[np.int64], list[str]]:
-    """Each row's unit as a position in the list of canonical unit ids; -1 for rows that are left out."""
+def _owners(ids: list[pa.Array], unit: Unit) -> tuple[NDArray[np.int64], list[bytes]]:
+    """Each row's unit as a position in the list of unit ids; -1 for rows that are left out."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    column = to_arrow(pa.chunked_array(texts, pa.string()))
-    column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
-    encoded = column.dictionary_encode()
+    encoded = to_arrow(pa.chunked_array(ids, pa.large_binary())).dictionary_encode()
     owners = np.asarray(pc.fill_null(encoded.indices, -1), dtype=np.int64).copy()
     names = encoded.dictionary.to_pylist()
     if unit.null_units == "row":
         alone = np.flatnonzero(owners < 0)
         owners[alone] = len(names) + np.arange(len(alone))
-        names += [""] * len(alone)  # a unit of one row keeps it whatever its tag is
+        names += [b""] * len(alone)  # a unit of one row keeps it whatever its tag is
     return owners, names
 
 
 def _present(
-    owners: NDArray[np.int64], names: list[str], content: NDArray[Any]
-) -> tuple[NDArray[np.int64], list[str], NDArray[Any]]:
+    owners: NDArray[np.int64], names: list[bytes], content: NDArray[Any]
+) -> tuple[NDArray[np.int64], list[bytes], NDArray[Any]]:
     here = owners >= 0
     return owners[here], names, np.ascontiguousarray(content[:, here])
 

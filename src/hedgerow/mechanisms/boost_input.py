@@ -46,9 +46,7 @@ def columns_of(data: Any, features: Sequence[str]) -> Columns:
         for name in names:
             if name not in features:
                 raise DomainMismatch(f"the data has a column {name!r}, which is no declared feature")
-        return {
-            name: _one_by_one(data[original]) for name, original in zip(names, names_of(data), strict=True)
-        }
+        return {name: _real(data[original]) for name, original in zip(names, names_of(data), strict=True)}
     matrix = _matrix(data)
     if matrix.shape[1] != len(features):
         raise DomainMismatch(
@@ -64,9 +62,9 @@ def classes_column(y: Any) -> Any:
     if is_frame(y):
         if len(names_of(y)) != 1:
             raise ValueError("y should be a 1d array of classes")
-        return _one_by_one(y[names_of(y)[0]])
+        return _real(y[names_of(y)[0]])
     if _typed(y):
-        return _one_by_one(y)
+        return _real(y)
     column = _array(y)
     if column.ndim == 2 and column.shape[1] == 1:
         import warnings
@@ -143,10 +141,13 @@ def _array(values: Any) -> NDArray[Any]:
     return np.asarray(values) if hasattr(values, "dtype") else np.asarray(values, dtype=object)
 
 
-def _one_by_one(column: Any) -> Any:
-    """The column; categories of mixed types as objects, because Arrow would look for one type for all."""
-    categories = getattr(getattr(column, "dtype", None), "categories", None)
-    return _objects(column) if str(getattr(categories, "dtype", "")) == "object" else column
+def _real(column: Any) -> Any:
+    """The column, unless its type is of complex numbers, whatever they are."""
+    dtype = getattr(column, "dtype", None)
+    levels = getattr(getattr(dtype, "categories", None), "dtype", None)
+    if "c" in (getattr(dtype, "kind", ""), getattr(levels, "kind", "")):
+        raise ValueError("Complex data not supported")
+    return column
 
 
 def _objects(values: Iterable[Any]) -> NDArray[Any]:

@@ -58,6 +58,7 @@ class Ledger:
         unit: str | None = None,
         max_rows: int | None = None,
         null_units: str | None = None,
+        unit_type: str | None = None,
         create: bool = True,
         readonly: bool = False,
         data: str | os.PathLike[str] | None = None,
@@ -72,6 +73,7 @@ class Ledger:
             unit: the column that names the protected unit; a new ledger without one protects rows.
             max_rows: the most rows that one unit contributes; 1 by default.
             null_units: "drop" (by default) or "row": what becomes of rows without a unit id.
+            unit_type: the declared type of unit ids in columns of objects.
             create: whether to make the ledger when there is none.
             readonly: open it for reading only, without writing to the file or its folder.
             data: the data file as it was named, so that it is known again under another name.
@@ -85,6 +87,7 @@ class Ledger:
             "unit": unit,
             "max_rows": max_rows,
             "null_units": null_units,
+            "unit_type": unit_type,
         }
         if str(path) == ":memory:":
             return cls(Store(None, opening(_new_settings(budget, asked, simulation=True))))

@@ -15,6 +15,7 @@ from hedgerow.privacy.event import Event, from_json
 from hedgerow.privacy.ledger_line import FORMAT, Line
 
 OWNER = "owner"
+SPELLING = 2  # of unit ids, for new ledgers; those that say nothing have 1
 _NULL_UNITS = ("drop", "row")
 
 
@@ -29,6 +30,8 @@ class Settings:
         unit: the column that names the protected unit, or None when each row is one.
         max_rows: the most rows that one unit contributes.
         null_units: rows without a unit id are left out ("drop") or each is a unit of its own ("row").
+        unit_type: the declared type of unit ids in columns of objects.
+        spelling: the version of the unit ids' spelling.
         simulation: whether the ledger lives in memory only.
 
     >>> Settings("7f", Budget(epsilon=1)).neighbours
@@ -42,6 +45,8 @@ class Settings:
     max_rows: int = 1
     null_units: str = "drop"
     simulation: bool = False
+    unit_type: str | None = None
+    spelling: int = SPELLING
 
     def __post_init__(self) -> None:
         Privacy(self.neighbours, self.max_rows)
@@ -64,6 +69,7 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         """The settings as JSON data, exact."""
+        later = {"unit_type": self.unit_type, "spelling": self.spelling}
         return {
             "format": FORMAT,
             "grain": str(GRAIN),
@@ -75,7 +81,7 @@ class Settings:
             "max_rows": self.max_rows,
             "null_units": self.null_units,
             "simulation": self.simulation,
-        }
+        } | (later if self.spelling > 1 else {})
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Settings:
@@ -86,7 +92,10 @@ class Settings:
         if data["currency"] != budget.currency:
             raise LedgerError(f"The ledger counts {data['currency']}, but its budget {budget.currency}.")
         names = ("ledger", "neighbours", "unit", "max_rows", "null_units", "simulation")
-        return cls(budget=budget, **{name: data[name] for name in names})
+        later = {"unit_type": data.get("unit_type"), "spelling": data.get("spelling", 1)}
+        if later["spelling"] not in (1, SPELLING):
+            raise LedgerError("The ledger spells unit ids in a way that only a newer version knows.")
+        return cls(budget=budget, **{name: data[name] for name in names}, **later)
 
 
 @dataclass(frozen=True)

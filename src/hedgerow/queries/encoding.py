@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _NUMBER = r"(?i)^\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)\s*$"
 _UNREADABLE = "\ufffd"
+_UNITS = ("s", "ms", "us", "ns")  # of time, in Arrow
 
 
 def text_of(value: object) -> str:
@@ -54,24 +55,66 @@ def to_arrow(values: Any) -> pa.Array:
     """Any column (list, NumPy, pandas, polars, Arrow) as one Arrow array; mixed objects become text."""
     import pyarrow as pa
 
+    array = typed_arrow(values)
+    return pa.array([_cell(v) for v in values], pa.string()) if array is None else array
+
+
+def typed_arrow(values: Any) -> pa.Array | None:
+    """A column that has a type of its own, as one Arrow array; None for objects.
+
+    Objects are read one by one: a type inferred from all of them would let one row change the others. So is
+    text with lone surrogates, which Arrow cannot hold, and every datetime that NumPy counts in other units.
+    """
+    import pyarrow as pa
+
     if isinstance(values, pa.ChunkedArray):
-        return values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
+        if values.num_chunks == 1:
+            return values.chunk(0)
+        if pa.types.is_dictionary(values.type):  # not every pair of dictionaries can be made one
+            values = pa.chunked_array([c.dictionary_decode() for c in values.chunks], values.type.value_type)
+        return values.combine_chunks()
     if isinstance(values, pa.Array):
         return values
     if hasattr(values, "to_arrow"):
-        return to_arrow(values.to_arrow())
-    if str(getattr(values, "dtype", "object")) != "object":
-        with suppress(pa.ArrowException, OverflowError, UnicodeEncodeError):
-            return to_arrow(pa.array(values, from_pandas=True))
-    # Objects are spelled one by one: a type inferred from all of them would let one row change the others.
-    texts = (None if _is_null(v) else text_of(v) for v in values)
-    return pa.array([t and t.encode(errors="replace").decode() for t in texts], pa.string())
+        with suppress(pa.ArrowException):
+            return None if is_object(values) else typed_arrow(values.to_arrow())
+        return None
+    if is_object(values):
+        return None
+    if str(values.dtype).startswith("Sparse"):
+        return typed_arrow(np.asarray(values))
+    kind = getattr(values.dtype, "kind", "O")
+    if kind == "c":
+        return pa.nulls(len(values), pa.struct([("real", pa.float64()), ("imaginary", pa.float64())]))
+    if kind == "f" and getattr(values.dtype, "itemsize", 8) > 8:
+        values = np.asarray(values, dtype=np.float64)
+    if kind == "M" and isinstance(values.dtype, np.dtype) and np.datetime_data(values.dtype)[0] not in _UNITS:
+        return None
+    with suppress(pa.ArrowException, OverflowError, UnicodeError):
+        return typed_arrow(pa.array(values, from_pandas=True))
+    return None
 
 
-def _is_null(value: Any) -> bool:
+def is_object(values: Any) -> bool:
+    """Whether a column is of objects, or of categories that are objects, which have no common type."""
+    dtype = getattr(values, "dtype", "object")
+    categories = getattr(dtype, "categories", None)
+    return "object" in (str(dtype).lower(), str(getattr(categories, "dtype", "")))
+
+
+def _cell(value: Any) -> str | None:
+    """The text of one object; none for what is missing, is a complex number or cannot be written as text."""
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
-        return True
-    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
+        return None
+    if isinstance(value, (complex, np.complexfloating)):
+        return None
+    if isinstance(value, (float, np.floating)) and np.isnan(value):
+        return None
+    with suppress(UnicodeError):
+        text = text_of(value)
+        text.encode()
+        return text
+    return None
 
 
 def kind_of(arrow_type: pa.DataType) -> str:
@@ -126,20 +169,6 @@ def _float_text(array: pa.Array) -> pa.Array:
     rest = pc.fill_null(pc.invert(whole), False)
     spelled = pa.array([repr(v) for v in pc.filter(values, rest).to_pylist()], pa.string())
     return pc.replace_with_mask(integers, rest, spelled)
-
-
-def unit_text(array: pa.Array) -> pa.Array:
-    """The text of unit ids, null where there is none: different ids never read alike."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    if pa.types.is_decimal(array.type):
-        text = pc.cast(array, pa.string())
-        fraction = pc.match_substring(text, ".")
-        return pc.if_else(fraction, pc.utf8_rtrim(pc.utf8_rtrim(text, "0"), "."), text)
-    return pc.cast(array, pa.string()) if kind_of(array.type) == "date" else as_text(array)
 
 
 def as_numbers(array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

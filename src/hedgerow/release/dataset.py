@@ -183,6 +183,7 @@ class Dataset:
         """
         from hedgerow.curator.inspection import unread_words
         from hedgerow.curator.table import Table
+        from hedgerow.curator.unit_ids import EARLIER
 
         known = self.settings(epsilon)
         unit, max_rows = self._whom(known, epsilon)
@@ -191,6 +192,7 @@ class Dataset:
             domain,
             unit=unit,
             max_rows=max_rows,
+            unit_type=EARLIER if unit and known.spelling == 1 else known.unit_type,
             encoding=self.encoding,
             delimiter=self.delimiter,
             multiline=self.multiline,

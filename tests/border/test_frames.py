@@ -1,0 +1,148 @@
+"""A frame is never refused for what a cell holds: such a cell is missing, and nobody else's changes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import hedgerow as hr
+from hedgerow.curator.table import Rows
+from hedgerow.curator.training import training_table
+from hedgerow.mechanisms.boost_input import columns_of
+
+KEY = bytes(range(32))
+SEX = hr.Domain({"sex": hr.Categorical(["F", "M", "?", "\ufffd"], other=True, missing=True)})
+MISSING, OTHER = 5, 4
+
+
+def broken(kind: pa.DataType, cells: list[bytes | None]) -> pa.Array:
+    """Text of these bytes, UTF-8 or not."""
+    held = pa.array(
+        cells, {"string_view": pa.binary_view(), "string": pa.binary()}.get(str(kind), pa.large_binary())
+    )
+    return pa.Array.from_buffers(kind, len(held), held.buffers())
+
+
+def table_of(source, domain=SEX, **options) -> list[int]:
+    return Rows(hr.Table.open(source, domain, **options), KEY).tables([("sex",)])[("sex",)].tolist()
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
+@pytest.mark.parametrize(
+    "cell", [b"\xff", b"F\xff", b"\xed\xa0\x80", b"\xc0\x80", b"a long one that is broken\xfe"]
+)
+def test_text_that_is_not_utf8_is_missing_in_its_own_cell(kind, cell, engine):
+    cells = broken(kind, [b"F", cell, b"M", None, b"x"])
+    expected = [1, 1, 0, 0, 1, 2]
+    assert table_of(pa.table({"sex": cells}), engine=engine) == expected
+    assert table_of({"sex": cells}, engine=engine) == expected
+    pieces = pa.chunked_array([cells[:1], cells[1:2], cells[2:]])
+    assert table_of(pa.table({"sex": pieces}), engine=engine) == expected
+    if kind != pa.string_view():
+        coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3, 4]), cells)
+        assert table_of(pa.table({"sex": coded}), engine=engine) == expected
+
+
+@pytest.mark.parametrize("source", ["list", "object", "string[python]", "numpy"])
+def test_a_lone_surrogate_is_missing_in_its_own_cell(source):
+    cells = ["F", "\ud800", "M\udfff", "M", "?"]
+    column = {
+        "list": cells,
+        "object": pd.Series(cells, dtype=object),
+        "string[python]": pd.Series(cells, dtype="string[python]"),
+        "numpy": np.array(cells),
+    }[source]
+    assert table_of({"sex": column}) == [1, 1, 1, 0, 0, 2]
+
+
+def test_a_code_without_a_level_is_missing_in_its_own_cell():
+    codes = pa.array([0, 9, -1, None, 1], pa.int8())
+    coded = pa.DictionaryArray.from_arrays(codes, pa.array(["F", "M"]), safe=False)
+    assert table_of(pa.table({"sex": coded})) == [1, 1, 0, 0, 0, 3]
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_a_date_within_a_day_is_missing_in_its_own_cell(engine):
+    """Arrow allows whole days only, and readers differ in what they make of the rest."""
+    day = 86_400_000
+    when = pa.array([0, 1, -1, day, day + 1, 2**62, None], pa.int64()).cast(pa.date64())
+    frame = pa.table({"sex": ["F"] * 7, "who": when})
+    assert table_of(frame, unit="who", max_rows=1, engine=engine)[0] == 2
+    assert table_of(frame, unit="who", max_rows=1, null_units="row", engine=engine)[0] == 7
+
+
+def test_a_name_or_an_id_that_is_not_utf8_is_missing_too():
+    names = broken(pa.string(), [b"oak", b"\xff", b"oak", b"ash"])
+    rows = Rows(hr.Table.open(pa.table({"name": names}), hr.OpenDomain()), KEY)
+    assert rows.names(["oak", "ash", ""]) == {"oak": 2, "ash": 1, "": 1}
+    frame = pa.table({"sex": ["F"] * 4, "who": names})
+    assert table_of(frame, unit="who", max_rows=1)[0] == 2
+    assert table_of(frame, unit="who", max_rows=1, null_units="row")[0] == 3
+
+
+def test_a_frame_whose_memory_is_broken_is_refused_as_a_whole():
+    offsets = pa.py_buffer(np.array([0, 5, 1], np.int32).tobytes())
+    array = pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"F"))
+    with pytest.raises(hr.SourceError, match="column 'sex' is broken inside"):
+        hr.Table.open(pa.table({"sex": array}), SEX)
+
+
+@pytest.mark.parametrize("pieces", [[1, 4], [5], [1, 1, 1, 1, 1], [0, 5, 0]])
+def test_chunks_and_dictionaries_of_any_kind_give_the_same_integers(pieces):
+    codes, levels = [0, 1, 2, 3, 4], ["F", "M", None, "F", "x"]
+    coded = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(levels))
+    cuts = np.cumsum([0, *pieces])
+    chunks = [coded.slice(a, b - a) for a, b in pairwise(cuts)]
+    other = pa.DictionaryArray.from_arrays(pa.array([0]), pa.array(["M"]))  # a dictionary of its own
+    column = pa.chunked_array([*chunks, other], coded.type)
+    for source in (
+        pa.table({"sex": column}),
+        {"sex": column},
+        {"sex": pd.Series(column, dtype=pd.ArrowDtype(column.type))},
+    ):
+        assert table_of(source) == [2, 2, 0, 0, 1, 1]
+
+
+# -- classifiers ------------------------------------------------------------------------------------------
+
+X = hr.Domain({"x": hr.bins(0, 4, 1, missing=True), "y": ["a", "b"]})
+
+
+def codes(column) -> list[int]:
+    frame = pd.DataFrame({"x": column})
+    columns = columns_of(frame, ["x"]) | {"y": ["a"] * len(frame)}
+    return Rows(training_table(columns, X), KEY).records()[1][0].tolist()
+
+
+def test_a_complex_number_among_objects_is_missing_and_moves_no_other_row():
+    for odd in (1j, 2 + 0j, np.complex64(2), complex("nan")):
+        assert codes(pd.Series([0, 1, odd, 3.5], dtype=object)) == [0, 1, 4, 3]
+    assert table_of({"sex": ["F", 1j]}) == [1, 0, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("values", [[0, 1, 2j], [0, 1, 2], []], ids=str)
+def test_columns_of_complex_numbers_are_refused_by_their_type(values):
+    column = pd.Series(values, dtype="complex128")
+    classifier = hr.BoostedClassifier(epsilon=1.0, delta=1e-6, domain=X)
+    for x in (pd.DataFrame({"x": column}), pd.DataFrame({"x": column.astype("category")})):
+        with pytest.raises(ValueError, match="Complex data not supported"):
+            classifier.fit(x, ["a"] * len(values))
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        classifier.fit(pd.DataFrame({"x": [0.5] * len(values)}), column)
+    with pytest.raises(hr.DomainMismatch, match="column 'x' holds other values"):
+        hr.Table.open(pd.DataFrame({"x": column}), hr.Domain({"x": X["x"]}))
+    undeclared = pd.DataFrame({"sex": ["F"] * len(values), "z": column})
+    assert table_of(undeclared.astype({"sex": "str"}))[0] == len(values)
+
+
+def test_columns_of_objects_are_read_one_by_one_even_as_categories():
+    levels = pd.Index([0, 1, "2", 3.5, 1j], dtype=object)
+    column = pd.Series(pd.Categorical.from_codes([0, 1, 2, 3, 4, -1], levels))
+    assert codes(column) == [0, 1, 2, 3, 4, 4]
+    rows = Rows(hr.Table.open({"x": column}, hr.Domain({"x": X["x"]})), KEY)
+    assert rows.tables([("x",)])[("x",)].tolist() == [1, 1, 1, 1, 2]
