@@ -15,6 +15,10 @@ class UnsupportedQuery(HedgerowError):
     """The question cannot be asked, or this release cannot answer it."""
 
 
+class BadValue(HedgerowError, ValueError):
+    """A number or an option is none that may stand there; also a ValueError, as Python would say it."""
+
+
 class DomainMismatch(HedgerowError):
     """A schema, query or table speaks of attributes or levels that do not fit."""
 

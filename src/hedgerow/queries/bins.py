@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from hedgerow.errors import DomainMismatch
-from hedgerow.queries import encoding
+from hedgerow.queries import argument, encoding
 from hedgerow.queries.attribute import Attribute
 
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ class Bins(Attribute):
     accepts: ClassVar[frozenset[str]] = frozenset({"integer", "float"})
 
     def __init__(self, edges: Sequence[float], *, whole: bool = False, **options: Any) -> None:
-        object.__setattr__(self, "edges", tuple(edges))
+        object.__setattr__(self, "edges", tuple(edges) if isinstance(edges, Iterable) else ())
         object.__setattr__(self, "whole", whole)
         super().__init__(**options)
         if not isinstance(whole, bool):
             raise DomainMismatch(f"`whole` is true or false, not {whole!r}")
-        numbers = np.asarray(self.edges, dtype=np.float64)
+        numbers = argument.numbers("the edges of bins", self.edges)
         if len(numbers) < 2 or not np.isfinite(numbers).all() or (np.diff(numbers) <= 0).any():
             raise DomainMismatch("bins need at least two finite edges in increasing order")
         if whole and (self._ends[0] > self._ends[1]).any():
@@ -175,6 +175,8 @@ def bins(start: float, stop: float, width: float, **options: Any) -> Bins:
     >>> bins(0, 100, 5).size
     20
     """
+    for name, given in (("start", start), ("stop", stop), ("width", width)):
+        argument.number(f"the {name} of bins", given)
     if not width > 0 or not stop > start:
         raise DomainMismatch("bins(start, stop, width) needs start < stop and a positive width")
     number = (stop - start) / width
@@ -208,13 +210,13 @@ def _calendar(start: dt.date, stop: dt.date, by: Period) -> list[dt.date]:
     """The first days of all periods in [start, stop), then stop."""
     if not stop > start:
         raise DomainMismatch("dates need start < stop")
+    if not isinstance(by, str) or by not in ("day", "week", "month", "quarter", "year"):
+        raise DomainMismatch("dates go by day, week, month, quarter or year")
     if by in ("day", "week"):
         step = dt.timedelta(days=1 if by == "day" else 7)
         days = [start + i * step for i in range(-(-(stop - start) // step))]
         return [*days, stop]
-    months = {"month": 1, "quarter": 3, "year": 12}.get(by)
-    if months is None:
-        raise DomainMismatch(f"dates go by day, week, month, quarter or year, not by {by!r}")
+    months = {"month": 1, "quarter": 3, "year": 12}[by]
     out = [start]
     index = start.year * 12 + start.month - 1
     index -= index % months

@@ -10,6 +10,7 @@ import numpy as np
 from sqlglot import exp
 
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
+from hedgerow.queries import argument
 from hedgerow.queries.domain import Domain, OpenDomain
 from hedgerow.queries.form import GroupAxis
 from hedgerow.queries.question import GROUPS, GroupColumn, Question, Show, Sort
@@ -71,6 +72,7 @@ def sql(domain: Domain, text: str, *, unit: str | None = None) -> Question:
         raise UnsupportedQuery("an open domain of names has no columns for SQL: ask it sparse queries")
     if not isinstance(domain, Domain) or not isinstance(text, str):
         raise UnsupportedQuery("SQL is compiled from a Domain and a text: hedgerow.sql(domain, text)")
+    argument.text("the unit's column", unit)
     names = [*Scope(domain).names, *([unit] if unit else [])]
     tree = parse(text, names)
     if type(tree) is not exp.Select:

@@ -11,6 +11,7 @@ import numpy as np
 
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.queries import low_sensitivity
+from hedgerow.queries.argument import number
 from hedgerow.queries.low_sensitivity import is_low_sensitivity
 from hedgerow.queries.packing import pack_workload, unpack_workload
 from hedgerow.queries.query import ONE, Query
@@ -91,7 +92,7 @@ class BoostedSynopsis(Synopsis):
             confidence: at most the one the release was made for, 1 - beta.
             simultaneous: the bound always is.
         """
-        if not 0.0 < confidence <= self.sure:
+        if not 0.0 < number("a confidence", confidence) <= self.sure:
             raise UnsupportedQuery(f"this release's error bound holds with confidence {self.sure:g} at most")
         if isinstance(question, Question):
             found = self._ask(question, confidence, simultaneous=True)
@@ -123,12 +124,11 @@ class BoostedSynopsis(Synopsis):
 
     def sample(self, rows: int | None = None, *, seed: int | None = None) -> dict[str, NDArray[Any]]:
         """Rows drawn from the average of the databases, which promises less than their median."""
-        number = max(0, round(self.total)) if rows is None else rows
-        if number < 0 or self.histograms is None:
-            raise UnsupportedQuery("a number of rows is not negative")
+        many = self._how_many(rows, seed)
+        assert self.histograms is not None
         table = self.histograms.mean(axis=0).reshape(self.domain.shape)
         model = TreeModel.of(self.domain, [self.domain.names], lambda _: table)
-        return self.domain.decode(model.sample(number, seed))
+        return self.domain.decode(model.sample(many, seed))
 
     def _pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         assert self.values is not None

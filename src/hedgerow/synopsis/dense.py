@@ -113,7 +113,7 @@ class GuaranteedSynopsis(DenseSynopsis):
         """A weighted count, and a bound that holds for all queries of the workload at once."""
         given, whole = self._guarantee, np.asarray(weights, dtype=np.float64)
         value = float((self._table(attributes) * whole).sum())
-        reach = self.total + given.total_off(1.0 - confidence)
+        reach = self.total + given.total_off((1.0 - confidence) / 3.0)  # like the bound: either may be used
         most, least = (float(f(whole, initial=0.0)) * reach for f in (np.max, np.min))
         trivial = max(most - value, value - least)
         steps = np.rint(whole * ONE).astype(np.int64)

@@ -19,6 +19,7 @@ from hedgerow.bibliography import ENTRIES
 from hedgerow.errors import DomainMismatch, HedgerowError, UnsupportedQuery
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.receipt import Receipt
+from hedgerow.queries.argument import number, whole
 from hedgerow.queries.domain import Domain, OpenDomain
 from hedgerow.queries.query import ONE, Query
 from hedgerow.queries.question import Question
@@ -139,7 +140,7 @@ class Synopsis(ABC):
         """
         if isinstance(question, str):
             raise UnsupportedQuery("compile SQL with hedgerow.sql(domain, text) first")
-        if not 0.0 < confidence < 1.0:
+        if not 0.0 < number("a confidence", confidence) < 1.0:
             raise UnsupportedQuery("a confidence lies between 0 and 1")
         asked = question if isinstance(question, (Query, Question)) else Workload.of(question)
         if isinstance(asked, Question):
@@ -189,6 +190,8 @@ class Synopsis(ABC):
 
     def table(self, attributes: Sequence[str]) -> NDArray[np.float64]:
         """Released counts over some attributes, axes in the given order."""
+        if "table" not in self.can:
+            raise UnsupportedQuery(f"a {self.kind} synopsis holds no tables")
         names = self.domain.order(attributes)
         if len(names) < len(attributes):
             raise UnsupportedQuery("an attribute is named twice")
@@ -204,6 +207,12 @@ class Synopsis(ABC):
         raise UnsupportedQuery(
             f"a {self.kind} synopsis cannot sample rows; it can {', '.join(sorted(self.can))}"
         )
+
+    def _how_many(self, rows: Any, seed: Any) -> int:
+        """How many rows to sample: the released total unless said; also refuses what is no seed."""
+        if seed is not None:
+            whole("a seed", seed, 0, (1 << 128) - 1)
+        return max(0, round(self.total)) if rows is None else whole("a number of rows", rows)
 
     @abstractmethod
     def linear(
@@ -235,6 +244,8 @@ class Synopsis(ABC):
             "provenance": self.provenance.to_json(),
             "body": body,
         }
+        if not isinstance(path, str | PathLike) or not str(path):
+            raise HedgerowError("a synopsis is saved to the path of a file")
         with zipfile.ZipFile(path, "w") as out:
             for name, data in _files(head, arrays):  # without a date: the same synopsis is the same file
                 out.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
