@@ -1,8 +1,9 @@
-"""What is wrong is said in one sentence of ours, before anything is read or charged: a table of wrong inputs."""
+"""What is wrong is said in one sentence of ours, before anything is charged: a table of wrong inputs."""
 
 from __future__ import annotations
 
 import dataclasses
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -34,10 +35,10 @@ THINGS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def wrong() -> Iterator[tuple[str, Any]]:
-    yield from SCALARS.items()
-    yield from THINGS.items()
-    yield "a generator", (x for x in (1, 2))
+def wrong(name: str, part: int) -> Iterator[tuple[str, Any]]:
+    """Every wrong value, or one in `part` of them: other ones for each name."""
+    listed = [*SCALARS.items(), *THINGS.items(), ("a generator", (x for x in (1, 2)))]
+    yield from listed[zlib.crc32(name.encode()) % part :: part]
 
 
 def curator(table: hr.Table = TABLE, neighbours: Any = "replace") -> hr.Curator:
@@ -160,13 +161,13 @@ for field in dataclasses.fields(hr.SparseProject):
 
 def refused(act: Callable[[], Any]) -> bool:
     """Whether an act refuses; any error that is not ours goes on."""
+    said = None
     try:
         act()
     except hr.HedgerowError as error:
-        assert str(error)
-        assert "\n" not in str(error)
-        return True
-    return False
+        said = str(error)
+    assert said is None or (said and "\n" not in said)
+    return said is not None
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -174,16 +175,16 @@ def test_public_inputs_work_or_are_refused_in_our_own_words(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = [refused(lambda x=x: PUBLIC[name](x)) for _, x in wrong()]
+    said = [refused(lambda x=x: PUBLIC[name](x)) for _, x in wrong(name, 1)]
     assert any(said)
 
 
 @pytest.mark.parametrize("name", [*ACTS, *(f"names: {n}" for n in ABOUT_NAMES)])
-def test_private_acts_refuse_before_anything_is_charged(name: str) -> None:
+def test_private_acts_refuse_before_anything_is_charged(name: str, size: Any) -> None:
     names = name.startswith("names: ")
     act = ABOUT_NAMES[name[7:]] if names else ACTS[name]
     sides = "add_remove" if name.startswith("one_sided") else "replace"
-    for what, x in wrong():
+    for what, x in wrong(name, size(5, 1)):
         guard = curator(NAMES if names else TABLE, sides)
         before = guard.spent
         if refused(lambda x=x, guard=guard: act(guard, x)):
@@ -205,11 +206,11 @@ SYNOPSES = {
 def test_synopses_answer_or_refuse_in_our_own_words(kind: str) -> None:
     synopsis = SYNOPSES[kind]()
     asked = hr.SparseQuery.of({"oak": 1}) if kind == "sketch" else W[0] if kind == "boosted" else Q
-    for _, x in wrong():
+    for _, x in wrong(kind, 1):
         refused(lambda x=x: synopsis.answer(x))
         refused(lambda x=x: synopsis.answer(asked, confidence=x))
         refused(lambda x=x: synopsis.table(x))
-        refused(lambda x=x: synopsis.sample(None if x == 10**400 else x) if not callable(x) else None)
+        refused(lambda x=x: synopsis.sample(x))
         refused(lambda x=x: synopsis.sample(3, seed=x))
         refused(lambda x=x: synopsis.limits(x) if hasattr(synopsis, "limits") else None)
 

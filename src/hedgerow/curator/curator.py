@@ -357,11 +357,13 @@ class Curator:
 
     def allot(self, spend: Spend, name: str, note: str = "") -> Curator:
         """Set part of the budget aside for someone: a curator that can spend that much and no more."""
+        text("an account's name", name)
         self.ledger.allot(name, self.price(spend), parent=self.account, note=note)
         return self.child(name)
 
     def child(self, name: str) -> Curator:
         """The curator of an account that was allotted before from this one, or from one below it."""
+        text("an account's name", name)
         if not self.ledger.descends(name, self.account):
             raise LedgerError(f"the account {name!r} was not allotted from {self.account!r}")
         child = object.__new__(Curator)

@@ -330,7 +330,7 @@ class Privacy:
 
     def __post_init__(self) -> None:
         if not isinstance(self.neighbours, str) or self.neighbours not in ("add_remove", "replace"):
-            raise BadValue(f"Neighbours are 'add_remove' or 'replace', not {self.neighbours!r}.")
+            raise BadValue("Neighbours are 'add_remove' or 'replace'.")
         if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int) or self.max_rows < 1:
             raise BadValue(f"A unit has at most a whole number of rows, 1 or more, not {self.max_rows!r}.")
 

@@ -131,7 +131,8 @@ class Attribute:
                 return names.index(text)
         if value is None and self.missing:
             return self.size - 1
-        raise DomainMismatch(f"{value!r} is not a declared level; the levels are {_some(self.labels)}")
+        shown = repr(value)[:80].splitlines()[0]
+        raise DomainMismatch(f"{shown} is not a declared level; the levels are {_some(self.labels)}")
 
     def groups(self, name: str) -> tuple[tuple[str, ...], NDArray[np.int32]]:
         """The groups of one declared hierarchy and the group of every level."""

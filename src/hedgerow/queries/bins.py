@@ -175,11 +175,11 @@ def bins(start: float, stop: float, width: float, **options: Any) -> Bins:
     >>> bins(0, 100, 5).size
     20
     """
-    for name, given in (("start", start), ("stop", stop), ("width", width)):
-        argument.number(f"the {name} of bins", given)
+    named = (("start", start), ("stop", stop), ("width", width))
+    least, most, wide = (argument.number(f"the {name} of bins", given) for name, given in named)
     if not width > 0 or not stop > start:
         raise DomainMismatch("bins(start, stop, width) needs start < stop and a positive width")
-    number = (stop - start) / width
+    number = (most - least) / wide
     if not number <= _MOST_BINS:
         raise DomainMismatch(f"an attribute has {_MOST_BINS:,} bins at most: choose a larger width")
     edges = [start + i * width for i in range(int(np.ceil(number - 1e-9)))] + [stop]
@@ -196,9 +196,11 @@ def _date(value: str | dt.date) -> dt.date:
         return value.date()
     if isinstance(value, dt.date):
         return value
+    if not isinstance(value, str):
+        raise DomainMismatch("a date is written like 2024-12-31")
     try:
         return dt.date.fromisoformat(value)
-    except (TypeError, ValueError):
+    except ValueError:
         raise DomainMismatch(f"{value!r} is not a date like 2024-12-31") from None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -143,6 +143,7 @@ class Query:
         cls, domain: Domain, attributes: Sequence[str], weights: Any, *, scale: float = 1.0, name: str = ""
     ) -> Query:
         """A query from an array of weights in [0, 1] over the table of `attributes`, axes in that order."""
+        attributes = list(attributes) if isinstance(attributes, Iterable) else attributes
         names = _finite(domain).order(attributes)
         if len(names) < len(attributes):
             raise UnsupportedQuery("an attribute is named twice")

@@ -7,7 +7,7 @@ import json
 import zipfile
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hedgerow.queries.measurement import Measurement
 
 FORMAT = 1
+_MOST_ROWS = 10**10  # more would not be held; they are drawn in parts
 
 # What reading a file raises that is cut short, or was never one of ours.
 _MALFORMED = (OSError, EOFError, LookupError, TypeError, ValueError, AttributeError)
@@ -192,10 +193,11 @@ class Synopsis(ABC):
         """Released counts over some attributes, axes in the given order."""
         if "table" not in self.can:
             raise UnsupportedQuery(f"a {self.kind} synopsis holds no tables")
-        names = self.domain.order(attributes)
-        if len(names) < len(attributes):
+        asked = list(attributes) if isinstance(attributes, Iterable) else attributes
+        names = self.domain.order(asked)
+        if len(names) < len(asked):
             raise UnsupportedQuery("an attribute is named twice")
-        return self._table(names).transpose([names.index(a) for a in attributes])
+        return self._table(names).transpose([names.index(a) for a in asked])
 
     def sample(self, rows: int | None = None, *, seed: int | None = None) -> dict[str, NDArray[Any]]:
         """Synthetic rows as decoded columns; as many as the released total unless said.
@@ -212,7 +214,7 @@ class Synopsis(ABC):
         """How many rows to sample: the released total unless said; also refuses what is no seed."""
         if seed is not None:
             whole("a seed", seed, 0, (1 << 128) - 1)
-        return max(0, round(self.total)) if rows is None else whole("a number of rows", rows)
+        return max(0, round(self.total)) if rows is None else whole("a number of rows", rows, 0, _MOST_ROWS)
 
     @abstractmethod
     def linear(
