@@ -56,6 +56,10 @@ class CutsBin(UnsupportedQuery):
     code = "cuts_bin"
 
 
+class BadValue(HedgerowError, ValueError):
+    """A number or an option is none that may stand there; also a ValueError, as Python would say it."""
+
+
 class DomainMismatch(HedgerowError):
     """A schema, query or table speaks of attributes or levels that do not fit."""
 

@@ -321,3 +321,17 @@ def test_steps_are_exact_fractions_of_what_was_asked() -> None:
     query = Query.of(hypothesis.domain, ["a"], [1.0, Fraction(1, 4)])
     hypothesis.tilt(query, 1000.0)  # several strides, one distribution
     assert np.diff(hypothesis.log_cells())[0] == pytest.approx(-750.0, rel=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_hypothesis_is_made_again_from_its_cells_bit_by_bit(dtype):
+    rng, domain = np.random.default_rng(5), Domain({"k": 3, "j": 4})
+    for updates in range(25):
+        h = DenseHypothesis(domain, total=100.0, dtype=dtype)
+        for _ in range(updates):
+            asked = Query.of(domain, ["k", "j"], rng.integers(0, 2, (3, 4)))
+            h.update(asked, rng.random(), float(rng.choice([0.1, 3.0, 29.0])))
+        kept = DenseHypothesis.of_cells(domain, h.cells(), total=100.0)
+        again = DenseHypothesis.of_cells(domain, kept.cells(), total=100.0)
+        np.testing.assert_array_equal(again.marginal(("k", "j")), kept.marginal(("k", "j")))
+        np.testing.assert_allclose(kept.marginal(("k", "j")), h.marginal(("k", "j")), atol=1e-6)

@@ -124,7 +124,7 @@ class TestTheoremMode:
         assert answer.sources.tolist()[5:] == ["learned"] * 3
         assert "learned" not in answer.sources[:5]
         assert session.ask(asked[0]).source == "learned"
-        assert "indicative" in session.ask(asked[0]).notes[0]
+        assert "No test has compared" in session.ask(asked[0]).notes[0]
 
     @pytest.mark.parametrize(
         ("options", "words"),
@@ -446,3 +446,55 @@ def test_a_dense_hypothesis_behind_the_driver_is_the_library_s_own() -> None:
     assert session.hypothesis.total == session.terms.total == 3000
     with pytest.raises(TypeError):
         session.__reduce__()
+
+
+def odd_rows(kind: str, rng: np.random.Generator, n: int) -> dict[str, Any]:
+    """Rows that a hypothesis of few updates cannot know, and some that it can."""
+    if kind == "one cell":
+        return {"x": np.full(n, 7), "sex": np.full(n, "M"), "z": np.full(n, 0)}
+    if kind == "two corners":
+        side = rng.integers(0, 2, n)
+        return {"x": 15 * side, "sex": np.array(["F", "M"])[side], "z": 2 * side}
+    many = {"uniform": 0.5, "skewed": 0.99}[kind]
+    x = rng.integers(0, 16, n) if kind == "uniform" else rng.binomial(15, 0.1, n)
+    return {"x": x, "sex": rng.choice(["F", "M"], n, p=[many, 1 - many]), "z": rng.integers(0, 3, n)}
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+@pytest.mark.parametrize("kind", ["one cell", "two corners", "uniform", "skewed"])
+def test_every_stated_error_holds_after_the_updates_are_used_up(
+    kind: str, neighbours: Any, size: Any
+) -> None:
+    """Public totals never fail; counted ones, like all bounds at once, with probability beta = 1e-8."""
+    for seed in range(size(1, 40)):
+        rng = np.random.default_rng(seed)
+        guard = curator(hr.Table.open(odd_rows(kind, rng, 20_000), DOMAIN), neighbours=neighbours)
+        session = hr.OnlineMW(updates=3, epsilon=1.0, queries=50, beta=1e-8).open(guard)
+        fractional = [hr.Query.of(DOMAIN, ["x"], rng.random(16), scale=-2.0) for _ in range(5)]
+        asked = [*hr.marginals(DOMAIN, 2), *fractional, *hr.prefixes(DOMAIN, 1), *hr.conjunctions(DOMAIN, 3)]
+        asked = [asked[i] for i in rng.choice(len(asked), 100, replace=False)]
+        exact = [q.apply(guard._rows.tables([q.attributes])[q.attributes]) / q.denominator for q in asked]
+        truth = np.array([q.to_unit(x) for q, x in zip(asked, exact, strict=True)])
+        found = session.ask(asked)
+        assert (np.abs(found.value - truth) <= found.error).all()
+        whole = session.ask(hr.marginals(DOMAIN, 1))
+        assert session.updates < 3 or (whole.error >= session.terms.total / 2).all()
+
+
+def test_answers_past_the_theorem_say_what_holds_and_nothing_more() -> None:
+    session = hr.OnlineMW(alpha=0.3, beta=1e-8, queries=1, epsilon=4.0).open(
+        curator(LARGE, hr.Budget(epsilon=4))
+    )
+    session.ask(hr.Query.total())
+    answer = session.ask(hr.Query.where(DOMAIN, {"x": lambda x: 3 <= x < 6, "z": 2}))
+    assert answer.source == "learned"
+    assert abs(float(answer) - 600_000) <= answer.error
+    assert "the most that a count could be off by" in answer.notes[0]
+
+
+def test_a_counted_total_takes_its_part_of_beta_from_the_other_bounds() -> None:
+    counted = hr.OnlineMW(updates=3, beta=0.1).open(curator(neighbours="add_remove")).terms
+    assert counted.counted[1] == pytest.approx(0.1 / 20)
+    assert 3 * counted._third + counted.counted[1] == pytest.approx(0.1)
+    public = hr.OnlineMW(updates=3, beta=0.1).open(curator()).terms
+    assert (public.counted, 3 * public._third) == ((0.0, 0.0), pytest.approx(0.1))

@@ -221,3 +221,19 @@ def test_restarts_give_the_same_transcript(quiet: None, tmp_path: Path) -> None:
         guard.ledger.close()
     assert said == [(a.value, a.source) for a in expected]
     assert whole.updates == 6
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+def test_every_stated_error_holds_after_the_updates_are_used_up(neighbours: Any) -> None:
+    """Public totals never fail; counted ones, like all bounds at once, with probability beta = 1e-8."""
+    guard = curator(neighbours=neighbours)
+    session = hr.SparseMW(sparsity=3, updates=2, queries=50, beta=1e-8).open(guard)
+    counts = {name: TREES.count(name) for name in ("oak", "ash", "elm", "tree 1", "yew")}
+    asked = [hr.SparseQuery.of({a: 1, b: 0.5}) for a in counts for b in counts if a != b] * 3
+    truth = [sum(w / ONE * counts[e] for e, w in q.weights.items()) for q in asked]
+    found = session.ask(asked)
+    assert (np.abs(found.value - truth) <= found.error).all()
+    halves = session.ask([hr.SparseQuery.of({"oak": 0.5}), hr.SparseQuery.of({"oak": 1})])
+    if session.updates == 2:
+        assert halves.source == "learned"
+        assert halves.error[0] < 0.6 * halves.error[1]

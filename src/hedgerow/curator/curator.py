@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,7 +32,8 @@ from hedgerow.privacy.budget import (
 )
 from hedgerow.privacy.event import Event
 from hedgerow.privacy.ledger import Ledger
-from hedgerow.privacy.rational import Number
+from hedgerow.privacy.rational import Number, exact
+from hedgerow.queries.argument import one_of, text
 from hedgerow.queries.domain import Domain
 from hedgerow.queries.measurement import Measurement, Noise, pack, unpack
 from hedgerow.queries.query import ONE, Norms
@@ -72,6 +74,12 @@ class Curator:
         entropy: Entropy | None = None,
         account: str = "owner",
     ) -> None:
+        if not isinstance(table, Table):
+            raise UnsupportedQuery("a curator guards a Table; see hedgerow.Table.open")
+        if not isinstance(budget, Budget | None):
+            raise UnsupportedQuery("a budget is given as hedgerow.Budget(epsilon=..., delta=...)")
+        if not isinstance(ledger, Ledger | str | PathLike | None):
+            raise LedgerError("a ledger is an open Ledger, the path of a file, or ':memory:'")
         self.table = table
         self.ledger = open_ledger(table, budget, ledger, neighbours, new_ledger)
         self.account = account
@@ -198,10 +206,13 @@ class Curator:
             noise, request, note: as in `measure`.
             run: a label to find this act again by.
         """
+        if not isinstance(targets, Iterable) or isinstance(targets, str):
+            raise UnsupportedQuery("measure_all takes a list of what `measure` takes one by one")
         stats = [statistic_of(t, self.domain) for t in targets]
         if not stats:
             raise UnsupportedQuery("there is nothing to measure")
-        prices = self.price(spend).split(*(shares if shares is not None else [1] * len(stats)))
+        one_of("noise", noise, "auto", "laplace", "gaussian")
+        prices = self._divided(self.price(spend), shares, len(stats))
         laws, acts = zip(*(self._law(s, p, noise) for s, p in zip(stats, prices, strict=True)), strict=True)
         event = acts[0] if len(acts) == 1 else events.Together(acts)
         question = "measure:" + ",".join(s.digest for s in stats) + event_text(event)
@@ -241,6 +252,7 @@ class Curator:
         if not is_score(score):
             raise UnsupportedQuery("a score must carry its own sensitivity; see hedgerow.curator.statistics")
         score.check(self._domain)
+        one_of("method", method, "exponential", "permute_and_flip")
         bounded = method == "exponential"
         epsilon = selection_epsilon(self.price(spend), bounded_range=bounded)
         sensitivity = self.privacy.sensitivity(score.norms).l1
@@ -293,6 +305,9 @@ class Curator:
         from hedgerow.curator.sparse_vector import SparseVectorRun
         from hedgerow.curator.sparse_vector_plan import plan
 
+        text("method", method)
+        one_of("allocation", allocation, "even", "optimised")
+        exact(0 if delta is None else delta)
         if type(denominator) is not int or denominator < 1:
             raise UnsupportedQuery(
                 "a run's denominator is a whole number of lattice steps per row, 1 or more"
@@ -344,11 +359,13 @@ class Curator:
 
     def allot(self, spend: Spend, name: str, note: str = "") -> Curator:
         """Set part of the budget aside for someone: a curator that can spend that much and no more."""
+        text("an account's name", name)
         self.ledger.allot(name, self.price(spend), parent=self.account, note=note)
         return self.child(name)
 
     def child(self, name: str) -> Curator:
         """The curator of an account that was allotted before from this one, or from one below it."""
+        text("an account's name", name)
         if not self.ledger.descends(name, self.account):
             raise LedgerError(f"the account {name!r} was not allotted from {self.account!r}")
         child = object.__new__(Curator)
@@ -387,6 +404,8 @@ class Curator:
         run: str | None = None,
     ) -> list[NDArray[Any]]:
         """The law in one place: refuse, read, then charge and draw in one transaction, then return."""
+        for name, given in (("a request id", request), ("a run's label", run), ("a note", note)):
+            text(name, given)
         question, note = self.bound(question, note)
         if any((name or "").startswith(RESERVED) for name in (request, run)):
             raise LedgerError(f"names that begin with {RESERVED!r} belong to sparse-vector runs")
@@ -420,6 +439,16 @@ class Curator:
         if self._real:
             return f"{question}@{about}", note
         return f"{question}@{about}:test randomness", f"NOT PRIVATE, test randomness. {note}".strip()
+
+    @staticmethod
+    def _divided(price: Cost, shares: Sequence[Any] | None, parts: int) -> list[Cost]:
+        """A price in equal parts, or in proportion to some shares: one above 0 for each part."""
+        if shares is None:
+            return price.split(*[1] * parts)
+        given = list(shares) if isinstance(shares, Iterable) and not isinstance(shares, str | bytes) else []
+        if len(given) != parts or not all(exact(share) > 0 for share in given):
+            raise UnsupportedQuery(f"shares divide a price: {parts} numbers above 0, one for each part")
+        return price.split(*given)
 
     def _law(self, stat: Statistic, price: Cost, choice: NoiseChoice) -> tuple[Noise, Event]:
         """The noise that a price buys for a statistic, and the event that says so."""

@@ -14,6 +14,7 @@ from hedgerow.curator.noise import Entropy
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.privacy.budget import selection_epsilon
 from hedgerow.privacy.event import RandomizedResponse
+from hedgerow.queries.argument import one_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -150,6 +151,7 @@ def randomize(
         raise UnsupportedQuery(
             "randomised response publishes the number of units, so it needs neighbours='replace'"
         )
+    one_of("by", by, "row", "attribute")
     epsilon = selection_epsilon(curator.price(spend), bounded_range=False)
     plan = LocalReports.plan(curator._domain, epsilon, curator.privacy.max_rows, by)
     event = RandomizedResponse(epsilon)

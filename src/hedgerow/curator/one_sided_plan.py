@@ -14,6 +14,7 @@ from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy.budget import Cost, selection_epsilon
 from hedgerow.privacy.event import OneSidedSparseVector
 from hedgerow.privacy.rational import Number, exact
+from hedgerow.queries.argument import one_of
 from hedgerow.queries.query import ONE, Norms
 
 if TYPE_CHECKING:
@@ -127,8 +128,7 @@ def plan(
         side: which difference is tested.
         share: the part of epsilon (or eta) that the threshold's noise takes; b1 = b2 if None.
     """
-    if side not in ("over", "under"):
-        raise UnsupportedQuery("a side is 'over' or 'under'")
+    one_of("a side", side, "over", "under")
     if type(denominator) is not int or denominator < 1 or ONE % denominator:
         raise UnsupportedQuery(_LATTICE)
     steps = round(exact(threshold) * denominator)

@@ -41,6 +41,7 @@ from hedgerow.errors import LedgerError, RunClosed, UnsupportedQuery
 from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.event import GaussianSparseVector, SparseVector
 from hedgerow.privacy.ledger import Entry, Transaction
+from hedgerow.queries.argument import text
 from hedgerow.queries.query import Norms
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ class SparseVectorRun:
 
     def __init__(self, curator: Curator, plan: Plan, label: str | None = None, note: str = "") -> None:
         self._refuse_other_plans(curator, plan)
+        text("a run's label", label)
+        text("a note", note)
         self.plan = plan
         self.label = label or f"sparse-vector-{secrets.token_hex(8)}"
         self._curator = curator

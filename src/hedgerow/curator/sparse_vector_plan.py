@@ -231,7 +231,7 @@ def _numeric_by_composition(eps: Fraction, d: Fraction, delta: Fraction, c: int)
 
 def _gaussian(price: Cost, delta: Fraction, c: int, length: int | None, d: Fraction) -> GaussianSparseVector:
     """Gaussian noise, half of each above's rho on the threshold and half on the question ([ZW20])."""
-    if length is None or length < 1:
+    if type(length) is not int or length < 1:
         raise UnsupportedQuery("a sparse vector with Gaussian noise needs a length, the most questions")
     if not 0 < d < 1:
         raise UnsupportedQuery("a sparse vector with Gaussian noise needs a delta above 0 and below 1")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 import numpy as np
 
 from hedgerow.errors import DomainMismatch, UnsupportedQuery
+from hedgerow.queries.argument import numbers
 from hedgerow.queries.query import ONE, Norms, Query, SparseQuery
 from hedgerow.queries.workload import Workload
 
@@ -248,7 +249,7 @@ class QueryErrors:
     def check(self, domain: Domain) -> None:
         """One estimate for each query."""
         Answers(self.workload).workload.check(domain)
-        _same_shape(np.shape(self.estimates), (len(self.workload),))
+        _same_shape(np.shape(numbers("estimates", self.estimates)), (len(self.workload),))
         for clique in self.workload.cliques:
             domain.order(clique)
 
@@ -282,9 +283,14 @@ class TableErrors:
 
     def check(self, domain: Domain) -> None:
         """An estimate of the table's shape and a penalty for each table."""
-        _same_shape((len(self.estimates), *np.shape(self.penalties)), (len(self.tables), len(self.tables)))
+        if not all(isinstance(given, Sequence) for given in (self.tables, self.estimates)):
+            raise UnsupportedQuery("tables and their estimates are given as lists")
+        many = len(self.tables)
+        _same_shape((len(self.estimates), *np.shape(numbers("penalties", self.penalties))), (many, many))
         for clique, estimate in zip(self.tables, self.estimates, strict=True):
-            _same_shape(np.shape(estimate), domain.shape_of(clique))
+            if domain.order(clique) != tuple(clique):
+                raise DomainMismatch("a table is named by its attributes, in the domain's order")
+            _same_shape(np.shape(numbers("estimates", estimate)), domain.shape_of(clique))
 
     @property
     def norms(self) -> Norms:
@@ -322,7 +328,9 @@ def _steps(values: NDArray[np.float64], denominator: int, summed: int = 1) -> ND
     The clip leaves room for a sum of `summed` of them: no score wraps around 2^63, whatever is estimated.
     """
     limit = float(min(1 << 53, (1 << 60) // max(summed, 1)))
-    return np.rint(np.clip(np.nan_to_num(np.asarray(values) * denominator), -limit, limit)).astype(np.int64)
+    return np.rint(np.clip(np.nan_to_num(numbers("estimates", values) * denominator), -limit, limit)).astype(
+        np.int64
+    )
 
 
 def _is_large(block: Any) -> bool:
@@ -357,18 +365,27 @@ def statistic_of(target: Any, domain: Any) -> Statistic:
             target.check(_finite(domain))
         return cast(Statistic, target)
     if isinstance(target, SparseQuery):
-        return SparseAnswers((target,))
+        return _names((target,), domain)
     if isinstance(target, (Query, Workload)):
         return _answers(Workload.of(target), domain)
     if isinstance(target, str):
-        return TableOf(domain.order((target,)))
+        return TableOf(_finite(domain).order((target,)))
     if isinstance(target, Sequence) and all(isinstance(t, str) for t in target):
-        return TableOf(domain.order(target))
+        return TableOf(_finite(domain).order(target))
     if isinstance(target, Sequence) and all(isinstance(t, SparseQuery) for t in target):
-        return SparseAnswers(tuple(target))
+        return _names(tuple(target), domain)
     if isinstance(target, Sequence) and all(isinstance(t, Query) for t in target):
         return _answers(Workload.of(target), domain)
     raise UnsupportedQuery("measure takes attribute names, a query, a list of queries, or a workload")
+
+
+def _names(queries: tuple[SparseQuery, ...], domain: Any) -> SparseAnswers:
+    """Answers about names, which only an open domain has; some name must be asked about to set the noise."""
+    if hasattr(domain, "shape_of"):
+        raise DomainMismatch("this table has a declared domain; sparse queries are for open domains of names")
+    if not any(q.largest for q in queries):
+        raise UnsupportedQuery("a sparse query without names counts nothing: ask about at least one")
+    return SparseAnswers(queries)
 
 
 def _answers(workload: Workload, domain: Any) -> Answers:

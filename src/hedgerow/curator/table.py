@@ -18,6 +18,7 @@ from hedgerow.curator.files import FileEngine
 from hedgerow.curator.memory import IDS, MemoryEngine
 from hedgerow.errors import DomainMismatch, RangeTooLarge, SourceError
 from hedgerow.privacy.ledger_entry import SPELLING
+from hedgerow.queries.argument import one_of, text
 from hedgerow.queries.days import zone_is_known
 from hedgerow.queries.domain import Domain, OpenDomain
 from hedgerow.queries.encoding import as_text, kind_of, to_arrow
@@ -116,12 +117,16 @@ class Table:
             raise DomainMismatch("`unit` and `max_rows` come together: whose rows, and how many of them")
         if max_rows is not None and (not isinstance(max_rows, int) or max_rows < 1):
             raise DomainMismatch("`max_rows` is a whole number of at least 1")
-        if null_units not in ("drop", "row"):
+        text("unit", unit)
+        if not isinstance(null_units, str) or null_units not in ("drop", "row"):
             raise DomainMismatch("`null_units` is 'drop' or 'row'")
         if unit_type is not None and (unit is None or unit_type not in (*unit_ids.TYPES, unit_ids.EARLIER)):
             raise DomainMismatch(f"`unit_type` says what a `unit` is: {', '.join(unit_ids.TYPES)}")
+        one_of("engine", engine, "auto", "duckdb", "memory")
         file = isinstance(source, (str, Path))
         if isinstance(domain, OpenDomain) and not file and not _is_frame(source):
+            if not isinstance(source, Iterable):
+                raise SourceError("names are read from a file, a frame or a list of them")
             source = {domain.column: list(source)}
         made: Engine
         if file:

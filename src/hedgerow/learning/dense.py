@@ -75,7 +75,7 @@ class DenseHypothesis:
 
     @classmethod
     def of_cells(cls, domain: Domain, cells: NDArray[np.float64], *, total: float = 1.0) -> DenseHypothesis:
-        """The hypothesis with these probabilities, in the domain's shape."""
+        """The hypothesis with probabilities in proportion to these cells, in the domain's shape."""
         made = cls(domain, total=total, dtype=np.float64)
         made._weights = Weights(np.maximum(np.asarray(cells, dtype=np.float64).reshape(-1), 1e-300))
         return made
@@ -86,6 +86,10 @@ class DenseHypothesis:
     def update_bound(self, alpha: float) -> float:
         """[DR14] Thm 4.10: how many true distinguishing updates there can be, with eta = alpha/2."""
         return update_bound(self.domain.size, alpha)
+
+    def cells(self) -> NDArray[np.float64]:
+        """Every cell's weight, in the domain's shape: `of_cells` makes the same hypothesis of them."""
+        return self._weights.plain().reshape(self.domain.shape)
 
     def log_cells(self) -> NDArray[np.float64]:
         """The logarithm of every cell's probability, in the domain's shape."""

@@ -95,5 +95,12 @@ class Weights:
         logs = np.log(np.abs(values), out=np.full(len(values), -np.inf), where=values != 0)
         return np.asarray(logs - levels * (2 * self._half * log(2.0)) - log(self.sum))
 
+    def plain(self) -> NDArray[np.float64]:
+        """All weights with a sum between 1/2 and 2; only exact steps, so that these make the same weights."""
+        levels = (self.values < 0).astype(np.int64)
+        if len(self._depth):
+            levels *= 1 + self._depth
+        return np.ldexp(np.abs(self.values).astype(np.float64), -frexp(self.sum)[1] - 2 * self._half * levels)
+
     def _total(self, each_once: float) -> float:
         return each_once + (self.copies - 1) * max(float(self.values[0]), 0.0)

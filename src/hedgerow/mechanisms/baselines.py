@@ -12,6 +12,7 @@ from hedgerow.curator.local import randomize
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.mechanisms.run_account import Resumable, RunAccount
 from hedgerow.privacy.budget import Budget
+from hedgerow.queries.argument import one_of
 from hedgerow.queries.domain import Domain
 from hedgerow.queries.measurement import Measurement
 from hedgerow.queries.query import Query
@@ -154,6 +155,7 @@ class HistogramRelease(OneAct):
     def release(self, curator: Curator, workload: Any = None) -> Synopsis:
         """Release the noisy histogram; the workload does not matter."""
         domain = finite(curator)
+        one_of("noise", self.noise, "auto", "laplace", "gaussian")
         if domain.size > _HISTOGRAM_CELLS:
             raise RangeTooLarge(
                 f"the full table has {domain.size:,} cells, more than {_HISTOGRAM_CELLS:,}; "
@@ -181,6 +183,7 @@ class RandomizedResponse(Baseline):
     def release(self, curator: Curator, workload: Any = None) -> Synopsis:
         """Release randomised records; the workload does not matter."""
         domain = finite(curator)
+        one_of("by", self.by, "auto", "row", "attribute")
         spend = curator.price(self._spend())
         by = ("row" if domain.size <= 256 else "attribute") if self.by == "auto" else self.by
         reports = randomize(curator, spend, by=by, note=f"RandomizedResponse: by {by}")
@@ -190,8 +193,15 @@ class RandomizedResponse(Baseline):
         return LocalSynopsis(domain, signed, reports)
 
 
+def guarded(curator: object) -> None:
+    """Refuse what is no curator: rows are met through one and in no other way."""
+    if not isinstance(curator, Curator):
+        raise UnsupportedQuery("a mechanism is given the Curator of a table; see hedgerow.Curator")
+
+
 def finite(curator: Curator) -> Domain:
     """The declared finite domain, or a refusal."""
+    guarded(curator)
     if not isinstance(curator.domain, Domain):
         raise UnsupportedQuery("this needs a declared finite domain; names without end go to SparseMW")
     return curator.domain

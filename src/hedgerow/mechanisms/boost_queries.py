@@ -26,6 +26,7 @@ from hedgerow.learning.fitting_database import (
 from hedgerow.mechanisms.baselines import Baseline, finite
 from hedgerow.mechanisms.boost_plan import BoostPlan, Setting, plan, unreached
 from hedgerow.privacy.budget import Cost, Privacy
+from hedgerow.queries.argument import number, one_of
 from hedgerow.queries.low_sensitivity import is_low_sensitivity
 from hedgerow.queries.query import Norms, Query
 from hedgerow.queries.workload import Workload
@@ -95,15 +96,14 @@ class BoostQueries(Baseline):
     def _check(self, curator: Curator) -> None:
         if curator.ledger.currency == "epsilon":
             raise UnsupportedQuery("BoostQueries needs a budget with a delta above 0")
-        if not 0.0 < self.beta < 1.0:
+        if not 0.0 < number("beta", self.beta) < 1.0:
             raise UnsupportedQuery("beta must lie strictly between 0 and 1")
-        if self.generator not in ("auto", "linear_program", "enumeration"):
-            raise UnsupportedQuery("the generator is 'linear_program', 'enumeration' or 'auto'")
+        one_of("generator", self.generator, "auto", "linear_program", "enumeration")
         for name in ("samples", "rounds"):
             value = getattr(self, name)
-            if value is not None and (type(value) is not int or value < 1):
-                raise UnsupportedQuery(f"{name} is a whole number above 0")
-        if self.gap is not None and not 0.0 < self.gap < float(1 << 30):
+            if value is not None and (type(value) is not int or not 1 <= value < 1 << 30):
+                raise UnsupportedQuery(f"{name} is a whole number above 0, and below 2^30")
+        if self.gap is not None and not 0.0 < number("gap", self.gap) < float(1 << 30):
             raise UnsupportedQuery("gap is a number of rows above 0")
 
     def _total(self, curator: Curator, price: Cost) -> tuple[float, float, Cost]:

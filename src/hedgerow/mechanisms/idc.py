@@ -18,10 +18,12 @@ from hedgerow.curator.sketch import RowsOfNames
 from hedgerow.curator.source import begin_run, recall_run
 from hedgerow.curator.sparse_vector_plan import Plan, plan
 from hedgerow.errors import UnsupportedQuery
+from hedgerow.mechanisms.baselines import guarded
 from hedgerow.mechanisms.idc_conversation import Conversation
 from hedgerow.mechanisms.idc_terms import Terms, Total
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Budget, Cost, exact
+from hedgerow.queries.argument import finite, number, text
 from hedgerow.queries.domain import Domain
 from hedgerow.queries.query import ONE, Norms, Query
 
@@ -76,6 +78,7 @@ class IDC:
         Refuses, before anything is charged, parameters that do not fit; in theorem mode also, before the
         sparse vector is opened, a theorem that says nothing for so few rows.
         """
+        guarded(curator)
         self._check()
         c = self._count(curator)
         label = self.run or f"{type(self).__name__}-{secrets.token_hex(8)}"
@@ -127,16 +130,23 @@ class IDC:
             raise UnsupportedQuery("give a mechanism an epsilon or a budget, not both")
         if self.delta is not None and self.epsilon is None:
             raise UnsupportedQuery("a delta comes with an epsilon: the two are one promise")
+        for name in ("alpha", "delta", "rows"):
+            number(name, 1 if getattr(self, name) is None else getattr(self, name))
+        finite("threshold", 0 if self.threshold is None else self.threshold)
+        exact(1 if self.epsilon is None else self.epsilon)
+        text("the name of a run", self.run)
+        if not isinstance(self.budget, Budget | None):
+            raise UnsupportedQuery("a budget is given as hedgerow.Budget(epsilon=..., delta=...)")
         if self.delta is not None and not 0 <= self.delta < 1:
             raise UnsupportedQuery("delta lies between 0 and 1")
-        if not 0 < self.beta < 1:
+        if not 0 < number("beta", self.beta) < 1:
             raise UnsupportedQuery("beta lies between 0 and 1")
         if self.rows is not None and not 0 < self.rows < 2**53:
             raise UnsupportedQuery("a declared number of rows is above 0")
-        if self.queries is not None and (type(self.queries) is not int or self.queries < 1):
+        if self.queries is not None and (type(self.queries) is not int or not 1 <= self.queries < 1 << 53):
             raise UnsupportedQuery("queries is a whole number, 1 or more")
         if self.alpha is None:
-            if type(self.updates) is not int or self.updates < 1:
+            if type(self.updates) is not int or not 1 <= self.updates < 1 << 53:
                 raise UnsupportedQuery("updates is a whole number, 1 or more")
             return
         if not 0 < self.alpha < 1 / 3:

@@ -34,7 +34,7 @@ SOURCES: tuple[Source, ...] = ("learned", "certified", "measured")
 _LEARNED, _CERTIFIED, _MEASURED = range(3)
 _TABLE_CELLS, _SHORT_TABLE = 1 << 22, 1 << 12
 _STEEPEST = 30.0  # the longest step of a tuned update
-_NOTE = "No test has compared this answer with the rows: its error is indicative only."
+_NOTE = "No test has compared this answer with the rows: its error is the most that a count could be off by."
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +145,9 @@ class Conversation:
             at, tripped = self._take(questions, at, guesses, outcomes, said)
             self._behind = False
             guesses = self._guesses(questions) if tripped and at < len(questions) else guesses
-        said.values[at:] = guesses[at:]
-        said.errors[at:] = self.terms.certified(self.asked + 1, 1)[0]
+        if at < len(questions):
+            said.values[at:] = guesses[at:]
+            said.errors[at:] = self.terms.untested(guesses, _largest(questions))[at:]
         return said
 
     def _compare(
@@ -279,6 +280,13 @@ def _fractions(hypothesis: Any, block: Block) -> Floats:
     if isinstance(block, ListBlock) or cells > _TABLE_CELLS:
         return np.array([hypothesis.answer(block.query(i)) for i in range(len(block))])
     return block.apply(hypothesis.marginal(block.attributes))
+
+
+def _largest(questions: Questions) -> Floats:
+    """The largest weight of each question."""
+    if isinstance(questions, Workload) and not any(isinstance(b, ListBlock) for b in questions.blocks):
+        return np.ones(len(questions))
+    return np.array([q.largest for q in questions]) / ONE
 
 
 def _grouped(questions: Any) -> Questions:

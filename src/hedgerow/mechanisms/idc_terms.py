@@ -49,6 +49,7 @@ class Terms:
         threshold: T.
         plan: the sparse vector's noise.
         alpha: the theorem's accuracy as a fraction; None in tuned mode.
+        counted: how far N may be off, and the part of beta that this takes.
     """
 
     total: float
@@ -58,6 +59,7 @@ class Terms:
     threshold: float
     plan: Plan
     alpha: float | None = None
+    counted: tuple[float, float] = (0.0, 0.0)
 
     @classmethod
     def theorem(
@@ -86,7 +88,8 @@ class Terms:
                 f"the theorem is silent here: alpha = {alpha:g} for {queries:,} queries needs {many} rows, "
                 f"and there are {total.rows:,.0f}; take a larger alpha or epsilon, or tuned mode (updates=)"
             )
-        return cls(total.rows, plan.count, queries, beta, 2 * alpha * total.rows, plan, alpha)
+        counted = total.off, total.beta
+        return cls(total.rows, plan.count, queries, beta, 2 * alpha * total.rows, plan, alpha, counted)
 
     @classmethod
     def tuned(
@@ -100,19 +103,21 @@ class Terms:
         k, b2 = queries or EXPECTED, float(plan.query_scale) / plan.denominator
         if threshold is None:
             threshold = b2 * max(1.0, log(16 * k / (3 * plan.count)))
-        return cls(total.rows, plan.count, k, beta, threshold, plan)
+        counted = total.off, total.beta
+        return cls(total.rows, plan.count, k, beta, threshold, plan, counted=counted)
 
     def certified(self, first: int, count: int) -> NDArray[np.float64]:
         """How far answers that passed the test may be off, from the `first` question (counted from 1) on.
 
-        Below means value - estimate < T + rho - nu. Tuned: a third of beta covers the c noisy thresholds, a
-        third the questions: half of that evenly for the first k, the rest as k / j(j - 1) for later ones.
+        Below means value - estimate < T + rho - nu. Tuned: of what N leaves of beta, a third covers the c
+        noisy thresholds, a third the questions: half of that evenly for the first k, the rest as k / j(j - 1)
+        for later ones.
         """
         if self.alpha is not None:
             return np.full(count, 3 * self.alpha * self.total)
         j = np.arange(first, first + count, dtype=np.float64)
         many = np.where(j <= self.queries, 2.0 * self.queries, 2.0 * j * (j - 1) / self.queries)
-        third = self.beta / 3
+        third = self._third
         b1, b2 = float(self.plan.threshold_scale), float(self.plan.query_scale)
         noise = b1 * log(self.updates / (third * (1 + exp(-1 / b1))))
         noise = noise + b2 * np.log(many / (third * (1 + exp(-1 / b2))))
@@ -124,8 +129,21 @@ class Terms:
         if self.alpha is not None:
             return self.alpha * self.total
         b3 = float(self.plan.value_scale)
-        tail = log(2 * self.updates / (self.beta / 3 * (1 + exp(-1 / b3))))
+        tail = log(2 * self.updates / (self._third * (1 + exp(-1 / b3))))
         return b3 * tail / self.plan.denominator + _ROUNDING
+
+    @property
+    def _third(self) -> float:
+        return (self.beta - self.counted[1]) / 3
+
+    def untested(self, values: NDArray[np.float64], largest: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How far answers may be off that no test has compared with the rows: as far as any number of rows.
+
+        A query sums one weight in [0, `largest`] for each of at most N + off rows. Nothing sharper holds:
+        what was not compared may be anywhere in between, whatever the hypothesis has learned elsewhere.
+        """
+        most = largest * (self.total + self.counted[0])
+        return np.asarray(np.maximum(values, most - values) + _ROUNDING)
 
     @property
     def value_noise(self) -> float:

@@ -16,6 +16,7 @@ from hedgerow.mechanisms.offline_mw_tuned import Rounds
 from hedgerow.mechanisms.run_account import Resumable, RunAccount, check_delta
 from hedgerow.privacy.bounds import cor_12_5
 from hedgerow.privacy.budget import Cost
+from hedgerow.queries.argument import number
 from hedgerow.queries.domain import Domain
 from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload
@@ -107,7 +108,7 @@ class OfflineMW(Resumable, Baseline):
 
     def _check(self, curator: Curator, domain: Domain, queries: Workload) -> None:
         """Refuse, before anything is charged, what cannot be released whatever the rows are."""
-        if self.alpha is not None and not 0.0 < self.alpha < 1.0:
+        if self.alpha is not None and not 0.0 < number("alpha", self.alpha) < 1.0:
             raise UnsupportedQuery(f"alpha is a fraction of the rows between 0 and 1, not {self.alpha!r}")
         whole = type(self.rounds) is int and self.rounds >= 1
         if self.rounds is not None and (not whole or self.alpha is not None):

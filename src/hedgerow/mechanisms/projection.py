@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.learning.projection import converged, project, refuse_large
 from hedgerow.mechanisms.baselines import OneAct, finite
+from hedgerow.queries.argument import number
 from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.distribution import PUBLIC, DistributionSynopsis, Reach
@@ -63,7 +64,7 @@ class Projection(OneAct):
             workload: what must be answered well.
         """
         domain, queries = finite(curator), Workload.of(workload)
-        if not 0.0 < self.total_share < 1.0:
+        if not 0.0 < number("total_share", self.total_share) < 1.0:
             raise UnsupportedQuery("`total_share` is a part between 0 and 1")
         if type(self.steps) is not int or self.steps < 1:
             raise UnsupportedQuery("`steps` is a whole number, 1 or more")

@@ -10,6 +10,7 @@ from hedgerow.curator.curator import Curator, Spend
 from hedgerow.curator.source import begin_run
 from hedgerow.errors import HedgerowError, LedgerError, UnsupportedQuery
 from hedgerow.privacy.budget import Cost
+from hedgerow.queries.argument import text
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class RunAccount:
 
         A single # marks what is not the caller's own name, so that no two releases share an account.
         """
+        text("the name of a run", self.run)
         first, number = f"{self.kind} {self.run.replace('#', '##') if self.run else ''}".strip(), 0
         while True:
             name = f"{first} #{number}" if self.run else f"{first} #{self.digest[:12]} {number}"

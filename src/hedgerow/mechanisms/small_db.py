@@ -18,6 +18,7 @@ from hedgerow.mechanisms.baselines import Baseline, finite
 from hedgerow.mechanisms.run_account import Resumable, RunAccount, check_delta
 from hedgerow.privacy.bounds import log_whole, range_size, small_db_size
 from hedgerow.privacy.budget import Cost, selection_epsilon
+from hedgerow.queries.argument import number
 from hedgerow.queries.domain import Domain
 from hedgerow.queries.query import Norms, Query
 from hedgerow.queries.workload import Workload
@@ -84,7 +85,7 @@ class SmallDB(Resumable, Baseline):
 
     def _check(self, curator: Curator, domain: Domain, queries: Workload) -> None:
         """Refuse, before anything is charged, what cannot be released whatever the rows are."""
-        if self.alpha is not None and not 0.0 < self.alpha < 1.0:
+        if self.alpha is not None and not 0.0 < number("alpha", self.alpha) < 1.0:
             raise UnsupportedQuery(f"alpha is a fraction of the rows between 0 and 1, not {self.alpha!r}")
         if not len(queries):
             raise UnsupportedQuery("a workload is a non-empty list of queries")

@@ -52,7 +52,7 @@ class SparseMW(IDC):
 
     def _bound(self, curator: Curator, alpha: float) -> int:
         """Thm 3.5."""
-        if type(self.sparsity) is not int or self.sparsity < 1:
+        if type(self.sparsity) is not int or not 1 <= self.sparsity < 1 << 53:
             raise UnsupportedQuery("sparsity is a whole number, 1 or more")
         if not isinstance(curator.domain, OpenDomain):
             raise UnsupportedQuery("SparseMW answers about names: open the table with hr.OpenDomain()")

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, isfinite, log, sqrt
+from math import ceil, inf, log, sqrt
 from typing import Any, ClassVar, Literal
 
 from hedgerow.curator.curator import Curator
 from hedgerow.curator.noise import current_entropy
 from hedgerow.curator.sketch import LengthOfCounts, RowsOfNames, measure_sketch, open_domain
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
-from hedgerow.mechanisms.baselines import Baseline
+from hedgerow.mechanisms.baselines import Baseline, guarded
 from hedgerow.privacy.bounds import sparse_project_size, thm_4_9_sparse
 from hedgerow.privacy.budget import Cost
+from hedgerow.privacy.rational import exact
+from hedgerow.queries.argument import between, number, one_of, whole
 from hedgerow.queries.query import Norms, SparseQuery
 from hedgerow.queries.sketch_matrix import LARGEST, SEED_BYTES, SketchMatrix
 from hedgerow.synopsis.sketch import SketchSynopsis
@@ -66,25 +68,26 @@ class SparseProject(Baseline):
         self, curator: Curator, workload: SparseQuery | Sequence[SparseQuery] | None = None
     ) -> SketchSynopsis:
         """Release the sketch; in theorem mode the workload says k and m where they are not given."""
+        guarded(curator)
         open_domain(curator)
         queries = _sparse_queries(workload)
         self._check(curator)
         return self._theorem(curator, queries) if self.mode == "theorem" else self._tuned(curator)
 
     def _check(self, curator: Curator) -> None:
-        if self.mode not in ("tuned", "theorem"):
-            raise UnsupportedQuery("SparseProject's mode is 'tuned' or 'theorem'")
+        one_of("SparseProject's mode", self.mode, "tuned", "theorem")
         if curator.ledger.currency == "epsilon":
             raise UnsupportedQuery("SparseProject needs a budget with a delta above 0")
-        if not 0.0 < self.beta < 1.0:
-            raise UnsupportedQuery("beta must lie strictly between 0 and 1")
+        between("beta", self.beta)
+        exact(0 if self.delta is None else self.delta)
         for name in ("sparsity", "queries", "rows", "size"):
             value = getattr(self, name)
-            if value is not None and (type(value) is not int or value < 1):
+            if value is not None and (type(value) is not int or not 1 <= value < 1 << 53):
                 raise UnsupportedQuery(f"{name} is a whole number above 0")
-        if not (isfinite(self.distortion) and self.distortion > 0.0):
+        whole("blocks", self.blocks, 1, LARGEST)
+        if not 0.0 < number("distortion", self.distortion) < inf:
             raise UnsupportedQuery("distortion is a number above 0")
-        if self.length is not None and not (isfinite(self.length) and self.length > 0.0):
+        if self.length is not None and not 0.0 < number("length", self.length) < inf:
             raise UnsupportedQuery("length is a number above 0")
 
     # -- tuned --------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from hedgerow.errors import UnknownEvent
+from hedgerow.errors import BadValue, UnknownEvent
 from hedgerow.privacy.budget import Cost, Currency, epsilon_of
 from hedgerow.privacy.calibration import (
     ROUNDING,
@@ -122,7 +122,7 @@ class Accountant:
     def compose(self, event: Event, times: int = 1) -> None:
         """Add an act, done so many times; UnknownEvent, and nothing is added, if there is no theorem."""
         if isinstance(times, bool) or not isinstance(times, int) or times < 0:
-            raise ValueError(f"An act happens a whole number of times, not {times!r}.")
+            raise BadValue(f"An act happens a whole number of times, not {times!r}.")
         acts = list(_leaves(event))
         for act, _ in acts:
             refusal = self._refusal(act)
@@ -136,7 +136,7 @@ class Accountant:
         """An epsilon, rounded up, such that all acts together are (epsilon, delta)-DP; may be infinite."""
         d = exact(delta)
         if not 0 <= d < 1:
-            raise ValueError(f"Delta must be at least 0 and below 1, not {delta}.")
+            raise BadValue(f"Delta must be at least 0 and below 1, not {delta}.")
         return self._epsilon(d) if self._acts else 0.0
 
     def _refusal(self, act: Event) -> str | None:
@@ -197,7 +197,7 @@ class AdvancedAccountant(Accountant):
         super().__init__()
         self.delta_prime = exact(delta_prime)
         if not 0 < self.delta_prime < 1:
-            raise ValueError(f"Advanced composition needs a delta' above 0 and below 1, not {delta_prime}.")
+            raise BadValue(f"Advanced composition needs a delta' above 0 and below 1, not {delta_prime}.")
 
     def _epsilon(self, delta: Fraction) -> float:
         if self._deltas() + self.delta_prime > delta:
@@ -249,7 +249,7 @@ class RenyiAccountant(Accountant):
         super().__init__()
         self.orders = None if orders is None else tuple(orders)
         if self.orders is not None and not all(1 < alpha < inf for alpha in self.orders):
-            raise ValueError("Renyi orders must be finite and above 1.")
+            raise BadValue("Renyi orders must be finite and above 1.")
 
     def _divergence(self, a: float) -> float:
         """The Renyi divergence of order 1 + a of all acts together, rounded up."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
+from hedgerow.errors import BadValue
 from hedgerow.privacy.calibration import (
     GRAIN,
     epsilon_of,
@@ -66,12 +67,12 @@ class Cost:
 
     def __post_init__(self) -> None:
         if self.currency not in ("epsilon", "rho"):
-            raise ValueError(f"A cost is counted in 'epsilon' or 'rho', not in {self.currency!r}.")
+            raise BadValue(f"A cost is counted in 'epsilon' or 'rho', not in {self.currency!r}.")
         amount, delta = grain_up(exact(self.amount)), grain_up(exact(self.delta))
         if amount < 0 or delta < 0:
-            raise ValueError("A cost must not be negative.")
+            raise BadValue("A cost must not be negative.")
         if delta and self.currency == "epsilon":
-            raise ValueError("A cost in pure epsilon has no delta.")
+            raise BadValue("A cost in pure epsilon has no delta.")
         object.__setattr__(self, "amount", amount)
         object.__setattr__(self, "delta", delta)
 
@@ -125,7 +126,7 @@ class Cost:
         """A part of it, rounded down to the grain."""
         part = exact(fraction)
         if not 0 <= part <= 1:
-            raise ValueError(f"A share lies between 0 and 1, not at {fraction}.")
+            raise BadValue(f"A share lies between 0 and 1, not at {fraction}.")
         return Cost(self.currency, grain_down(self.amount * part), grain_down(self.delta * part))
 
     def split(self, *weights: Number) -> list[Cost]:
@@ -137,12 +138,12 @@ class Cost:
         exacts = [exact(weight) for weight in weights]
         total = sum(exacts, Fraction(0))
         if total <= 0 or min(exacts) < 0:
-            raise ValueError("A cost is split by weights that are not negative and not all zero.")
+            raise BadValue("A cost is split by weights that are not negative and not all zero.")
         return [self.share(weight / total) for weight in exacts]
 
     def _same(self, other: Cost) -> None:
         if self.currency != other.currency:
-            raise ValueError(f"A cost in {self.currency} cannot meet a cost in {other.currency}.")
+            raise BadValue(f"A cost in {self.currency} cannot meet a cost in {other.currency}.")
 
     def to_json(self) -> dict[str, Any]:
         """The cost as JSON data, exact."""
@@ -189,15 +190,15 @@ class Budget:
         self, epsilon: Number | None = None, delta: Number = 0, *, rho: Number | None = None
     ) -> None:
         if (epsilon is None) == (rho is None):
-            raise ValueError("A budget is given by exactly one of epsilon and rho.")
+            raise BadValue("A budget is given by exactly one of epsilon and rho.")
         name, given = ("epsilon", epsilon) if rho is None else ("rho", rho)
         amount, d = exact(given), exact(delta)  # type: ignore[arg-type]
         if amount <= 0:
-            raise ValueError(f"A budget needs a positive {name}, not {given}.")
+            raise BadValue(f"A budget needs a positive {name}, not {given}.")
         if not _LEAST <= amount <= _MOST:
-            raise ValueError(f"A budget needs {name} from {float(_LEAST):g} to {float(_MOST):g}.")
+            raise BadValue(f"A budget needs {name} from {float(_LEAST):g} to {float(_MOST):g}.")
         if not 0 <= d < 1:
-            raise ValueError(f"A budget needs a delta of at least 0 and below 1, not {delta}.")
+            raise BadValue(f"A budget needs a delta of at least 0 and below 1, not {delta}.")
         self._set(
             amount if rho is None else None,
             amount if rho is not None else None,
@@ -267,7 +268,7 @@ class Budget:
         Budget(epsilon=0.25)
         """
         if cost.currency != self.currency:
-            raise ValueError(f"This budget is counted in {self.currency}, not in {cost.currency}.")
+            raise BadValue(f"This budget is counted in {self.currency}, not in {cost.currency}.")
         pure = cost.currency == "epsilon"
         part = object.__new__(Budget)
         part._set(
@@ -311,7 +312,7 @@ class Budget:
     def from_json(cls, data: Mapping[str, Any]) -> Budget:
         """The budget that `to_json` wrote."""
         if (data["epsilon"] is None) == (data["rho"] is None):
-            raise ValueError("A budget is given by exactly one of epsilon and rho.")
+            raise BadValue("A budget is given by exactly one of epsilon and rho.")
         epsilon, rho = (None if data[key] is None else exact(data[key]) for key in ("epsilon", "rho"))
         deltas = [
             exact(data["conversion_delta"]),
@@ -319,7 +320,7 @@ class Budget:
             exact(data.get("raise_delta", 0)),
         ]
         if min(epsilon or rho or Fraction(0), *deltas) < 0 or sum(deltas) >= 1:
-            raise ValueError("A budget needs amounts that are not negative and a delta below 1.")
+            raise BadValue("A budget needs amounts that are not negative and a delta below 1.")
         budget = object.__new__(cls)
         budget._set(epsilon, rho, *deltas)
         return budget
@@ -352,10 +353,10 @@ class Privacy:
     max_rows: int = 1
 
     def __post_init__(self) -> None:
-        if self.neighbours not in ("add_remove", "replace"):
-            raise ValueError(f"Neighbours are 'add_remove' or 'replace', not {self.neighbours!r}.")
+        if not isinstance(self.neighbours, str) or self.neighbours not in ("add_remove", "replace"):
+            raise BadValue("Neighbours are 'add_remove' or 'replace'.")
         if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int) or self.max_rows < 1:
-            raise ValueError(f"A unit has at most a whole number of rows, 1 or more, not {self.max_rows!r}.")
+            raise BadValue(f"A unit has at most a whole number of rows, 1 or more, not {self.max_rows!r}.")
 
     def sensitivity(self, norms: Norms) -> Sensitivity:
         """How far one unit can move an answer whose rows have these norms."""

@@ -9,7 +9,7 @@ from functools import lru_cache
 from math import ceil, exp, expm1, floor, fsum, inf, isqrt, lcm, log, log1p, nextafter
 from typing import TYPE_CHECKING
 
-from hedgerow.errors import RangeTooLarge, UnknownEvent
+from hedgerow.errors import BadValue, RangeTooLarge, UnknownEvent
 from hedgerow.privacy.rational import Number, exact
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def best_order(objective: Callable[[float], float]) -> float:
 def _conversion_delta(delta: Number) -> Fraction:
     d = exact(delta)
     if not 0 <= d < 1:
-        raise ValueError(f"Delta must be at least 0 and below 1, not {delta}.")
+        raise BadValue(f"Delta must be at least 0 and below 1, not {delta}.")
     return d
 
 
@@ -109,7 +109,7 @@ def rho_of(epsilon: Number, delta: Number) -> Fraction:
     """
     eps, d = exact(epsilon), _conversion_delta(delta)
     if eps < 0:
-        raise ValueError(f"Epsilon must not be negative, not {epsilon}.")
+        raise BadValue(f"Epsilon must not be negative, not {epsilon}.")
     if d == 0:
         return Fraction(0)
     e, big = float(eps), log_inverse(d)
@@ -134,7 +134,7 @@ def epsilon_of(rho: Number, delta: Number) -> float:
     """
     r, d = exact(rho), _conversion_delta(delta)
     if r < 0:
-        raise ValueError(f"Rho must not be negative, not {rho}.")
+        raise BadValue(f"Rho must not be negative, not {rho}.")
     if r == 0 or d == 0:
         return 0.0 if r == 0 else inf
     x, big = float(r), log_inverse(d)
@@ -244,7 +244,7 @@ def selection_epsilon(cost: Cost, bounded_range: bool) -> Fraction:
 def _positive(name: str, value: Number) -> Fraction:
     number = exact(value)
     if number <= 0:
-        raise ValueError(f"Noise is calibrated to a positive {name}, not {value}.")
+        raise BadValue(f"Noise is calibrated to a positive {name}, not {value}.")
     return number
 
 

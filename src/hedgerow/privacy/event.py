@@ -8,7 +8,7 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any, ClassVar
 
-from hedgerow.errors import UnknownEvent
+from hedgerow.errors import BadValue, UnknownEvent
 from hedgerow.privacy.rational import exact
 
 
@@ -40,11 +40,11 @@ class Event:
 def _check(owner: str, name: str, value: Fraction) -> None:
     """Refuse a parameter that no private act has."""
     if name.split("_")[-1] in ("scale", "sigma") and value <= 0 and name != "value_scale":
-        raise ValueError(f"{owner} needs a positive {name}, not {value}.")
+        raise BadValue(f"{owner} needs a positive {name}, not {value}.")
     if value < 0:
-        raise ValueError(f"{owner} needs a {name} that is not negative, not {value}.")
+        raise BadValue(f"{owner} needs a {name} that is not negative, not {value}.")
     if name == "delta" and value >= 1:
-        raise ValueError(f"{owner} needs a delta below 1, not {value}.")
+        raise BadValue(f"{owner} needs a delta below 1, not {value}.")
 
 
 def _text(value: Fraction) -> str:
@@ -201,7 +201,7 @@ class SparseVector(Event):
         super().__post_init__()
         _whole_number("count", self.count)
         if self.refreshed not in (0, 1):
-            raise ValueError("SparseVector is refreshed (1) or not (0).")
+            raise BadValue("SparseVector is refreshed (1) or not (0).")
 
     def leaves(self) -> Iterator[tuple[Event, int]]:
         """What the proof in `curator.sparse_vector` makes of it: pure acts, and Laplace noise on values."""
@@ -239,7 +239,7 @@ class GaussianSparseVector(Event):
         _whole_number("count", self.count)
         _whole_number("length", self.length)
         if not self.delta:
-            raise ValueError("GaussianSparseVector needs a delta above 0.")
+            raise BadValue("GaussianSparseVector needs a delta above 0.")
 
     @property
     def rho(self) -> Fraction:
@@ -289,7 +289,7 @@ class OneSidedSparseVector(Event):
 
 def _whole_number(name: str, value: Fraction) -> None:
     if value.denominator != 1 or value < 1:
-        raise ValueError(f"A sparse vector needs a whole {name} of at least 1, not {value}.")
+        raise BadValue(f"A sparse vector needs a whole {name} of at least 1, not {value}.")
 
 
 @dataclass(frozen=True)
@@ -319,7 +319,7 @@ class Repeat(Event):
 
     def __post_init__(self) -> None:
         if not isinstance(self.event, Event):
-            raise ValueError(f"Repeat needs an event, not a {type(self.event).__name__}.")
+            raise BadValue(f"Repeat needs an event, not a {type(self.event).__name__}.")
         object.__setattr__(self, "times", _whole(self.times))
 
     def leaves(self) -> Iterator[tuple[Event, int]]:
@@ -344,7 +344,7 @@ class Together(Event):
     def __post_init__(self) -> None:
         object.__setattr__(self, "events", tuple(self.events))
         if not all(isinstance(event, Event) for event in self.events):
-            raise ValueError("Together needs a sequence of events.")
+            raise BadValue("Together needs a sequence of events.")
 
     def leaves(self) -> Iterator[tuple[Event, int]]:
         for event in self.events:
@@ -362,7 +362,7 @@ class Together(Event):
 def _whole(times: object) -> int:
     """A number of times: a whole number, not negative."""
     if isinstance(times, bool) or not isinstance(times, Integral) or int(times) < 0:
-        raise ValueError(f"An act happens a whole number of times, not {times!r}.")
+        raise BadValue(f"An act happens a whole number of times, not {times!r}.")
     return int(times)
 
 

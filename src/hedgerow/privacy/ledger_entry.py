@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, cast
 
-from hedgerow.errors import LedgerError, UnknownEvent
+from hedgerow.errors import BadValue, LedgerError, UnknownEvent
 from hedgerow.privacy.budget import GRAIN, Budget, Cost, Currency, Neighbours, Privacy
 from hedgerow.privacy.event import Event, from_json
 from hedgerow.privacy.ledger_line import FORMAT, Line
@@ -51,9 +51,9 @@ class Settings:
     def __post_init__(self) -> None:
         Privacy(self.neighbours, self.max_rows)
         if self.null_units not in _NULL_UNITS:
-            raise ValueError(f"Rows without a unit id are 'drop' or 'row', not {self.null_units!r}.")
+            raise BadValue(f"Rows without a unit id are 'drop' or 'row', not {self.null_units!r}.")
         if self.unit is not None and not isinstance(self.unit, str):
-            raise ValueError(f"A unit is the name of a column, not {self.unit!r}.")
+            raise BadValue(f"A unit is the name of a column, not {self.unit!r}.")
 
     @property
     def privacy(self) -> Privacy:

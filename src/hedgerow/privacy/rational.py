@@ -6,6 +6,8 @@ from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational, Real
 
+from hedgerow.errors import BadValue
+
 Number = int | float | str | Fraction | Decimal
 _LONGEST_NUMERAL = 400
 
@@ -23,7 +25,7 @@ def exact(x: Number) -> Fraction:
     (Fraction(1, 10), Fraction(1, 3), Fraction(1, 1000000))
     """
     if isinstance(x, bool):
-        raise ValueError(f"A number is needed here, not {x!r}.")
+        raise BadValue(f"A number is needed here, not {x!r}.")
     if isinstance(x, Integral):
         return Fraction(int(x))
     if isinstance(x, Fraction):
@@ -34,7 +36,7 @@ def exact(x: Number) -> Fraction:
         return _parse(str(x).strip())
     if isinstance(x, Real):
         return _from_float(float(x))
-    raise ValueError(f"A number is needed here, not a {type(x).__name__}.")
+    raise BadValue(f"A number is needed here, not a {type(x).__name__}.")
 
 
 def _parse(text: str) -> Fraction:
@@ -45,13 +47,13 @@ def _parse(text: str) -> Fraction:
             raise ValueError
         return Fraction(text)
     except (ValueError, ZeroDivisionError):
-        raise ValueError(f"A finite number is needed here, not {text[:40]!r}.") from None
+        raise BadValue(f"A finite number is needed here, not {text[:40]!r}.") from None
 
 
 def _from_float(x: float) -> Fraction:
     """The shortest decimal of a float, or the small fraction whose float it is."""
     if x != x or x in (float("inf"), float("-inf")):
-        raise ValueError(f"A finite number is needed here, not {x}.")
+        raise BadValue(f"A finite number is needed here, not {x}.")
     decimal = Fraction(float.__repr__(x))
     if abs(x) < 1024:  # beyond, many small fractions share one float
         simple = decimal.limit_denominator(64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -131,7 +131,8 @@ class Attribute:
                 return names.index(text)
         if value is None and self.missing:
             return self.size - 1
-        raise UnknownLevel(f"{value!r} is not a declared level; the levels are {_some(self.labels)}")
+        shown = repr(value)[:80].splitlines()[0]
+        raise UnknownLevel(f"{shown} is not a declared level; the levels are {_some(self.labels)}")
 
     def groups(self, name: str) -> tuple[tuple[str, ...], NDArray[np.int32]]:
         """The groups of one declared hierarchy and the group of every level."""
@@ -200,6 +201,8 @@ class Categorical(Attribute):
     accepts: ClassVar[frozenset[str]] = frozenset({"text", "integer", "float", "boolean", "date"})
 
     def __init__(self, levels: Sequence[Any], **options: Any) -> None:
+        if not isinstance(levels, Iterable):
+            raise DomainMismatch("levels are given as a list")
         object.__setattr__(self, "levels", tuple(levels))
         if any(not isinstance(v, _LEVELS) or v != v for v in self.levels):
             raise DomainMismatch("a level is a text, a number, a date or a truth value; see also `missing`")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 
 from hedgerow.errors import DomainMismatch
-from hedgerow.queries import days, encoding
+from hedgerow.queries import argument, days, encoding
 from hedgerow.queries.attribute import Attribute
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ class Bins(Attribute):
     accepts: ClassVar[frozenset[str]] = frozenset({"integer", "float"})
 
     def __init__(self, edges: Sequence[float], *, whole: bool = False, **options: Any) -> None:
-        object.__setattr__(self, "edges", tuple(edges))
+        object.__setattr__(self, "edges", tuple(edges) if isinstance(edges, Iterable) else ())
         object.__setattr__(self, "whole", whole)
         super().__init__(**options)
         if not isinstance(whole, bool):
             raise DomainMismatch(f"`whole` is true or false, not {whole!r}")
-        numbers = np.asarray(self.edges, dtype=np.float64)
+        numbers = argument.numbers("the edges of bins", self.edges)
         if len(numbers) < 2 or not np.isfinite(numbers).all() or (np.diff(numbers) <= 0).any():
             raise DomainMismatch("bins need at least two finite edges in increasing order")
         if whole and (self._ends[0] > self._ends[1]).any():
@@ -190,9 +190,11 @@ def bins(start: float, stop: float, width: float, **options: Any) -> Bins:
     >>> bins(0, 100, 5).size
     20
     """
+    named = (("start", start), ("stop", stop), ("width", width))
+    least, most, wide = (argument.number(f"the {name} of bins", given) for name, given in named)
     if not width > 0 or not stop > start:
         raise DomainMismatch("bins(start, stop, width) needs start < stop and a positive width")
-    number = (stop - start) / width
+    number = (most - least) / wide
     if not number <= _MOST_BINS:
         raise DomainMismatch(f"an attribute has {_MOST_BINS:,} bins at most: choose a larger width")
     edges = [start + i * width for i in range(int(np.ceil(number - 1e-9)))] + [stop]
@@ -209,9 +211,11 @@ def _date(value: str | dt.date) -> dt.date:
         return value.date()
     if isinstance(value, dt.date):
         return value
+    if not isinstance(value, str):
+        raise DomainMismatch("a date is written like 2024-12-31")
     try:
         return dt.date.fromisoformat(value)
-    except (TypeError, ValueError):
+    except ValueError:
         raise DomainMismatch(f"{value!r} is not a date like 2024-12-31") from None
 
 
@@ -234,13 +238,13 @@ def _calendar(start: dt.date, stop: dt.date, by: Period) -> list[dt.date]:
     """The first days of all periods in [start, stop), then stop."""
     if not stop > start:
         raise DomainMismatch("dates need start < stop")
+    if not isinstance(by, str) or by not in ("day", "week", "month", "quarter", "year"):
+        raise DomainMismatch("dates go by day, week, month, quarter or year")
     if by in ("day", "week"):
         step = dt.timedelta(days=1 if by == "day" else 7)
         days = [start + i * step for i in range(-(-(stop - start) // step))]
         return [*days, stop]
-    months = {"month": 1, "quarter": 3, "year": 12}.get(by)
-    if months is None:
-        raise DomainMismatch(f"dates go by day, week, month, quarter or year, not by {by!r}")
+    months = {"month": 1, "quarter": 3, "year": 12}[by]
     out = [start]
     index = start.year * 12 + start.month - 1
     index -= index % months

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _KINDS = ("levels", "edges", "bins", "dates")
 _OPTIONS = ("other", "missing", "hierarchy", "whole")
 _BESIDE = ("attributes", "confirmed")
+_MOST_LEVELS = 1 << 27
 
 
 class Domain(Mapping[str, Attribute]):
@@ -41,6 +42,8 @@ class Domain(Mapping[str, Attribute]):
     """
 
     def __init__(self, attributes: Mapping[str, Any]) -> None:
+        if not isinstance(attributes, Mapping):
+            raise DomainMismatch("a domain is declared by a mapping of attributes' names to their levels")
         if not attributes:
             raise DomainMismatch("a domain needs at least one attribute")
         self._attributes = {str(name): _attribute(str(name), spec) for name, spec in attributes.items()}
@@ -85,6 +88,8 @@ class Domain(Mapping[str, Attribute]):
         Path(path).write_text(text, encoding="utf-8")
 
     def __getitem__(self, name: str) -> Attribute:
+        if not isinstance(name, str):
+            raise DomainMismatch("an attribute is called by its name, which is a text")
         try:
             return self._attributes[name]
         except KeyError:
@@ -137,10 +142,13 @@ class Domain(Mapping[str, Attribute]):
 
     def order(self, names: Iterable[str]) -> tuple[str, ...]:
         """The given attributes without repeats, in the domain's order."""
-        wanted = set(names)
+        if not isinstance(names, Iterable):
+            raise DomainMismatch("attributes are given as a list of their names")
+        wanted = list(names)
         for name in wanted:
             self[name]
-        return tuple(name for name in self if name in wanted)
+        kept = set(wanted)
+        return tuple(name for name in self if name in kept)
 
     def shape_of(self, names: Iterable[str]) -> tuple[int, ...]:
         """The shape of the table over some attributes."""
@@ -199,8 +207,8 @@ def _build(spec: Any) -> Attribute:
     if isinstance(spec, Attribute):
         return spec
     if isinstance(spec, int) and not isinstance(spec, bool):
-        if spec < 1:
-            raise DomainMismatch("needs at least one level")
+        if not 1 <= spec <= _MOST_LEVELS:
+            raise DomainMismatch(f"needs at least one level, and at most {_MOST_LEVELS:,}")
         return Categorical(range(spec))
     if isinstance(spec, (list, tuple, range)):
         return Categorical(spec)

@@ -8,11 +8,13 @@ from math import comb
 from typing import Literal
 
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
+from hedgerow.queries.argument import whole
 from hedgerow.queries.query import ONE, SparseQuery
 
 FREE_LIMIT = 20
 """The most bits that a conjunction may leave open: its support has 2^20 elements."""
 
+_BITS = 1 << 16
 Elements = Literal["text", "tuple"]
 
 
@@ -31,7 +33,7 @@ def literal_conjunction(pattern: str, *, elements: Elements = "text", scale: flo
     >>> len(literal_conjunction("1" * 54 + "*" * 10).weights)
     1024
     """
-    if not pattern or set(pattern) - set("01*"):
+    if not isinstance(pattern, str) or not pattern or set(pattern) - set("01*"):
         raise UnsupportedQuery("a conjunction of literals is written with the characters 0, 1 and *")
     if elements not in ("text", "tuple"):
         raise UnsupportedQuery("elements are written as 'text' or as 'tuple'")
@@ -58,7 +60,7 @@ def literal_conjunctions(bits: int, free: int, *, elements: Elements = "text") -
     >>> [q.name for q in literal_conjunctions(3, 1)]
     ['*11', '1*1', '11*']
     """
-    if not 0 <= free <= bits or bits < 1:
+    if whole("the number of open bits", free) > whole("the number of bits", bits, 1, _BITS):
         raise UnsupportedQuery(f"cannot leave {free} of {bits} bits open")
     for places in combinations(range(bits), free):
         yield literal_conjunction(

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from hedgerow.errors import BadValue
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -57,7 +59,7 @@ class Noise:
         """
         beta = (1.0 - confidence) / numbers
         if not 0.0 < beta < 1.0:
-            raise ValueError("confidence must lie strictly between 0 and 1")
+            raise BadValue("confidence must lie strictly between 0 and 1")
         w = np.abs(np.asarray(weights, dtype=np.float64)).ravel()
         w = w[w > 0]
         if self.family == "none" or not len(w):

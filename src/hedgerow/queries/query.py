@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
+from hedgerow.queries.argument import finite, numbers
 from hedgerow.queries.encoding import text_of
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class Query:
         """Refuse weights outside [0, 1] and freeze them: sensitivity is read off them once."""
         if (self.factors is None) == (self.dense is None) or len(self.attributes) != len(self.shape):
             raise UnsupportedQuery("a query has either factors or dense weights, over one axis per attribute")
+        _refuse_unit(self.scale, self.offset)
         if self.dense is not None:
             object.__setattr__(self, "dense", _frozen(self.dense, self.shape))
             return
@@ -120,9 +122,13 @@ class Query:
         >>> Query.where(Domain({"sex": ["F", "M"], "age": 5}), {"sex": "F", "age": [3, 4]}).largest == ONE
         True
         """
+        for given in (conditions, weights):
+            if given is not None and not isinstance(given, Mapping):
+                raise UnsupportedQuery("conditions and weights are given by attribute: {name: ...}")
+        _finite(domain)
         masks = {a: _mask(domain, a, c) for a, c in (conditions or {}).items()}
         for a, w in (weights or {}).items():
-            fixed = _fixed(np.asarray(w, dtype=np.float64), (domain[a].size,))
+            fixed = _fixed(w, (domain[a].size,))
             masks[a] = fixed * masks[a] if a in masks else fixed
         if len(weights or {}) > 1:
             raise UnsupportedQuery("a product query takes weights on one attribute; use Query.of for more")
@@ -137,10 +143,11 @@ class Query:
         cls, domain: Domain, attributes: Sequence[str], weights: Any, *, scale: float = 1.0, name: str = ""
     ) -> Query:
         """A query from an array of weights in [0, 1] over the table of `attributes`, axes in that order."""
-        if len(set(attributes)) < len(attributes):
+        attributes = list(attributes) if isinstance(attributes, Iterable) else attributes
+        names = _finite(domain).order(attributes)
+        if len(names) < len(attributes):
             raise UnsupportedQuery("an attribute is named twice")
-        names = domain.order(attributes)
-        array = _fixed(np.asarray(weights, dtype=np.float64), domain.shape_of(attributes))
+        array = _fixed(weights, domain.shape_of(attributes))
         array = array.transpose([list(attributes).index(a) for a in names]).copy()
         return cls(names, array.shape, dense=array, scale=scale, name=name)
 
@@ -238,6 +245,9 @@ class SparseQuery:
 
     def __post_init__(self) -> None:
         """Refuse weights outside [0, 1] and elements that read alike, and keep a copy that nobody changes."""
+        if not isinstance(self.weights, Mapping):
+            raise UnsupportedQuery("a sparse query is a mapping of names to weights; see SparseQuery.of")
+        _refuse_unit(self.scale, self.offset)
         weights = dict(self.weights)
         if not all(isinstance(w, int) and 0 <= w <= ONE for w in weights.values()):
             raise UnsupportedQuery("weights must lie between 0 and 1, in units of 1/ONE")
@@ -263,7 +273,9 @@ class SparseQuery:
     @classmethod
     def of(cls, weights: Mapping[Hashable, float], *, scale: float = 1.0, name: str = "") -> SparseQuery:
         """A sparse query from weights in [0, 1]; elements that are not named weigh nothing."""
-        values = _fixed(np.asarray(list(weights.values()), dtype=np.float64), (len(weights),))
+        if not isinstance(weights, Mapping):
+            raise UnsupportedQuery("a sparse query is a mapping of names to weights")
+        values = _fixed(list(weights.values()), (len(weights),))
         fixed = {e: int(w) for e, w in zip(weights, values, strict=True) if w}
         return cls(fixed, scale=scale, name=name)
 
@@ -312,8 +324,22 @@ def _frozen(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.int64]:
     return copy
 
 
-def _fixed(weights: NDArray[np.float64], shape: tuple[int, ...]) -> NDArray[np.int64]:
+def _finite(domain: Any) -> Domain:
+    """A declared domain; names without end have no tables to put weights on."""
+    if not hasattr(domain, "shape_of"):
+        raise DomainMismatch("a query is about the attributes of a Domain; about names ask a SparseQuery")
+    return cast("Domain", domain)
+
+
+def _refuse_unit(scale: Any, offset: Any) -> None:
+    """A question's unit is a pair of finite numbers."""
+    finite("a query's scale", scale)
+    finite("a query's offset", offset)
+
+
+def _fixed(given: Any, shape: tuple[int, ...]) -> NDArray[np.int64]:
     """Weights in [0, 1] as integers in units of 1/ONE, rounded to nearest."""
+    weights = numbers("a query's weights", given)
     if weights.shape != shape:
         raise DomainMismatch(f"the weights have shape {weights.shape}, the table has shape {shape}")
     if not ((weights >= 0) & (weights <= 1)).all():

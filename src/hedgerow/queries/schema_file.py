@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ def read_schema(path: str | Path) -> Any:
     """What a schema file holds, as plain data; one sentence when it cannot be read."""
     import yaml
 
+    if not isinstance(path, str | PathLike):
+        raise DomainMismatch("a schema is read from the path of a file")
     name = repr(str(path))
     try:
         text = Path(path).read_text(encoding="utf-8-sig")

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sqlglot import exp
 
-from hedgerow.errors import RangeTooLarge, UnsupportedSQL
+from hedgerow.errors import RangeTooLarge, UnsupportedQuery, UnsupportedSQL
+from hedgerow.queries import argument
+from hedgerow.queries.domain import Domain, OpenDomain
 from hedgerow.queries.form import GroupAxis
 from hedgerow.queries.question import GROUPS, GroupColumn, Question, Show, Sort
 from hedgerow.queries.sql_aggregate import Aggregates
 from hedgerow.queries.sql_column import Column
 from hedgerow.queries.sql_predicate import Predicates, Scope, only, refuse, spell
 from hedgerow.queries.sql_tokens import parse
-
-if TYPE_CHECKING:
-    from hedgerow.queries.domain import Domain
 
 _CLAUSES = {
     "joins": "a join",
@@ -69,6 +68,11 @@ def sql(domain: Domain, text: str, *, unit: str | None = None) -> Question:
     >>> question.attributes, question.forms[0].weights().sum()
     (('sex', 'age'), np.float64(2.0))
     """
+    if isinstance(domain, OpenDomain):
+        raise UnsupportedQuery("an open domain of names has no columns for SQL: ask it sparse queries")
+    if not isinstance(domain, Domain) or not isinstance(text, str):
+        raise UnsupportedQuery("SQL is compiled from a Domain and a text: hedgerow.sql(domain, text)")
+    argument.text("the unit's column", unit)
     names = [*Scope(domain).names, *([unit] if unit else [])]
     tree = parse(text, names)
     if type(tree) is not exp.Select:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import combinations
 from math import comb
-from typing import TYPE_CHECKING, Any
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -34,7 +35,7 @@ class Workload(Sequence[Query]):
     def __init__(
         self, blocks: Iterable[Block], *, order: NDArray[np.intp] | None = None, name: str = "queries"
     ) -> None:
-        self._blocks: tuple[Block, ...] = tuple(blocks)
+        self._blocks: tuple[Block, ...] = tuple(blocks) if isinstance(blocks, Iterable) else (None,)
         if not all(type(b) in BLOCKS for b in self._blocks):
             raise UnsupportedQuery("a workload is made of Hedgerow's own blocks; give a list of queries")
         self.name = name
@@ -67,7 +68,8 @@ class Workload(Sequence[Query]):
         """A workload from a workload, a query or any list of queries."""
         if isinstance(queries, Workload):
             return queries
-        items = [queries] if isinstance(queries, Query) else list(queries)
+        several = isinstance(queries, Iterable) and not isinstance(queries, str | bytes)
+        items = [queries] if isinstance(queries, Query) else list(queries) if several else []
         if not items or not all(isinstance(q, Query) for q in items):
             raise UnsupportedQuery("a workload is a non-empty list of queries")
         groups: dict[tuple[str, ...], list[int]] = {}
@@ -166,7 +168,9 @@ def _family(
     name: str,
     only: Sequence[str] | None = None,
 ) -> Workload:
-    if isinstance(over, int):
+    _finite(domain)
+    if isinstance(over, Integral):
+        over = int(over)
         names = domain.names if only is None else domain.order(only)
         if not 0 <= over <= len(names):
             raise UnsupportedQuery(f"cannot choose {over} of {len(names)} attributes")
@@ -175,12 +179,25 @@ def _family(
         sets: Iterable[tuple[str, ...]] = combinations(names, over)
         name = f"{name}:{over}"
     else:
-        sets = dict.fromkeys(domain.order((s,) if isinstance(s, str) else s) for s in over)
+        sets = dict.fromkeys(_sets(domain, over))
     axes = {a: Axis(kind, domain[a].size) for a in domain}
     blocks = [ProductBlock(s, tuple(axes[a] for a in s)) for s in sets]
     if not blocks:
         raise UnsupportedQuery("a workload needs at least one attribute set")
     return Workload(blocks, name=name)
+
+
+def _sets(domain: Domain, over: Any) -> Iterator[tuple[str, ...]]:
+    """Listed attribute sets, in the domain's order; a name alone is a set of one."""
+    if not isinstance(over, Iterable) or isinstance(over, str):
+        raise UnsupportedQuery("say how many attributes are taken together, or list sets of their names")
+    return (domain.order((s,) if isinstance(s, str) else s) for s in over)
+
+
+def _finite(domain: Any) -> Domain:
+    if not hasattr(domain, "shape_of"):
+        raise DomainMismatch("a workload is about the attributes of a Domain")
+    return cast("Domain", domain)
 
 
 def marginals(domain: Domain, over: int | Sequence[Sequence[str]]) -> Workload:
@@ -198,20 +215,28 @@ def conjunctions(domain: Domain, over: int | Sequence[Sequence[str]], *, negatio
     return _family(domain, "literals" if negation else "cells", over, "conjunctions")
 
 
+def _ordered(domain: Domain) -> list[str]:
+    return [a for a in _finite(domain) if domain[a].ordered]
+
+
 def ranges(domain: Domain, over: int | Sequence[Sequence[str]] = 1) -> Workload:
     """All runs of consecutive levels, and their products; a number means sets of ordered attributes."""
-    return _family(domain, "ranges", over, "ranges", [a for a in domain if domain[a].ordered])
+    return _family(domain, "ranges", over, "ranges", _ordered(domain))
 
 
 def prefixes(domain: Domain, over: int | Sequence[Sequence[str]] = 1) -> Workload:
     """All prefixes (at most this level), and their products; a number means sets of ordered attributes."""
-    return _family(domain, "prefixes", over, "prefixes", [a for a in domain if domain[a].ordered])
+    return _family(domain, "prefixes", over, "prefixes", _ordered(domain))
 
 
 def parities(domain: Domain, over: int | Sequence[Sequence[str]]) -> Workload:
     """For each set of two-level attributes: the rows whose codes sum to an even number."""
-    binary = [a for a in domain if domain[a].size == 2]
-    sets = combinations(binary, over) if isinstance(over, int) else [domain.order(s) for s in over]
+    binary = [a for a in _finite(domain) if domain[a].size == 2]
+    if isinstance(over, Integral):
+        many = int(over)
+        sets: Iterable[tuple[str, ...]] = combinations(binary, many) if 0 <= many <= len(binary) else ()
+    else:
+        sets = _sets(domain, over)
     blocks = []
     for s in sets:
         if not set(s) <= set(binary):

@@ -23,7 +23,7 @@ class Answer:
             `simultaneous`. The truth is the answer on the bounded table.
         confidence: how often the error bound holds.
         source: `certified` (a sparse-vector test vouches for it), `measured` (its own noise), or `learned`
-            (from a hypothesis; the error is indicative only).
+            (from a hypothesis; the error is indicative only, unless `notes` say more).
         cost: what asking it cost now; None when it was free.
         cached: whether the same answer was given before.
         simultaneous: whether the bound holds for all numbers at once; if certified, for all certified numbers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,9 +11,11 @@ import numpy as np
 
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.queries import low_sensitivity
+from hedgerow.queries.argument import number
 from hedgerow.queries.low_sensitivity import is_low_sensitivity
 from hedgerow.queries.packing import pack_workload, unpack_workload
-from hedgerow.queries.query import Query
+from hedgerow.queries.query import ONE, Query
+from hedgerow.queries.question import Question
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.answer import Answer
 from hedgerow.synopsis.sampling import TreeModel
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.domain import Domain
+
+_OWN = "this synopsis answers the questions of its own workload only"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,16 +78,25 @@ class BoostedSynopsis(Synopsis):
     def _places(self) -> dict[Any, int]:
         return {key_of(q): i for i, q in enumerate(self.questions)}
 
+    @cached_property
+    def _counted(self) -> dict[tuple[tuple[str, ...], bytes], int]:
+        queries = ((i, q) for i, q in enumerate(self.questions) if isinstance(q, Query))
+        return {(q.attributes, q.weights.astype(np.float64).tobytes()): i for i, q in queries}
+
     def answer(self, question: Any, *, confidence: float = 0.95, simultaneous: bool = False) -> Answer:
         """Answer a question of the workload, or several; the bound holds for all of them at once.
 
         Args:
-            question: a query (or a question of low sensitivity) of the workload, or a list of them.
+            question: a query (or a question of low sensitivity) of the workload, a list of them, or a
+                compiled statement that asks for such counts.
             confidence: at most the one the release was made for, 1 - beta.
             simultaneous: the bound always is.
         """
-        if not 0.0 < confidence <= self.sure:
+        if not 0.0 < number("a confidence", confidence) <= self.sure:
             raise UnsupportedQuery(f"this release's error bound holds with confidence {self.sure:g} at most")
+        if isinstance(question, Question):
+            found = self._ask(question, confidence, simultaneous=True)
+            return replace(found, notes=(*found.notes, *self.notes))
         one = isinstance(question, Query) or is_low_sensitivity(question)
         pairs = [self._one(q) for q in ([question] if one else _several(question))]
         values, errors = np.array(pairs, dtype=np.float64).T
@@ -94,7 +107,7 @@ class BoostedSynopsis(Synopsis):
     def _one(self, question: Any) -> tuple[float, float]:
         place = self._places.get(key_of(question))
         if place is None or self.values is None:
-            raise UnsupportedQuery("this synopsis answers the questions of its own workload only")
+            raise UnsupportedQuery(_OWN)
         value, error = float(self.values[place]), self.bound
         if isinstance(question, Query):
             return float(question.to_unit(value)), abs(question.scale) * error
@@ -103,17 +116,19 @@ class BoostedSynopsis(Synopsis):
     def linear(
         self, attributes: tuple[str, ...], weights: NDArray[np.float64], confidence: float, numbers: int = 1
     ) -> tuple[float, float]:
-        """Refused: only questions of the workload are answered."""
-        raise UnsupportedQuery("this synopsis answers the questions of its own workload only")
+        """A query of the workload, whatever its unit; anything else is refused."""
+        place = self._counted.get((attributes, (np.asarray(weights) * ONE).tobytes()))
+        if place is None or self.values is None:
+            raise UnsupportedQuery(_OWN)
+        return float(self.values[place]), self.bound
 
     def sample(self, rows: int | None = None, *, seed: int | None = None) -> dict[str, NDArray[Any]]:
         """Rows drawn from the average of the databases, which promises less than their median."""
-        number = max(0, round(self.total)) if rows is None else rows
-        if number < 0 or self.histograms is None:
-            raise UnsupportedQuery("a number of rows is not negative")
+        many = self._how_many(rows, seed)
+        assert self.histograms is not None
         table = self.histograms.mean(axis=0).reshape(self.domain.shape)
         model = TreeModel.of(self.domain, [self.domain.names], lambda _: table)
-        return self.domain.decode(model.sample(number, seed))
+        return self.domain.decode(model.sample(many, seed))
 
     def _pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         assert self.values is not None

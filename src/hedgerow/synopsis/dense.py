@@ -35,7 +35,8 @@ class DenseSynopsis(ModelSynopsis):
 
     def _pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         measured = [pack_measurement(m, arrays) for m in self.measurements]
-        arrays["cells"] = cells_of(self.hypothesis)
+        hypothesis: Any = self.hypothesis
+        arrays["cells"] = hypothesis.cells()
         return {"total": self.total, "spread": self._learned.spread, "measurements": measured}
 
     @classmethod
@@ -112,7 +113,7 @@ class GuaranteedSynopsis(DenseSynopsis):
         """A weighted count, and a bound that holds for all queries of the workload at once."""
         given, whole = self._guarantee, np.asarray(weights, dtype=np.float64)
         value = float((self._table(attributes) * whole).sum())
-        reach = self.total + given.total_off(1.0 - confidence)
+        reach = self.total + given.total_off((1.0 - confidence) / 3.0)  # like the bound: either may be used
         most, least = (float(f(whole, initial=0.0)) * reach for f in (np.max, np.min))
         trivial = max(most - value, value - least)
         steps = np.rint(whole * ONE).astype(np.int64)
@@ -142,16 +143,9 @@ class GuaranteedSynopsis(DenseSynopsis):
         return cls(domain, provenance, _learned(domain, body, arrays), given)
 
 
-def cells_of(hypothesis: Any) -> Floats:
-    """Every cell's probability."""
-    logs: Floats = hypothesis.log_cells()
-    cells = np.exp(logs)
-    return np.asarray(cells / cells.sum())
-
-
 def settled(hypothesis: DenseHypothesis) -> DenseHypothesis:
     """The hypothesis as it will be read from a file: what is answered now is what is answered then."""
-    return DenseHypothesis.of_cells(hypothesis.domain, cells_of(hypothesis), total=hypothesis.total)
+    return DenseHypothesis.of_cells(hypothesis.domain, hypothesis.cells(), total=hypothesis.total)
 
 
 def _learned(domain: Domain, body: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Learned:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hedgerow.errors import UnsupportedQuery
 from hedgerow.queries.measurement import Measurement, Noise
 from hedgerow.queries.packing import pack_measurement, unpack_measurement
 from hedgerow.queries.workload import Workload
@@ -106,9 +105,7 @@ class DistributionSynopsis(Synopsis):
 
     def sample(self, rows: int | None = None, *, seed: int | None = None) -> dict[str, NDArray[Any]]:
         """Synthetic rows, drawn independently from the distribution."""
-        number = max(0, round(self.total)) if rows is None else rows
-        if number < 0:
-            raise UnsupportedQuery("a number of rows is not negative")
+        number = self._how_many(rows, seed)
         assert self.cells is not None
         return self.domain.decode(TreeModel((), (self.domain.names, self.cells)).sample(number, seed))
 

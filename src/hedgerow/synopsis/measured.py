@@ -92,9 +92,7 @@ class TablesSynopsis(Synopsis):
 
     def sample(self, rows: int | None = None, *, seed: int | None = None) -> dict[str, NDArray[Any]]:
         """Synthetic rows, drawn along the tree of the strongest measured pairs [CL68]."""
-        number = max(0, round(self.total)) if rows is None else rows
-        if number < 0:
-            raise UnsupportedQuery("a number of rows is not negative")
+        number = self._how_many(rows, seed)
         codes = TreeModel.of(self.domain, {m.attributes for m in self.tables}, self._table).sample(
             number, seed
         )

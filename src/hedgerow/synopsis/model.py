@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,6 +13,7 @@ import numpy as np
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.learning.factored import FactoredHypothesis, Zeros
 from hedgerow.learning.resolution import Node, Resolutions
+from hedgerow.queries.argument import between
 from hedgerow.queries.coarse import GroupBlock
 from hedgerow.queries.measurement import Measurement, Noise
 from hedgerow.queries.query import ONE, Query
@@ -97,19 +98,19 @@ class ModelSynopsis(Synopsis):
         """The released number of rows."""
         return self.hypothesis.total
 
-    def limits(self, query: Query, *, confidence: float = 0.95) -> tuple[float, float]:
+    def limits(self, query: Query | Question, *, confidence: float = 0.95) -> tuple[float, float]:
         """Between which numbers the truth lies by the measured tables alone, in the query's unit.
 
         Unlike the error of an answer this holds whatever the rows are, and is often far wider.
 
         Args:
-            query: what was asked.
+            query: what was asked: a query, or a statement that asks for one count of rows.
             confidence: how often the limits hold.
         """
-        if not 0.0 < confidence < 1.0:
-            raise UnsupportedQuery("a confidence lies between 0 and 1")
-        for name in query.attributes:
-            self.domain[name]
+        between("a confidence", confidence)
+        query = _one_count(query) if isinstance(query, Question) else query
+        if not isinstance(query, Query) or query.shape != self.domain.shape_of(query.attributes):
+            raise UnsupportedQuery("limits are asked for with a query of this domain, or a compiled count")
         low, high = (query.to_unit(x) for x in limits(self.measurements, query, confidence))
         return float(min(low, high)), float(max(low, high))
 
@@ -260,9 +261,7 @@ class ModelSynopsis(Synopsis):
 
         More rows than the released total carry more of what the model knows: their rounding adds less error.
         """
-        number = max(0, round(self.total)) if rows is None else rows
-        if number < 0:
-            raise UnsupportedQuery("a number of rows is not negative")
+        number = self._how_many(rows, seed)
         return self.domain.decode(self.hypothesis.sample(number, seed=seed))
 
     # -- files --------------------------------------------------------------------------------------------
@@ -308,6 +307,17 @@ class ModelSynopsis(Synopsis):
         measured = tuple(_unpack_measurement(m, arrays) for m in body["measurements"])
         learned = Learned(hypothesis, measured, float(body["spread"]), bool(body["corrected"]))
         return cls(domain, provenance, learned)
+
+
+def _one_count(question: Question) -> Query:
+    """The query behind a statement that asks for one count; its limits are those of the count."""
+    (first, *more) = question.aggregates
+    form = question.forms[first.form]
+    if more or first.denominator is not None or question.size > 1 or not form.counts or form.units:
+        raise UnsupportedQuery("limits are known of one count of rows: SELECT COUNT(*) without GROUP BY")
+    if question.limit == 0 or not form.pieces():
+        raise UnsupportedQuery("the schema alone says that this statement counts no rows")
+    return replace(form.pieces()[0][1], scale=first.scale)
 
 
 def _width(confidence: float, numbers: int) -> float:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from hedgerow.errors import UnsupportedQuery
+from hedgerow.queries.argument import between
 from hedgerow.queries.packing import pack_measurement, unpack_measurement
 from hedgerow.queries.query import ONE, SparseQuery
 from hedgerow.queries.sketch_matrix import SketchMatrix
@@ -78,8 +79,7 @@ class SketchSynopsis(Synopsis):
             confidence: how often the error bound must hold.
             simultaneous: make the bound hold for all numbers of the answer at once.
         """
-        if not 0.0 < confidence < 1.0:
-            raise UnsupportedQuery("confidence must lie strictly between 0 and 1")
+        between("a confidence", confidence)
         if isinstance(question, SparseQuery):
             value, error = self._sparse(question, self._left(confidence))
             return Answer(value, error, confidence, self.source)

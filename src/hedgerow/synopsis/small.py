@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.random import PCG64, Generator
 
-from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy.bounds import prop_4_4
 from hedgerow.queries.measurement import Measurement, Noise
 from hedgerow.queries.packing import pack_measurement, pack_workload, unpack_measurement, unpack_workload
@@ -122,7 +121,7 @@ class SmallSynopsis(Synopsis):
         """A weighted count, and a bound that holds for all queries of the workload at once."""
         small = self._small
         value = float((self._table(attributes) * weights).sum())
-        reach = small.total + small.total_off(1.0 - confidence)
+        reach = small.total + small.total_off((1.0 - confidence) / 2.0)  # like the bound: either may be used
         most = max(0.0, float(np.max(weights, initial=0.0))) * reach
         least = min(0.0, float(np.min(weights, initial=0.0))) * reach
         trivial = max(most - value, value - least)
@@ -145,9 +144,7 @@ class SmallSynopsis(Synopsis):
 
     def sample(self, rows: int | None = None, *, seed: int | None = None) -> dict[str, NDArray[Any]]:
         """Rows of the small database, each as often as the others, in random order."""
-        number = self._small.total if rows is None else rows
-        if number < 0:
-            raise UnsupportedQuery("a number of rows is not negative")
+        number = self._how_many(rows, seed)
         size, random = self._small.codes.shape[1], Generator(PCG64(seed))
         order = random.permutation(size)
         chosen = order[np.arange(number) % size]

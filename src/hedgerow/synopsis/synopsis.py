@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,6 +19,7 @@ from hedgerow.bibliography import ENTRIES
 from hedgerow.errors import DomainMismatch, HedgerowError, UnsupportedQuery
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.receipt import Receipt
+from hedgerow.queries.argument import number, whole
 from hedgerow.queries.domain import Domain, OpenDomain
 from hedgerow.queries.query import ONE, Query
 from hedgerow.queries.question import Question
@@ -29,6 +32,11 @@ if TYPE_CHECKING:
     from hedgerow.queries.measurement import Measurement
 
 FORMAT = 1
+_MOST_ROWS = 10**10  # more would not be held; they are drawn in parts
+
+# What reading a file raises that is cut short, or was never one of ours.
+_MALFORMED = (OSError, EOFError, LookupError, TypeError, ValueError, AttributeError)
+_MALFORMED += (zipfile.BadZipFile, zlib.error, NotImplementedError)
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,8 @@ class Synopsis(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        Synopsis.kinds[cls.kind] = cls
+        if cls.kind and Synopsis.kinds.setdefault(cls.kind, cls) is not cls:
+            raise TypeError(f"two classes of synopses are called {cls.kind!r}: files name their class by it")
 
     # -- what it can do -----------------------------------------------------------------------------------
 
@@ -132,7 +141,7 @@ class Synopsis(ABC):
         """
         if isinstance(question, str):
             raise UnsupportedQuery("compile SQL with hedgerow.sql(domain, text) first")
-        if not 0.0 < confidence < 1.0:
+        if not 0.0 < number("a confidence", confidence) < 1.0:
             raise UnsupportedQuery("a confidence lies between 0 and 1")
         asked = question if isinstance(question, (Query, Question)) else Workload.of(question)
         if isinstance(asked, Question):
@@ -182,10 +191,13 @@ class Synopsis(ABC):
 
     def table(self, attributes: Sequence[str]) -> NDArray[np.float64]:
         """Released counts over some attributes, axes in the given order."""
-        names = self.domain.order(attributes)
-        if len(names) < len(attributes):
+        if "table" not in self.can:
+            raise UnsupportedQuery(f"a {self.kind} synopsis holds no tables")
+        asked = list(attributes) if isinstance(attributes, Iterable) else attributes
+        names = self.domain.order(asked)
+        if len(names) < len(asked):
             raise UnsupportedQuery("an attribute is named twice")
-        return self._table(names).transpose([names.index(a) for a in attributes])
+        return self._table(names).transpose([names.index(a) for a in asked])
 
     def sample(self, rows: int | None = None, *, seed: int | None = None) -> dict[str, NDArray[Any]]:
         """Synthetic rows as decoded columns; as many as the released total unless said.
@@ -197,6 +209,12 @@ class Synopsis(ABC):
         raise UnsupportedQuery(
             f"a {self.kind} synopsis cannot sample rows; it can {', '.join(sorted(self.can))}"
         )
+
+    def _how_many(self, rows: Any, seed: Any) -> int:
+        """How many rows to sample: the released total unless said; also refuses what is no seed."""
+        if seed is not None:
+            whole("a seed", seed, 0, (1 << 128) - 1)
+        return max(0, round(self.total)) if rows is None else whole("a number of rows", rows, 0, _MOST_ROWS)
 
     @abstractmethod
     def linear(
@@ -228,16 +246,17 @@ class Synopsis(ABC):
             "provenance": self.provenance.to_json(),
             "body": body,
         }
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
-            out.writestr("synopsis.json", json.dumps(head, indent=1, default=str))
-            for name, array in arrays.items():
-                buffer = io.BytesIO()
-                np.save(buffer, array, allow_pickle=False)
-                out.writestr(f"{name}.npy", buffer.getvalue())
+        if not isinstance(path, str | PathLike) or not str(path):
+            raise HedgerowError("a synopsis is saved to the path of a file")
+        with zipfile.ZipFile(path, "w") as out:
+            for name, data in _files(head, arrays):  # without a date: the same synopsis is the same file
+                out.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
 
     @staticmethod
     def load(path: str | Path) -> Synopsis:
         """Read a synopsis from a file."""
+        if not isinstance(path, str | PathLike):
+            raise HedgerowError("a synopsis is loaded from the path of a file")
         try:
             with zipfile.ZipFile(path) as source:
                 head = json.loads(source.read("synopsis.json"))
@@ -246,16 +265,13 @@ class Synopsis(ABC):
                     for name in source.namelist()
                     if name.endswith(".npy")
                 }
+            if (head["hedgerow_synopsis"], head["kind"] in Synopsis.kinds) == (FORMAT, True):
+                return _unpacked(head, arrays)
         except FileNotFoundError:
             raise HedgerowError(f"there is no file {str(path)!r}") from None
-        except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+        except (*_MALFORMED, HedgerowError):
             raise HedgerowError(f"{str(path)!r} is not a synopsis file") from None
-        if head.get("hedgerow_synopsis") != FORMAT or head.get("kind") not in Synopsis.kinds:
-            raise HedgerowError(f"{str(path)!r} was written by another version of Hedgerow")
-        cls = Synopsis.kinds[head["kind"]]
-        schema = head["domain"]
-        domain: Any = OpenDomain(schema["open"]) if "open" in schema else Domain.from_schema(schema)
-        return cls._unpack(domain, Provenance.from_json(head["provenance"]), head["body"], arrays)
+        raise HedgerowError(f"{str(path)!r} was written by another version of Hedgerow")
 
     @abstractmethod
     def _pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
@@ -267,3 +283,20 @@ class Synopsis(ABC):
         cls, domain: Domain, provenance: Provenance, body: dict[str, Any], arrays: dict[str, NDArray[Any]]
     ) -> Synopsis:
         """The inverse of `_pack`."""
+
+
+def _files(head: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Iterator[tuple[str, str | bytes]]:
+    """The names and contents of what is in a synopsis file."""
+    yield "synopsis.json", json.dumps(head, indent=1, default=str)
+    for name, array in arrays.items():
+        buffer = io.BytesIO()
+        np.save(buffer, array, allow_pickle=False)
+        yield f"{name}.npy", buffer.getvalue()
+
+
+def _unpacked(head: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Synopsis:
+    """The synopsis that was saved."""
+    schema = head["domain"]
+    domain: Any = OpenDomain(schema["open"]) if "open" in schema else Domain.from_schema(schema)
+    provenance = Provenance.from_json(head["provenance"])
+    return Synopsis.kinds[head["kind"]]._unpack(domain, provenance, head["body"], arrays)

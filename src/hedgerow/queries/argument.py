@@ -1,0 +1,74 @@
+"""Arguments: what a caller gave, if it is what is needed; else one sentence that says what is."""
+
+from __future__ import annotations
+
+from math import inf, isfinite
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.errors import UnsupportedQuery
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_MOST = 1 << 62
+
+
+def number(name: str, given: Any) -> float:
+    """A number of whatever type, as a float; it may be infinite, or NaN."""
+    if isinstance(given, bool) or not isinstance(given, Real):
+        raise UnsupportedQuery(f"{name} is a number")
+    try:
+        return float(given)
+    except OverflowError:
+        return inf
+
+
+def finite(name: str, given: Any) -> float:
+    """A number that is neither infinite nor NaN."""
+    found = number(name, given)
+    if not isfinite(found):
+        raise UnsupportedQuery(f"{name} is a finite number")
+    return found
+
+
+def between(name: str, given: Any, low: float = 0.0, high: float = 1.0) -> float:
+    """A number strictly between two others."""
+    found = number(name, given)
+    if not low < found < high:
+        raise UnsupportedQuery(f"{name} lies strictly between {low:g} and {high:g}")
+    return found
+
+
+def whole(name: str, given: Any, least: int = 0, most: int = _MOST) -> int:
+    """A whole number from `least` to `most`."""
+    found = int(given) if isinstance(given, Integral) and not isinstance(given, bool) else least - 1
+    if not least <= found <= most:
+        limit = f" and at most {most:,}" if most < _MOST else ""
+        raise UnsupportedQuery(f"{name} is a whole number, {least:,} or more{limit}")
+    return found
+
+
+def one_of(name: str, given: Any, *options: str) -> None:
+    """One of a few words."""
+    if not isinstance(given, str) or given not in options:
+        raise UnsupportedQuery(f"{name} is one of {', '.join(map(repr, options))}")
+
+
+def text(name: str, given: Any) -> None:
+    """A text, or nothing."""
+    if given is not None and not isinstance(given, str):
+        raise UnsupportedQuery(f"{name} is a text")
+
+
+def numbers(name: str, given: Any) -> NDArray[np.float64]:
+    """An array of real numbers; text and complex numbers are none, whatever NumPy makes of them."""
+    try:
+        array = np.asarray(given)
+        if array.dtype.kind in "biufO":
+            return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise UnsupportedQuery(f"{name} are numbers")
