@@ -315,8 +315,9 @@ def test_a_log_that_is_refused_is_left_with_its_file_as_they_are(
     (_, old, _), (new, _, _) = moments[20], moments[21]
     path.write_bytes(new)
     log.write_bytes(old)
-    with pytest.raises(LedgerError, match="older than the ledger"):
-        Ledger.open(path, create=False)
+    for readonly in (False, True):
+        with pytest.raises(LedgerError, match="older than the ledger"):
+            Ledger.open(path, create=False, readonly=readonly)
     assert path.read_bytes() == new
     assert log.read_bytes() == old
     log.unlink()  # the file alone is whole
