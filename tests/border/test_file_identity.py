@@ -73,6 +73,12 @@ class TestRefused:
             file.write("M\n")
         fails(other)
 
+    def test_a_renamed_file_whose_ledger_was_opened_by_hand(self, tmp_path: Path) -> None:
+        data = tmp_path / "people.csv"
+        data.write_text(ROWS)
+        charged(data, ledger=Ledger.open(beside(data), budget=BUDGET))
+        fails(data.rename(tmp_path / "persons.csv"))
+
     def test_a_hard_link(self, people: Path) -> None:
         os.link(people, people.with_name("linked.csv"))
         fails(people.with_name("linked.csv"))
