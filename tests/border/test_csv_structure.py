@@ -233,6 +233,17 @@ def test_a_file_that_does_not_follow_the_standard_is_not_vouched_for(tmp_path, c
         cells(tmp_path / "d.csv", multiline=True)
 
 
+@pytest.mark.parametrize(("rule", "rows"), [("drop", 1), ("row", 2)])
+def test_lines_whose_name_cannot_be_read_are_no_people_of_their_own(tmp_path, rule, rows):
+    """Three lines of a person with a delimiter too many are not three people."""
+    odd = "p,F,30,a\\,b\n" * 3
+    (tmp_path / "d.csv").write_text("who,sex,age,note\nb1,F,30,x\n" + odd + ",F,30,x\n")
+    options = {"unit": "who", "max_rows": 1, "null_units": rule}
+    assert tables(tmp_path / "d.csv", **options)[()] == rows
+    opened = hr.Table.open(tmp_path / "d.csv", hr.OpenDomain("sex"), **options)
+    assert Rows(opened, KEY).names(["F", ""]) == {"F": rows, "": 0}
+
+
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_a_very_long_cell_takes_no_other_row_with_it(tmp_path, monkeypatch, quote):
     assert csv_rows._LONGEST == 1 << 25

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _LONGEST = 1 << 25  # bytes of one row
-_ENDS = {"\n": 0, "\r\n": 1, "\r": 2}
 
 
 @dataclass(frozen=True)
@@ -104,6 +103,7 @@ class CsvRows:
         from hedgerow.curator import csv_kernels as kernels
 
         file = self.file
+        end = {"\n": kernels.LF, "\r\n": kernels.CRLF, "\r": kernels.CR}[file.end]
         slots = np.full(len(file.columns), -1, dtype=np.int64)
         slots[places] = np.arange(len(places))
         shape = (max(len(places), 1), BATCH_ROWS)
@@ -119,7 +119,7 @@ class CsvRows:
                 starts, stops = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
                 found = _Cells(text, starts, stops, np.empty(shape, dtype=np.uint8), 0)
                 status = kernels.walk(
-                    text, after is None, ord(file.delimiter), _ENDS[file.end], len(file.columns),
+                    text, after is None, ord(file.delimiter), end, len(file.columns),
                     file.multiline, _LONGEST, slots, starts, stops, found.kinds, state,
                 )  # fmt: skip
                 found.rows = int(state[kernels.ROWS])
