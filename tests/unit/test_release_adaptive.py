@@ -92,7 +92,7 @@ def test_pure_budgets_are_learned_from_too(data):
     assert spent(data).amount <= 2
 
 
-@pytest.mark.parametrize("epsilon", [[], ["--epsilon", "0.5"]], ids=["all that remains", "a part"])
+@pytest.mark.parametrize("epsilon", [["--all"], ["--epsilon", "0.5"]], ids=["all that remains", "a part"])
 def test_a_crash_between_the_last_charge_and_the_files_is_free(data, monkeypatch, epsilon):
     assert run("budget", "init", data, "--epsilon", 1).exit_code == 0
     write = Publication._write

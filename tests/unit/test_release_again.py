@@ -86,7 +86,7 @@ ONE_ACT = {
 }
 
 
-@pytest.mark.parametrize("epsilon", [[], ["--epsilon", "0.5"]], ids=["all that remains", "a part"])
+@pytest.mark.parametrize("epsilon", [["--all"], ["--epsilon", "0.5"]], ids=["all that remains", "a part"])
 @pytest.mark.parametrize("name", ONE_ACT)
 def test_a_release_of_one_act_that_was_charged_but_not_written_is_given_again(
     data, monkeypatch, name, epsilon
