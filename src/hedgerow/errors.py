@@ -7,6 +7,7 @@ to do about it, where the sentence does not say so itself.
 from __future__ import annotations
 
 from errno import EACCES, EDQUOT, EFBIG, EIO, EMFILE, ENFILE, ENOLCK, ENOSPC, EPERM, EROFS, ESTALE, ETIMEDOUT
+from pathlib import Path
 from typing import ClassVar
 
 
@@ -132,6 +133,14 @@ class DataChanged(LedgerError, SourceError):
     """The data file is not the one that was opened, or that a run began with."""
 
     code = "data_changed"
+
+
+def missing(path: Path) -> HedgerowError:
+    """There is no such file; where its folder is missing too, its disk may be away and come back."""
+    if path.absolute().parent.exists():
+        return HedgerowError(f"there is no file {str(path)!r}")
+    hint = "see that the disk of its folder is mounted"
+    return StorageUnavailable(f"there is no file {str(path)!r}, nor its folder", hint=hint)
 
 
 _FORBIDDEN = frozenset({EACCES, EPERM, EROFS})

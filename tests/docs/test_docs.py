@@ -94,3 +94,30 @@ def test_the_site_builds(tmp_path):
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_year_of_operation_runs_as_the_page_says(tmp_path):
+    import shutil
+    import subprocess
+    import sys
+
+    rows = [f"{'FM'[i % 2]},{i % 90}" for i in range(300)]
+    (tmp_path / "people.csv").write_text("\n".join(["sex,age", *rows]) + "\n")
+    (tmp_path / "schema.yaml").write_text("attributes:\n  sex: [F, M]\n  age: {bins: [0, 100, 20]}\n")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name, line in {"hedgerow": "-m hedgerow", "python3": ""}.items():
+        (tools / name).write_text(f'#!/bin/sh\nexec {sys.executable} {line} "$@"\n')
+    (tools / "mail").write_text('#!/bin/sh\necho "$@" >> mailed; cat >> mailed\n')
+    for tool in tools.iterdir():
+        tool.chmod(0o755)
+    page = blocks(ROOT / "docs" / "operate.md", "sh")
+    script = f'set -eux\nPATH="{tools}:$PATH"\n' + "\n".join(page)
+    done = subprocess.run(
+        [shutil.which("bash"), "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    mailed = tmp_path / "mailed"
+    assert done.returncode == 0, done.stderr[-3000:] + (mailed.read_text() if mailed.exists() else "")
+    assert not mailed.exists()
+    assert "old.db is too old" in done.stdout.splitlines()
+    assert (tmp_path / "release-2026-01-02" / "receipt.json").exists()

@@ -217,6 +217,21 @@ def test_a_ledger_whose_folder_is_away_is_to_be_tried_again():
         assert failure.Failure.of(caught.value).exit_code == 4
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("budget", "show", "gone/people.csv"),
+        ("budget", "init", "gone/people.csv", "--epsilon", 1),
+        ("release", "gone/people.csv", "--schema", "schema.yaml", "--epsilon", 1),
+        ("budget", "show", "people.csv", "--ledger", "gone/people.csv.hedgerow.db"),
+    ],
+)
+def test_data_or_a_ledger_in_a_folder_that_is_away_is_to_be_tried_again(command):
+    told = failed(*command)
+    assert (told["exit_code"], told["code"]) == (4, "storage_unavailable")
+    assert "mounted" in told["hint"]
+
+
 @pytest.mark.parametrize("content", [b"", b"no database at all, but quite long " * 100])
 def test_a_file_that_is_no_ledger_is_to_be_mended(content):
     LEDGER.write_bytes(content)

@@ -10,7 +10,7 @@ from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hedgerow.errors import HedgerowError, LedgerError
+from hedgerow.errors import HedgerowError, LedgerError, missing
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Ledger, Settings
 from hedgerow.privacy.ledger_sqlite import is_ledger
@@ -72,7 +72,7 @@ def refuse_missing(data: Path, ledger: Path | None) -> None:
     elif data.exists():
         raise HedgerowError(f"{str(data)!r} is no file that can be read again: write its rows to one")
     elif not any(sign in str(data) for sign in "*?["):
-        raise HedgerowError(f"there is no file {str(data)!r}")
+        raise missing(data)
     elif ledger is None:
         raise HedgerowError(
             f"{str(data)!r} is a pattern of files: say which ledger is theirs with --ledger, or name "

@@ -230,10 +230,12 @@ def _path(data: Path, ledger: Path | None) -> Path:
 
 def _open(data: Path, ledger: Path | None, *, readonly: bool = False) -> Any:
     """The ledger of DATA, or DATA itself if it is one; an auditor may have no right to write."""
-    from hedgerow.errors import LedgerError
+    from hedgerow.errors import LedgerError, missing
     from hedgerow.privacy.ledger import Ledger
 
     path = _path(data, ledger)
+    if not path.absolute().parent.exists():
+        raise missing(path)
     if not path.exists() and ledger is None and not data.exists():
         raise LedgerError(f"there is no file {str(data)!r}, and no ledger {str(path)!r} beside it")
     if not path.exists():
