@@ -233,7 +233,7 @@ def test_a_pure_promise_is_raised_as_before() -> None:
 
 def forged(export: dict[str, Any], **details: Any) -> dict[str, Any]:
     """The export with its raise changed and a chain that fits."""
-    from hedgerow.privacy.ledger_store import GENESIS, canonical, chain
+    from hedgerow.privacy.ledger_line import GENESIS, canonical, chain
 
     export = json.loads(json.dumps(export))
     previous = GENESIS

@@ -15,7 +15,7 @@ from hedgerow.curator import selection
 from hedgerow.curator.forgetting import forgetting
 from hedgerow.curator.noise import Entropy
 from hedgerow.curator.opening import open_ledger
-from hedgerow.curator.sparse_vector_plan import RESERVED
+from hedgerow.curator.sparse_vector_plan import RESERVED, first_request
 from hedgerow.curator.statistics import Answers, Score, Statistic, TableOf, is_score, statistic_of
 from hedgerow.curator.table import Rows, Table
 from hedgerow.errors import LedgerError, UnsupportedQuery
@@ -27,7 +27,6 @@ from hedgerow.privacy.budget import (
     Privacy,
     gaussian_sigma,
     laplace_scale,
-    rho_of,
     selection_epsilon,
 )
 from hedgerow.privacy.event import Event
@@ -141,10 +140,11 @@ class Curator:
         """What the ledger says now, with the head of its chain."""
         return self.ledger.receipt()
 
-    def price(self, spend: Spend = None) -> Cost:
+    def price(self, spend: Spend = None, request: str | None = None) -> Cost:
         """An amount in the ledger's currency: all that remains (None), an epsilon, a Budget or a Cost.
 
-        An epsilon on a (rho, delta) ledger means the rho that gives this epsilon at the ledger's delta.
+        An epsilon on a (rho, delta) ledger means the rho that gives this epsilon at the ledger's delta - or
+        gave it when a request id was first used, if one is named.
         """
         if spend is None:
             return self._left
@@ -160,7 +160,7 @@ class Curator:
             return spend.cost
         if spend.currency == "epsilon":
             assert spend.epsilon_exact is not None
-            return Cost("rho", rho_of(spend.epsilon_exact, self.ledger.budget.conversion_delta))
+            return self.ledger.meant(spend.epsilon_exact, request)
         return Cost("rho", spend.cost.amount)
 
     def measure(
@@ -212,7 +212,7 @@ class Curator:
         if not stats:
             raise UnsupportedQuery("there is nothing to measure")
         one_of("noise", noise, "auto", "laplace", "gaussian")
-        prices = self._divided(self.price(spend), shares, len(stats))
+        prices = self._divided(self.price(spend, request), shares, len(stats))
         laws, acts = zip(*(self._law(s, p, noise) for s, p in zip(stats, prices, strict=True)), strict=True)
         event = acts[0] if len(acts) == 1 else events.Together(acts)
         question = "measure:" + ",".join(s.digest for s in stats) + event_text(event)
@@ -254,7 +254,7 @@ class Curator:
         score.check(self._domain)
         one_of("method", method, "exponential", "permute_and_flip")
         bounded = method == "exponential"
-        epsilon = selection_epsilon(self.price(spend), bounded_range=bounded)
+        epsilon = selection_epsilon(self.price(spend, request), bounded_range=bounded)
         sensitivity = self.privacy.sensitivity(score.norms).l1
         event = events.Exponential(epsilon) if bounded else events.PermuteAndFlip(epsilon)
         draw = selection.exponential if bounded else selection.permute_and_flip
@@ -315,7 +315,7 @@ class Curator:
         paper = method == "numeric_sparse" and delta
         made = plan(
             method,
-            Cost.zero(self.ledger.currency) if paper else self.price(spend),
+            Cost.zero(self.ledger.currency) if paper else self.price(spend, first_request(run)),
             self.privacy.sensitivity(Norms.query(denominator)).l1,
             threshold,
             denominator,
@@ -354,7 +354,7 @@ class Curator:
         """
         from hedgerow.curator.one_sided import OneSidedRun, planned
 
-        made = planned(self, threshold, spend, side=side, denominator=denominator, share=share)
+        made = planned(self, threshold, spend, side=side, denominator=denominator, share=share, run=run)
         return OneSidedRun(self, made, run, note)
 
     def allot(self, spend: Spend, name: str, note: str = "") -> Curator:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import ceil, exp, expm1, floor, log
 from typing import TYPE_CHECKING, Literal
 
-from hedgerow.curator.sparse_vector_plan import _LARGEST, Family, Plan, _scale
+from hedgerow.curator.sparse_vector_plan import _LARGEST, Family, Plan, _scale, first_request
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy.budget import Cost, selection_epsilon
 from hedgerow.privacy.event import OneSidedSparseVector
@@ -151,15 +151,17 @@ def planned(
     side: Side,
     denominator: int = ONE,
     share: Number | None = None,
+    run: str | None = None,
 ) -> OneSidedPlan:
     """The plan that `Curator.one_sided` would open; reads no row and charges nothing.
 
     Args:
         curator: whose unit of privacy and currency count.
-        threshold, spend, side, denominator, share: as in `Curator.one_sided`.
+        threshold, spend, side, denominator, share, run: as in `Curator.one_sided`.
     """
     sensitivity = _sensitivity(curator, denominator)
-    return plan(curator.price(spend), sensitivity, threshold, denominator, side=side, share=share)
+    price = curator.price(spend, first_request(run))
+    return plan(price, sensitivity, threshold, denominator, side=side, share=share)
 
 
 def refuse_other_people(curator: Curator, made: OneSidedPlan) -> None:

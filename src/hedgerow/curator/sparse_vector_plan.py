@@ -41,6 +41,11 @@ _DOWN = 1 - Fraction(1, 2**40)  # room for rho -> epsilon -> rho, each rounded a
 _LARGEST = 1 << 53
 
 
+def first_request(run: str | None) -> str | None:
+    """The request id by which a ledger knows a labelled run's first line."""
+    return None if run is None else f"{RESERVED}{run}#0"
+
+
 @dataclass(frozen=True)
 class Plan:
     """Everything public about a run, in lattice steps; `event` is what it is charged as.

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, cast
 
 from hedgerow.errors import LedgerError
-from hedgerow.privacy.budget import Budget, Cost, Currency
+from hedgerow.privacy.budget import Budget, Cost, Currency, rho_of
 from hedgerow.privacy.event import Event
 from hedgerow.privacy.ledger_copy import refuse_older_log
 from hedgerow.privacy.ledger_entry import OWNER, Entry, Settings
@@ -200,6 +200,18 @@ class Ledger:
         hedgerow.errors.BudgetExceeded: This asks for epsilon 2, but of epsilon 1 only 1 remains.
         """
         self._filter.afford(cost, account)
+
+    def meant(self, epsilon: Fraction, request: str | None = None) -> Cost:
+        """The rho that an epsilon stands for: now, or when the line of a request id was written.
+
+        A raise changes what an epsilon buys, and must not change what was bought.
+        """
+        line = None if request is None else self._store.requested(request)
+        if line is None:
+            return Cost("rho", rho_of(epsilon, self.budget.conversion_delta))
+        paid = Entry.read(line).cost.amount
+        amounts = (rho_of(epsilon, delta) for delta in self._filter.readings())
+        return Cost("rho", min(amounts, key=lambda rho: abs(rho - paid)))
 
     def recall(self, request: str, question: str | bytes | Event, analyst: str = OWNER) -> Entry | None:
         """What a request id was answered, or None; RequestReused if it belongs to another question."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
 from hedgerow.errors import BudgetExceeded, LedgerError, RequestReused
 from hedgerow.privacy.budget import Budget, Cost, Currency
@@ -44,6 +45,14 @@ class Filter:
         while line is not None and (was := Raise.read(line)).seen:
             line = self._raise(line.seq - 1)
         return self.made.budget if line is None else was.budget
+
+    def readings(self) -> tuple[Fraction, ...]:
+        """The deltas at which epsilons were ever read as rho here, the present one first."""
+        found, line = [self.budget().conversion_delta], self._raise()
+        while line is not None:
+            found += [self._promise(line).conversion_delta, Raise.read(line).budget.conversion_delta]
+            line = self._raise(line.seq - 1)
+        return tuple(dict.fromkeys([*found, self.made.budget.conversion_delta]))
 
     def _raise(self, seq: int | None = None) -> Line | None:
         return self.store.raised(self.store.head().seq if seq is None else seq)
