@@ -115,7 +115,6 @@ def raise_(
 
     if not reason.strip():
         raise HedgerowError("a budget is raised for a reason: say --reason")
-    path = _path(data, ledger)
     with _open(data, ledger) as opened:
         larger = make_budget(epsilon, opened.budget.delta_exact if delta is None else delta)
         old = opened.budget
@@ -129,7 +128,7 @@ def raise_(
             opened.raise_budget(larger, reason)
         except ValueError as error:
             raise HedgerowError(str(error)) from None
-        _show_state(opened, path, json, [f"The budget was raised: {reason.strip()}"])
+        _show_state(opened, data, json, [f"The budget was raised: {reason.strip()}"])
 
 
 @app.command("settle")
@@ -141,11 +140,10 @@ def settle(data: DataOrLedger, ledger: LedgerFile = None, json: Json = False) ->
     """
     from hedgerow.mechanisms.session_log import give_back
 
-    path = _path(data, ledger)
     with _open(data, ledger) as opened:
         closed = give_back(opened)
         said = "What sessions had set aside came back." if closed else "Nothing was set aside."
-        _show_state(opened, path, json, [said])
+        _show_state(opened, data, json, [said])
 
 
 @app.command("verify")
