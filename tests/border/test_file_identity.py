@@ -161,6 +161,17 @@ class TestRefused:
         assert people_cli(*out).exit_code == 2
         assert not Path("persons.csv.hedgerow.db").exists()
 
+    def test_a_link_by_the_command_line(self, people_cli: Callable[..., Any]) -> None:
+        shutil.copy("people.csv", "tonight.csv")
+        Path("link.csv").symlink_to("people.csv")
+        assert people_cli("budget", "init", "link.csv", "--epsilon", "1").exit_code == 0
+        os.unlink("link.csv")
+        Path("link.csv").symlink_to("tonight.csv")
+        assert people_cli("budget", "init", "link.csv", "--epsilon", "1").exit_code == 2
+        out = ("release", "link.csv", "--schema", "schema.yaml", "--epsilon", "1", "--out", "out")
+        assert people_cli(*out).exit_code == 2
+        assert not Path("tonight.csv.hedgerow.db").exists()
+
     def test_by_an_old_ledger_once_it_was_opened_for_writing(self, people: Path) -> None:
         with closing(sqlite3.connect(beside(people))) as database:
             database.execute("DROP TABLE place")  # as ledgers were before

@@ -246,7 +246,8 @@ class Store:
     def sync(self) -> None:
         """Wait until the file alone, without the log beside it, holds everything committed so far.
 
-        Others may read and write meanwhile: only frames that a reader still needs are waited for.
+        Waits for readers of older pages. While others commit, SQLite leaves flushing the file to the last of
+        them; after a power cut just then it is whole together with its log, which was flushed.
         """
         if self.path is None or self.readonly:
             return
