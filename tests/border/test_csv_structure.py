@@ -120,6 +120,7 @@ def test_the_owner_hears_how_many_cells_could_not_be_read_and_nobody_else(tmp_pa
     private = json.loads(told.stdout)["PRIVATE_for_the_owner"]
     assert (private["rows"], private["lines"], private["cells_not_read"]) == (200, 202, 7)
     assert private["first_line_not_read"] == 17
+    assert words in people_cli("schema", "infer", "people.csv", "--out", "new.yaml").stderr
     init = people_cli("budget", "init", "people.csv", "--epsilon", "9")
     assert words in init.stderr
     options = ["--schema", "schema.yaml", "--epsilon", "9", "--mechanism", "gaussian", "--out", "out"]
