@@ -191,7 +191,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("piece", [1 << 22, 1, 3, 7])
+@pytest.mark.parametrize("piece", [1 << 22, 1, 5])
 @pytest.mark.parametrize("name", READ)
 def test_what_can_be_decided_is_decided_inside_the_row(tmp_path, monkeypatch, name, piece):
     monkeypatch.setattr(csv_file, "_PIECE", piece)
@@ -200,7 +200,7 @@ def test_what_can_be_decided_is_decided_inside_the_row(tmp_path, monkeypatch, na
     assert cells(tmp_path / "d.csv") == expected
 
 
-@pytest.mark.parametrize("piece", [1 << 22, 1, 3, 7])
+@pytest.mark.parametrize("piece", [1 << 22, 1, 5])
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_decided_is_refused_with_its_line_and_no_value(tmp_path, monkeypatch, name, piece):
     monkeypatch.setattr(csv_file, "_PIECE", piece)
@@ -374,7 +374,7 @@ def _person(rng: np.random.Generator, writer: str, name: str, odd: float) -> lis
 def test_any_bytes_of_one_person_move_tables_by_no_more_than_claimed_or_are_refused(tmp_path, writer, size):
     """About 10^5 cells of adversarial bytes at full size, in the bystanders' rows too."""
     rng = np.random.default_rng(sum(writer.encode()))
-    path, opened, tries = tmp_path / "d.csv", 0, size(20, 1000)
+    path, opened, tries = tmp_path / "d.csv", 0, size(10, 1000)
     for turn in range(tries):
         odd = 0.5 * (turn % 2)  # every other file has odd bystanders
         others = [_person(rng, writer, f"b{i}", odd * rng.random()) for i in range(rng.integers(1, 6))]
