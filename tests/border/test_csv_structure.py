@@ -120,6 +120,7 @@ def test_the_owner_hears_how_many_cells_could_not_be_read_and_nobody_else(tmp_pa
     private = json.loads(told.stdout)["PRIVATE_for_the_owner"]
     assert (private["rows"], private["lines"], private["cells_not_read"]) == (200, 202, 7)
     assert private["first_line_not_read"] == 17
+    assert words in people_cli("schema", "infer", "people.csv", "--out", "new.yaml").stderr
     init = people_cli("budget", "init", "people.csv", "--epsilon", "9")
     assert words in init.stderr
     options = ["--schema", "schema.yaml", "--epsilon", "9", "--mechanism", "gaussian", "--out", "out"]
@@ -190,7 +191,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("piece", [1 << 22, 1, 3, 7])
+@pytest.mark.parametrize("piece", [1 << 22, 1, 5])
 @pytest.mark.parametrize("name", READ)
 def test_what_can_be_decided_is_decided_inside_the_row(tmp_path, monkeypatch, name, piece):
     monkeypatch.setattr(csv_file, "_PIECE", piece)
@@ -199,7 +200,7 @@ def test_what_can_be_decided_is_decided_inside_the_row(tmp_path, monkeypatch, na
     assert cells(tmp_path / "d.csv") == expected
 
 
-@pytest.mark.parametrize("piece", [1 << 22, 1, 3, 7])
+@pytest.mark.parametrize("piece", [1 << 22, 1, 5])
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_decided_is_refused_with_its_line_and_no_value(tmp_path, monkeypatch, name, piece):
     monkeypatch.setattr(csv_file, "_PIECE", piece)
@@ -373,7 +374,7 @@ def _person(rng: np.random.Generator, writer: str, name: str, odd: float) -> lis
 def test_any_bytes_of_one_person_move_tables_by_no_more_than_claimed_or_are_refused(tmp_path, writer, size):
     """About 10^5 cells of adversarial bytes at full size, in the bystanders' rows too."""
     rng = np.random.default_rng(sum(writer.encode()))
-    path, opened, tries = tmp_path / "d.csv", 0, size(20, 1000)
+    path, opened, tries = tmp_path / "d.csv", 0, size(10, 1000)
     for turn in range(tries):
         odd = 0.5 * (turn % 2)  # every other file has odd bystanders
         others = [_person(rng, writer, f"b{i}", odd * rng.random()) for i in range(rng.integers(1, 6))]

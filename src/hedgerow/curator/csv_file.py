@@ -31,7 +31,7 @@ _MARKS = (
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 _NATIVE = ("utf-8", "utf-8-sig", "ascii")
-# Codecs in which bytes of one row say how the next rows' bytes are read, or by which text holds line ends.
+# Codecs in which bytes of one row say how those of the next are read, or plain characters spell line ends.
 _STATEFUL = re.compile(r"iso2022|hz$|utf-7|idna|punycode|(raw.)?unicode.escape|undefined")
 
 

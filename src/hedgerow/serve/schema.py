@@ -30,7 +30,7 @@ def infer(
 
     The file is the owner's alone, and nothing is released from it, until the owner has confirmed it.
     """
-    from hedgerow.curator.inspection import MOST_LEVELS, Inspector
+    from hedgerow.curator.inspection import MOST_LEVELS, Inspector, unread_words
     from hedgerow.errors import DomainMismatch, HedgerowError
     from hedgerow.release.publication import writable
     from hedgerow.release.schema import proposal_text
@@ -45,7 +45,10 @@ def infer(
     with progress(json) as step:
         watch = lambda part: step("Reading PRIVATE rows", part)  # noqa: E731
         options: Any = {"encoding": encoding, "delimiter": delimiter, "multiline": multiline}
-        found = Inspector(data, **options, watch=watch).propose(least=least)
+        look = Inspector(data, **options, watch=watch)
+        found = look.propose(least=least)
+    if words := unread_words(look.reading):
+        say(words)
     if found.domain is None and found.rows < least:
         raise DomainMismatch(
             f"the data has {found.rows} row{'s' * (found.rows != 1)}, too few to propose a schema from: a "
