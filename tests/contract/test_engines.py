@@ -184,7 +184,7 @@ def test_a_table_shows_no_rows(domain):
     table = hr.Table.open(messy_rows(100), domain)
     assert repr(table) == f"Table({domain!r})"
     public = {name for name in dir(table) if not name.startswith("_")}
-    assert public == {"domain", "unit", "location", "same_rows", "written", "open"}
+    assert public == {"domain", "unit", "location", "named", "in_memory", "same_rows", "written", "open"}
     with pytest.raises(TypeError):
         pickle.dumps(table)
 

@@ -67,6 +67,24 @@ def die(path: str, where: str) -> None:
         kill()
 
 
+def pace(path: str, charges: str) -> None:
+    """Make charges and records, stopping before and after every statement until somebody lets it go on."""
+    ledger, run = Ledger.open(path, budget=BUDGET), Store._run
+
+    def stopping(self: Store, sql: str, args: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
+        os.kill(os.getpid(), signal.SIGSTOP)
+        rows = run(self, sql, args)
+        if sql == "COMMIT" or "checkpoint" in sql:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return rows
+
+    Store._run = stopping  # type: ignore[method-assign]
+    for i in range(int(charges)):
+        ledger.record(b"below", durable=False)
+        ledger.charge(STEP, draw, request=f"r{i}", question=f"q{i}")
+        say(shown=i + 1)
+
+
 def together() -> None:
     """Wait until the others have come this far."""
     say(ready=True)
@@ -94,7 +112,13 @@ def meet(path: str) -> None:
     ledger.charge(STEP, draw)
 
 
-COMMANDS: dict[str, Callable[..., None]] = {"loop": loop, "die": die, "spend": spend, "meet": meet}
+COMMANDS: dict[str, Callable[..., None]] = {
+    "loop": loop,
+    "die": die,
+    "pace": pace,
+    "spend": spend,
+    "meet": meet,
+}
 
 if __name__ == "__main__":
     COMMANDS[sys.argv[1]](*sys.argv[2:])

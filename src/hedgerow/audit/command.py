@@ -73,7 +73,7 @@ def run_ledger(path: str) -> Finding:
     """Replay one ledger: a ledger file, or that of a data file."""
     beside = ledger_path(path)
     found = beside if beside.exists() else Path(path)
-    with Ledger.open(found, create=False) as ledger:
+    with Ledger.open(found, readonly=True) as ledger:
         return replay(ledger).finding(f"ledger {found.name}")
 
 

@@ -52,6 +52,8 @@ def open_ledger(
         raise LedgerError(f"the dataset's ledger protects {whom}; open the table in the same way")
     if neighbours is not None and settings.neighbours != neighbours:
         raise LedgerError(f"the dataset's ledger was made for neighbours={settings.neighbours!r}")
+    if table.named is not None:
+        ledger.know(table.named)
     return ledger
 
 

@@ -95,8 +95,7 @@ class Ledger:
             if known is not None and reason is None:
                 refuse_known(known, file)
             Store.create(file, first)
-        if not readonly:
-            refuse_older_log(file)
+        refuse_older_log(file)
         store = Store(file, readonly=readonly)
         try:
             ledger = cls(store)
@@ -108,6 +107,11 @@ class Ledger:
             store.close()
             raise
         return ledger
+
+    def know(self, data: str | os.PathLike[str]) -> None:
+        """Note a data file as it was named, so that it is known again under another name."""
+        if not self.simulation and not self._store.readonly:
+            note(self._store, Data.named(data))
 
     def close(self) -> None:
         """Close the file; what was committed is there already."""

@@ -24,7 +24,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -107,11 +107,10 @@ class Store:
             os.fchmod(handle, 0o600)
             made = os.fstat(handle)
             os.close(handle)
-            connection = connect(draft.absolute().as_uri())
-            connection.execute("PRAGMA synchronous=FULL")
-            connection.execute("PRAGMA journal_mode=WAL")
-            lay_out(connection, first, [("ledger", str(path), f"{made.st_dev}:{made.st_ino}")])
-            connection.close()
+            with closing(connect(uri(draft))) as connection:
+                connection.execute("PRAGMA synchronous=FULL")
+                connection.execute("PRAGMA journal_mode=WAL")
+                lay_out(connection, first, [("ledger", str(path), f"{made.st_dev}:{made.st_ino}")])
             with suppress(FileExistsError):
                 os.link(draft, path)  # atomic: a ledger appears whole, and only one creator wins
             draft.unlink()
@@ -246,7 +245,7 @@ class Store:
         where, args = ("run = ? AND ", (run,)) if run is not None else ("", ())
         seq = after
         while page := self._one(f"{where}seq > ? ORDER BY seq LIMIT {_PAGE}", *args, seq):
-            yield from self._shown(page)
+            yield from page if run is None else self._shown(page)
             seq = page[-1].seq
 
     def sync(self) -> None:
@@ -367,7 +366,8 @@ class Store:
     def _look(self) -> Connection:
         """Connect without writing anything, not even an index of the log; by way of a copy if need be."""
         assert self.path is not None
-        if self._snapshot is None and self._log:
+        open_elsewhere = all(os.path.exists(f"{self.path}{suffix}") for suffix in ("-wal", "-shm"))
+        if self._snapshot is None and self._log and open_elsewhere:  # else SQLite would make an empty log
             connection = connect(f"{uri(self.path)}?mode=ro&readonly_shm=1")
             try:
                 connection.execute("SELECT 1 FROM sqlite_schema").fetchall()

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from hedgerow.errors import HedgerowError, LedgerError, missing
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Ledger, Settings
+from hedgerow.privacy.ledger_place import SUFFIX
+from hedgerow.privacy.ledger_sqlite import is_ledger
 from hedgerow.privacy.rational import exact
 from hedgerow.release import witness
 from hedgerow.release.numerals import amount, small
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from hedgerow.curator.table import Table
     from hedgerow.queries.domain import Domain
 
-SUFFIX = ".hedgerow.db"
 DELTA = "1e-9"
 _LEAST, _MOST, _LEAST_DELTA = 1e-9, 1_000_000, 1e-30
 _SUCH = {"epsilon": "0.5", "delta": "1e-9"}
@@ -45,13 +46,14 @@ def find_ledger(data: Path, ledger: Path | None = None) -> Path:
         data: the data, or its ledger file.
         ledger: the ledger file, if it was named.
     """
+    is_one = data.is_file() and is_ledger(data)
     if ledger is None:
-        return ledger_path(data)
+        return data if is_one else ledger_path(data)
     if str(ledger) == ":memory:":
         raise HedgerowError("a ledger in memory is for simulations in Python: name a file with --ledger")
     if ledger.is_dir():
         raise HedgerowError(f"a ledger is a file, and {str(ledger)!r} is a folder: name a file with --ledger")
-    if data.name.endswith(SUFFIX) and data.resolve() != ledger.resolve():
+    if is_one and data.resolve() != ledger.resolve():
         raise HedgerowError(
             f"{str(data)!r} is a ledger, and --ledger (or HEDGEROW_LEDGER) names another one: name the data, "
             "or leave --ledger out"

@@ -71,7 +71,7 @@ def show(data: DataOrLedger, ledger: LedgerFile = None, json: Json = False) -> N
     from hedgerow.release import runs
     from hedgerow.serve.explain import lines_of
 
-    with _open(data, ledger) as opened:
+    with _open(data, ledger, readonly=True) as opened:
         lines = lines_of(opened)
         if json:
             known = [(u.run, opened.budget.part(u.holds)) for u in runs.unfinished(opened)]
@@ -115,6 +115,7 @@ def raise_(
 
     if not reason.strip():
         raise HedgerowError("a budget is raised for a reason: say --reason")
+    path = _path(data, ledger)
     with _open(data, ledger) as opened:
         larger = make_budget(epsilon, opened.budget.delta_exact if delta is None else delta)
         old = opened.budget
@@ -128,7 +129,7 @@ def raise_(
             opened.raise_budget(larger, reason)
         except ValueError as error:
             raise HedgerowError(str(error)) from None
-        _show_state(opened, _path(data, ledger), json, [f"The budget was raised: {reason.strip()}"])
+        _show_state(opened, path, json, [f"The budget was raised: {reason.strip()}"])
 
 
 @app.command("settle")
@@ -140,10 +141,11 @@ def settle(data: DataOrLedger, ledger: LedgerFile = None, json: Json = False) ->
     """
     from hedgerow.mechanisms.session_log import give_back
 
+    path = _path(data, ledger)
     with _open(data, ledger) as opened:
         closed = give_back(opened)
         said = "What sessions had set aside came back." if closed else "Nothing was set aside."
-        _show_state(opened, _path(data, ledger), json, [said])
+        _show_state(opened, path, json, [said])
 
 
 @app.command("verify")
@@ -165,7 +167,7 @@ def verify(
     if data.suffix == ".json":
         outcome = verify_export(_json_file(data), given)
     else:
-        with _open(data, ledger) as opened:
+        with _open(data, ledger, readonly=True) as opened:
             outcome = opened.verify(given)
     if json:
         emit({"ok": outcome.ok, "lines": outcome.entries, "problems": list(outcome.problems)})
@@ -191,7 +193,7 @@ def export(
 
     if out is not None:
         refuse_existing(out, force=force, ledger=_path(data, ledger))
-    with _open(data, ledger) as opened:
+    with _open(data, ledger, readonly=True) as opened:
         content = opened.export(answers=answers)
     if out is None:
         emit(content)
@@ -210,7 +212,8 @@ def _path(data: Path, ledger: Path | None) -> Path:
     return find_ledger(data, ledger)
 
 
-def _open(data: Path, ledger: Path | None) -> Any:
+def _open(data: Path, ledger: Path | None, *, readonly: bool = False) -> Any:
+    """The ledger of DATA, or DATA itself if it is one; an auditor may have no right to write."""
     from hedgerow.errors import LedgerError, missing
     from hedgerow.privacy.ledger import Ledger
 
@@ -224,7 +227,7 @@ def _open(data: Path, ledger: Path | None) -> Any:
             f"the data {data.name!r} has no budget yet: there is no {path}; make one with `hedgerow budget "
             "init`, or name its ledger with --ledger"
         )
-    return Ledger.open(path, create=False)
+    return Ledger.open(path, create=False, readonly=readonly)
 
 
 def _state(ledger: Any) -> dict[str, Any]:
