@@ -159,7 +159,7 @@ def test_every_recommended_plan_opens_with_the_error_it_promised(size):
 
 def test_every_theorem_that_a_plan_quotes_is_stated_by_the_mechanism_and_kept(size):
     tries = worse = broken = 0
-    for seed in size((1, 2, 3, 6, 7), range(50)):
+    for seed in size((2, 3, 6, 7), range(50)):
         plan = planned(seed)
         world = World(plan.task)
         for row in plan.rows:
@@ -171,7 +171,7 @@ def test_every_theorem_that_a_plan_quotes_is_stated_by_the_mechanism_and_kept(si
             tries += 1
             worse += stated > promised * (1 + 1e-9)
             broken += off > stated
-    assert tries > size(15, 100)
+    assert tries > size(12, 150)
     assert worse <= allowed(tries, 0.01)  # only a count of the rows beyond its own half-width
     assert broken <= allowed(tries)
 
