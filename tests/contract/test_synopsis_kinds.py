@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -148,3 +149,28 @@ def test_sql_is_answered_or_refused_in_one_sentence(saved, name):
     done = CliRunner().invoke(app, ["query", str(path), SQL, "--json"])
     assert done.exit_code == (0 if EXAMPLES[name][6] else 2), done.output
     assert EXAMPLES[name][6] or json.loads(done.stdout)["error"].count(". ") == 0
+
+
+def test_a_broken_file_is_one_sentence_whatever_is_broken(saved, tmp_path):
+    path, broken = saved["small"][0], tmp_path / "broken.hedgerow"
+    whole = path.read_bytes()
+    with zipfile.ZipFile(path) as source:
+        parts = {name: source.read(name) for name in source.namelist()}
+    head = json.loads(parts["synopsis.json"])
+    heads = [[], "x", None, {}, {**head, "body": {}}, {**head, "domain": 1}, {**head, "provenance": []}]
+    cases = [whole[: len(whole) // 2], b"", b"PK", whole[:200] + bytes(200) + whole[400:]]
+    for bad in heads:
+        with zipfile.ZipFile(broken, "w") as out:
+            for name, data in (parts | {"synopsis.json": json.dumps(bad).encode()}).items():
+                out.writestr(name, data)
+        cases.append(broken.read_bytes())
+    for data in cases:
+        broken.write_bytes(data)
+        with pytest.raises(hr.HedgerowError, match="is not a synopsis file"):
+            hr.Synopsis.load(broken)
+
+
+def test_two_kinds_cannot_share_a_name():
+    with pytest.raises(TypeError, match="'small'"):
+        type("Another", (Synopsis,), {"kind": "small"})
+    assert Synopsis.kinds["small"].__name__ == "SmallSynopsis"

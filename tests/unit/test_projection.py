@@ -179,3 +179,11 @@ def test_large_domains_and_pure_budgets_are_refused():
     with pytest.raises(hr.HedgerowError, match="Gaussian"):
         hr.Projection().release(pure, WORKLOADS["tables"])
     assert guard.spent.rho == pure.spent.epsilon == 0
+
+
+def test_every_answer_says_that_its_error_is_one_of_the_average():
+    guard = hr.Curator(hr.Table.open({"a": [0, 1] * 50}, hr.Domain({"a": 2})), hr.Budget(1, 1e-6), ":memory:")
+    synopsis = hr.Projection().release(guard, hr.marginals(guard.domain, 1))
+    statement = hr.sql(guard.domain, "SELECT COUNT(*) FROM t")
+    for asked in (hr.Query.total(), hr.marginals(guard.domain, 1), statement):
+        assert "root mean square" in synopsis.answer(asked).notes[-1]

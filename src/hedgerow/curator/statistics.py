@@ -285,8 +285,8 @@ class TableErrors:
         """An estimate of the table's shape and a penalty for each table."""
         if not all(isinstance(given, Sequence) for given in (self.tables, self.estimates)):
             raise UnsupportedQuery("tables and their estimates are given as lists")
-        many = len(self.tables)
-        _same_shape((len(self.estimates), *np.shape(numbers("penalties", self.penalties))), (many, many))
+        found = len(self.estimates), *np.shape(numbers("penalties", self.penalties))
+        _same_shape(found, (len(self.tables), len(self.tables)))
         for clique, estimate in zip(self.tables, self.estimates, strict=True):
             if domain.order(clique) != tuple(clique):
                 raise DomainMismatch("a table is named by its attributes, in the domain's order")
@@ -364,12 +364,10 @@ def statistic_of(target: Any, domain: Any) -> Statistic:
         if hasattr(type(target), "check"):
             target.check(_finite(domain))
         return cast(Statistic, target)
-    if isinstance(target, SparseQuery):
-        return _names((target,), domain)
     if isinstance(target, (Query, Workload)):
         return _answers(Workload.of(target), domain)
-    if isinstance(target, str):
-        return TableOf(_finite(domain).order((target,)))
+    if isinstance(target, (str, SparseQuery)):
+        target = (target,)
     if isinstance(target, Sequence) and all(isinstance(t, str) for t in target):
         return TableOf(_finite(domain).order(target))
     if isinstance(target, Sequence) and all(isinstance(t, SparseQuery) for t in target):

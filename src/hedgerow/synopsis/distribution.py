@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+_ON_AVERAGE = (
+    "The error bounds the root mean square over the questions of the release; of one answer alone, and of "
+    "other questions, it is indicative."
+)
+
 
 @dataclass(frozen=True)
 class Reach:
@@ -78,6 +83,10 @@ class DistributionSynopsis(Synopsis):
     def total(self) -> float:
         """The released number of rows."""
         return self.rows
+
+    def _notes(self, question: Any) -> tuple[str, ...]:
+        """What the stated error is a bound on."""
+        return (_ON_AVERAGE,)
 
     def linear(
         self, attributes: tuple[str, ...], weights: Floats, confidence: float, numbers: int = 1
