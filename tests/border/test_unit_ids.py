@@ -103,7 +103,7 @@ NO_ID = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", NO_ID, ids=repr)
+@pytest.mark.parametrize("value", NO_ID, ids=lambda v: type(v).__name__ if type(v) is object else repr(v))
 def test_what_is_no_id_is_a_row_without_one(value):
     frame = {"who": [7, value, value], "a": [0, 1, 1]}
     assert total(frame) == 1
