@@ -44,9 +44,9 @@ GROUPS = {
     "clients": Group(90, "wire", ("clients/*", "wire/*")),
     "scale": Group(90, "scale", ("scale/*",)),
     "docs": Group(50, "core", ("docs/*",)),
-    "audit": Group(400, "audit", ("audit/*",)),
-    "faults": Group(150, "faults", ("faults/*",)),
-    "core": Group(450, "core", ("*",)),
+    "audit": Group(380, "audit", ("audit/*",)),
+    "faults": Group(60, "faults", ("faults/*",)),
+    "core": Group(560, "core", ("*",)),
 }  # audit, faults and core are what there was: 1,000 together
 
 

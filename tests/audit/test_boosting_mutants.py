@@ -6,7 +6,6 @@ samples, not in seconds, and every mistake is found with a wide margin.
 
 from __future__ import annotations
 
-import os
 from functools import partial
 
 import numpy as np
@@ -22,10 +21,10 @@ from hedgerow.curator import smooth
 from hedgerow.curator.weighted import WeightedSums
 from hedgerow.privacy.budget import Privacy
 from hedgerow.queries.query import ONE, Norms
+from sizes import size
 
-FULL = os.environ.get("HEDGEROW_FULL") == "1"
 DELTA, EPSILON = 0.01, 2.0
-SAMPLES, ROUNDS = (80_000, 20_000) if FULL else (20_000, 6_000)
+SAMPLES, ROUNDS = size((20_000, 6_000), (80_000, 20_000))
 PATIENCE = 600.0  # seconds: never what ends the sampling
 HONEST = WeightedSums.exact
 ROUND = registry._smooth_round

@@ -8,15 +8,14 @@ value), or more.
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
 
 from hedgerow.audit import command
 from hedgerow.audit.controls import controls
+from sizes import size
 
-FULL = os.environ.get("HEDGEROW_FULL") == "1"
-SAMPLES = 300_000 if FULL else 120_000
+SAMPLES = size(120_000, 300_000)
 PATIENCE = 600.0  # seconds: never what ends the sampling
 CONTROLS = {control.name: control for control in controls()}
 

@@ -5,17 +5,15 @@ Each audit refutes an honest mechanism with probability at most 1e-6; nothing is
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 import hedgerow as hr
 from hedgerow import audit
 from hedgerow.audit.registry import AUDITS, audits, exported
+from sizes import FULL, size
 
-FULL = os.environ.get("HEDGEROW_FULL") == "1"
-SAMPLES = 40_000 if FULL else 4000
-SECONDS = 120.0 if FULL else 10.0
+SAMPLES = size(4000, 40_000)
+SECONDS = size(10.0, 120.0)
 EPSILONS = (0.5, 1.0, 4.0)
 
 

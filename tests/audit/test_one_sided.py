@@ -5,7 +5,6 @@ Probabilities have 80 digits or more and no truncation; the losses are exact to 
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -24,9 +23,9 @@ from hedgerow.curator.one_sided import OneSidedPlan, ask_both, plan
 from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.event import OneSidedSparseVector
 from hedgerow.queries.query import ONE
+from sizes import size
 
-FULL = os.environ.get("HEDGEROW_FULL") == "1"
-STREAMS = 20_000 if FULL else 2000
+STREAMS = size(2000, 20_000)
 CLOSE = 1e-12
 SIDES = ("over", "under")
 
@@ -109,10 +108,10 @@ def test_a_real_pair_of_runs_follows_the_law_of_two_independent_runs():
     world = World.of(audit.DOMAIN, [(0, 0)] * 4, [], "add_remove", 1)
     query = hr.Query.where(audit.DOMAIN, {"a": 0})
     stream = [(query, 4.0), (query, 3.0), (query, 6.0)]
-    size = 2000 if FULL else 300
+    draws = size(300, 2000)
     guard = hr.Curator(world.table(), hr.Budget(epsilon=10**4), ":memory:", entropy=hr.testing.seeded(8))
     seen: dict[tuple, int] = {}
-    for _ in range(size):
+    for _ in range(draws):
         over, under = (guard.one_sided(1, 1, side=side, denominator=1) for side in SIDES)
         said = tuple(ask_both(over, under, [q for q, _ in stream], [h for _, h in stream]))
         seen[said] = seen.get(said, 0) + 1
@@ -128,7 +127,7 @@ def test_a_real_pair_of_runs_follows_the_law_of_two_independent_runs():
             truth[key] = truth.get(key, 0.0) + p * q
     assert set(seen) <= set(truth)
     for key, p in truth.items():
-        assert abs(seen.get(key, 0) - size * p) < 5.5 * sqrt(size * p * (1 - p)) + 5, key
+        assert abs(seen.get(key, 0) - draws * p) < 5.5 * sqrt(draws * p * (1 - p)) + 5, key
 
 
 # ---- the theorem ------------------------------------------------------------------------------------------
@@ -180,9 +179,7 @@ def streams(rows: int, side: str) -> list[list[tuple[hr.Query, float]]]:
 def test_all_neighbours_of_a_small_domain_stay_in_the_interval_and_fill_it(rows, side):
     """Every crowd of up to 1 row (2 in full), every person of up to max_rows, on the real lattice."""
     made = None
-    crowds = [
-        c for n in range(3 if FULL else 2) for c in combinations_with_replacement([(0,), (1,), (2,)], n)
-    ]
+    crowds = [c for n in range(size(2, 3)) for c in combinations_with_replacement([(0,), (1,), (2,)], n)]
     people = [p for n in range(rows + 1) for p in combinations_with_replacement([(0,), (1,), (2,)], n)]
     widest = [0.0, 0.0]
     for crowd in crowds:

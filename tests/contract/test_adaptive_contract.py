@@ -18,8 +18,8 @@ from hedgerow.mechanisms.adaptive import AdaptiveRelease
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.event import from_json
 from hedgerow.privacy.ledger_entry import grains_from
+from sizes import size
 
-FULL = os.environ.get("HEDGEROW_FULL") == "1"
 DOMAIN = hr.Domain(
     {"sex": ["F", "M"], "age": hr.bins(0, 100, 10), "k": hr.Categorical(range(3), missing=True)}
 )
@@ -158,7 +158,7 @@ def test_a_named_run_asked_for_again_is_the_same_and_free(tmp_path):
 WORKER = """
 import os, signal, sys
 from contextlib import contextmanager
-sys.path.insert(0, {here!r})
+sys.path[:0] = [{here!r}, os.path.dirname({here!r})]
 from test_adaptive_contract import AdaptiveRelease, make
 from hedgerow.privacy.ledger import Ledger
 path, stop, when = sys.argv[1], int(sys.argv[2]), sys.argv[3]
@@ -204,7 +204,7 @@ def test_killed_in_every_phase_and_resumed_it_pays_once(tmp_path):
     assert last == 2 + int(wanted[2])
     small = [(1, "after"), (3, "during"), (last, "after")]
     every = [(n, when) for n in range(1, last + 1) for when in ("before", "during", "after")]
-    for stop, when in every if FULL else small:
+    for stop, when in size(small, every):
         path = tmp_path / f"{stop}{when}.db"
         assert go(path, stop, when).returncode == -signal.SIGKILL
         resumed = go(path, 0, when)

@@ -67,8 +67,8 @@ def test_an_old_session_goes_on_with_what_it_said_and_pays_nothing_twice(folder,
 def test_an_old_sparse_vector_run_and_allotment_go_on(folder, facts):
     curator = write.open_people(folder)
     run = curator.sparse_vector(100, 0.2, method="sparse", count=3, run="above")
-    assert run.ask(hr.Query.total()).above
     before = curator.ledger.spent()
+    assert len(run.ask(hr.Query.total()).above) == 1  # above or below, as the noise has it
     curator.child("ann").measure(("sex",), 0.1)
     assert curator.ledger.spent() == before  # paid from what was set aside for her
     curator.measure(("k",), 0.05)

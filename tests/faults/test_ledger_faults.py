@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import random
 import signal
 import subprocess
@@ -34,8 +33,8 @@ from hedgerow.privacy.event import (
     Together,
 )
 from hedgerow.privacy.ledger import Entry, Ledger
+from sizes import size
 
-FULL = os.environ.get("HEDGEROW_FULL") == "1"
 WORKER = Path(__file__).with_name("ledger_worker.py")
 
 
@@ -72,7 +71,7 @@ class TestKilled:
         self, tmp_path: Path
     ) -> None:
         rng = random.SystemRandom()
-        kills = 200 if FULL else 10
+        kills = size(10, 200)
         seen: dict[int, str] = {}
         path = tmp_path / "0.db"
         repeated = 0
@@ -136,7 +135,7 @@ class TestRacing:
     @pytest.mark.parametrize("processes", [2, 4])
     def test_processes_that_share_a_ledger_use_it_up_exactly(self, tmp_path: Path, processes: int) -> None:
         path = tmp_path / "l.db"
-        charges = 2000 if FULL else 300
+        charges = size(300, 2000)
         Ledger.open(path, budget=Budget(epsilon=1)).close()
         workers = [start("spend", path, f"1/{charges}") for _ in range(processes)]
         release(workers)
@@ -150,7 +149,7 @@ class TestRacing:
         assert verification.entries == charges + 1
 
     def test_processes_that_make_a_ledger_at_once_make_one(self, tmp_path: Path) -> None:
-        for attempt in range(20 if FULL else 3):
+        for attempt in range(size(3, 20)):
             path = tmp_path / f"{attempt}.db"
             workers = [start("meet", path) for _ in range(4)]
             release(workers)
@@ -199,7 +198,7 @@ class TestLongHistory:
 
         measured(0)  # the first one prepares the statements
         first = measured(1)
-        charges = 10_000 if FULL else 1_500
+        charges = size(1_500, 10_000)
         for i in range(2, charges):
             pay(crowd, i)
         last = measured(charges)
@@ -358,7 +357,7 @@ class Adversary:
 
 class TestAdaptiveComposition:
     @pytest.mark.parametrize("budget", [Budget(epsilon=1), Budget(rho="1/10", delta=1e-6)], ids=str)
-    @settings(max_examples=200 if FULL else 15, deadline=None)
+    @settings(max_examples=size(15, 200), deadline=None)
     @given(seed=st.integers(0, 2**64))
     def test_no_adaptive_adversary_passes_the_budget(self, budget: Budget, seed: int) -> None:
         adversary = Adversary(seed, budget)

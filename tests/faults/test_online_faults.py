@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import random
 import signal
 import subprocess
@@ -17,8 +16,8 @@ import numpy as np
 import pytest
 
 from hedgerow.curator.comparison import State
+from sizes import size
 
-FULL = os.environ.get("HEDGEROW_FULL") == "1"
 WORKER = Path(__file__).with_name("online_worker.py")
 _spec = importlib.util.spec_from_file_location("online_worker", WORKER)
 assert _spec is not None
@@ -53,7 +52,7 @@ def test_a_stream_cut_by_kill_9_goes_on_as_if_nothing_had_happened(tmp_path: Pat
     assert len(whole) == len(worker.stream())
     assert {w["source"] for w in whole} == {"measured", "certified", "learned"}
     pieces: list[dict[str, Any]] = []
-    for die_at in [1, 9, 30] if not FULL else [1, 3, 9, 17, 5, 11] * 3:
+    for die_at in size([1, 9, 30], [1, 3, 9, 17, 5, 11] * 3):
         pieces += talk(tmp_path / "cut.db", len(pieces), "quiet", die_at)
     pieces += talk(tmp_path / "cut.db", len(pieces), "quiet")
     assert [p["i"] for p in pieces] == list(range(len(whole)))
@@ -72,7 +71,7 @@ def test_whatever_was_seen_is_in_the_log_and_the_spend_never_moves(tmp_path: Pat
     """With real noise and kills at random moments: the state that decides the rest is the ledger's."""
     path, seen, rng = tmp_path / "ledger.db", [], random.Random(4)
     spent = set()
-    for _ in range(12 if FULL else 2):
+    for _ in range(size(2, 12)):
         start = seen[-1]["i"] + 1 if seen else 0
         if start >= len(worker.stream()):
             break

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import random
 import signal
 import subprocess
@@ -20,8 +19,8 @@ import pytest
 import hedgerow as hr
 from hedgerow.mechanisms import session_log
 from hedgerow.privacy.ledger import Ledger
+from sizes import size
 
-FULL = os.environ.get("HEDGEROW_FULL") == "1"
 WORKER = Path(__file__).with_name("session_worker.py")
 _spec = importlib.util.spec_from_file_location("session_worker", WORKER)
 assert _spec is not None
@@ -114,7 +113,7 @@ def check_ledger(path: Path) -> None:
 
 def test_two_processes_continue_one_session_in_any_interleaving(ledger: Path, two: list[Talker]) -> None:
     rng, given, paid = random.Random(5), {}, 0
-    orders = [(rng.randrange(140), rng.choice([0.04] * 6 + [0.02])) for _ in range(900 if FULL else 220)]
+    orders = [(rng.randrange(140), rng.choice([0.04] * 6 + [0.02])) for _ in range(size(220, 900))]
     for order in orders:
         i, within = order
         talker, who = rng.choice(two), rng.choice(["owner", "ann", "bob"])
@@ -196,10 +195,10 @@ def test_threads_and_processes_at_once_pass_no_allotment_and_no_total(
     ledger: Path, two: list[Talker]
 ) -> None:
     """Every analyst asks in both processes and several threads; the same question is paid at most once."""
-    rng, size = random.Random(6), 120 if FULL else 25
+    rng, each = random.Random(6), size(25, 120)
     for talker in two:
         threads = [
-            [{"do": "ask", "i": rng.randrange(140), "who": who} for _ in range(size)]
+            [{"do": "ask", "i": rng.randrange(140), "who": who} for _ in range(each)]
             for who in ("owner", "ann", "bob", "cat")
         ]
         talker.send(threads)
@@ -222,7 +221,7 @@ def test_a_session_whose_processes_are_killed_again_and_again_goes_on(
 ) -> None:
     rng, given = random.Random(7), {}
     other, dying = two
-    for _ in range(8 if FULL else 1):
+    for _ in range(size(1, 8)):
         if dying.process.poll() is not None:
             dying = Talker()
             dying.opens(ledger)

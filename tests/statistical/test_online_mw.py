@@ -6,7 +6,6 @@ beta; at most `allowed` of the runs may do so: the ALARM quantile of that binomi
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -16,10 +15,10 @@ import pytest
 from scipy import stats
 
 import hedgerow as hr
+from sizes import size
 
-FULL = os.environ.get("HEDGEROW_FULL") == "1"
-RUNS = 200 if FULL else 2
-QUERIES = 100_000 if FULL else 34_000
+RUNS = size(2, 200)
+QUERIES = size(34_000, 100_000)
 ALARM = 1e-6
 BETA = 0.05
 
@@ -151,7 +150,7 @@ def test_a_total_that_was_measured_keeps_the_theorem(delta: float | None) -> Non
     workload = hr.prefixes(domain, 1)
     budget = hr.Budget(epsilon=3, delta=1e-6) if delta else hr.Budget(epsilon=1)
     seen, totals = [], []
-    for run in range(40 if FULL else 4):
+    for run in range(size(4, 40)):
         curator = hr.Curator(table, budget, ":memory:")
         truth = workload.evaluate(lambda s, c=curator: c._rows.tables([s])[s])
         session = hr.OnlineMW(alpha=alpha, beta=BETA, queries=queries, epsilon=1.0, delta=delta).open(curator)
@@ -173,7 +172,7 @@ def test_tuned_bounds_hold_for_all_answers_at_once(neighbours: Any, people: int)
     unit = {"unit": "who", "max_rows": people} if people > 1 else {}
     table, workload = hr.Table.open(rows, domain, **unit), hr.prefixes(domain, 2)
     seen = []
-    for _ in range(100 if FULL else 8):
+    for _ in range(size(8, 100)):
         curator = hr.Curator(table, hr.Budget(epsilon=1), ":memory:", neighbours)
         truth = workload.evaluate(lambda s, c=curator: c._rows.tables([s])[s])
         session = hr.OnlineMW(updates=8, beta=BETA, queries=4_000).open(curator)
@@ -190,7 +189,7 @@ def test_tuned_bounds_hold_for_all_answers_at_once(neighbours: Any, people: int)
 @pytest.mark.slow
 def test_sparse_mw_keeps_its_theorem_against_the_worst_questions() -> None:
     """Names from an unbounded universe; the adversary knows all counts and the whole hypothesis."""
-    m, alpha, queries, rng = 8, 0.25, 20_000 if FULL else 3_000, np.random.default_rng(2)
+    m, alpha, queries, rng = 8, 0.25, size(3_000, 20_000), np.random.default_rng(2)
     heavy = [f"name {i} {'x' * (i % 40)}" for i in range(40)]
     counts = rng.multinomial(700_000, rng.dirichlet(np.full(40, 0.3)))
     column = np.repeat(np.array(heavy, dtype=object), counts)

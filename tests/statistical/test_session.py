@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pandas as pd
 import pytest
 
 import hedgerow as hr
+from sizes import size
 
-FULL = os.environ.get("HEDGEROW_FULL") == "1"
-RUNS = 320 if FULL else 12
+RUNS = size(12, 320)
 BETA = 0.05
 ALARM = 1e-6
 DOMAIN = hr.Domain({"a": 4, "b": 3, "c": 2})
@@ -29,7 +27,7 @@ def pool() -> list[hr.Query]:
     rng = np.random.default_rng(2)
     return [
         hr.Query.of(DOMAIN, ["a", "b", "c"], (rng.random((4, 3, 2)) < 0.5).astype(float))
-        for _ in range(40 if FULL else 12)
+        for _ in range(size(12, 40))
     ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -18,8 +17,8 @@ from hedgerow.curator.noise import os_entropy
 from hedgerow.curator.selection import exponential_levels
 from hedgerow.curator.small_range import Levels, SmallRange, rows_of, uniform, uniform_multiset
 from hedgerow.curator.table import Rows
+from sizes import size
 
-FULL = os.environ.get("HEDGEROW_FULL") == "1"
 DOMAIN = hr.Domain({"a": 2, "b": 3, "c": 2})
 QUERIES = hr.Workload.of(
     [
@@ -77,7 +76,7 @@ def test_the_levels_count_every_database_of_the_domain(size):
 
 def test_draws_follow_the_exponential_mechanism():
     """Chi-square over all 78 databases of two rows; false alarm 1e-6."""
-    rows, candidates, draws = rows_of_world(), SmallRange(QUERIES, 2, 7), 60_000 if FULL else 12_000
+    rows, candidates, draws = rows_of_world(), SmallRange(QUERIES, 2, 7), size(12_000, 60_000)
     levels, epsilon = candidates.exact(rows), Fraction(3, 2)
     seen: Counter = Counter()
     for _ in range(draws):
@@ -93,7 +92,7 @@ def test_draws_follow_the_exponential_mechanism():
 def test_a_level_is_drawn_by_weights_that_no_float_holds():
     """Level weights of 400 bits against gaps that undo them; false alarm 1e-6."""
     gaps, weights = [0, 500, 1000], [3, 3 * round(exp(250)), 0]
-    draws = 20_000 if FULL else 4000
+    draws = size(4000, 20_000)
     seen = Counter(exponential_levels(gaps, weights, 1, Fraction(1), os_entropy) for _ in range(draws))
     share = float(Fraction(weights[1], weights[0])) * exp(-250)
     expected = {0: 1 / (1 + share), 1: share / (1 + share)}
@@ -160,7 +159,7 @@ def test_proposition_4_4_holds_in_two_hundred_runs():
     queries, table = hr.marginals(DOMAIN, 2), hr.Table.open(columns, DOMAIN)
     truth = queries.evaluate(lambda s: Rows(table, bytes(32)).tables([s])[s])
     far = []
-    for run in range(200 if FULL else 40):
+    for run in range(size(40, 200)):
         relation = ("replace", "add_remove")[run % 2]
         curator = hr.Curator(table, budget=hr.Budget(epsilon=1), ledger=":memory:", neighbours=relation)
         synopsis = hr.SmallDB(alpha=0.6).release(curator, queries)

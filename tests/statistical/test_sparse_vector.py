@@ -5,7 +5,6 @@ Every test states its false-alarm probability (ALARM, 1e-6) and is never retried
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
 
 import numpy as np
@@ -17,10 +16,10 @@ from hedgerow.curator.comparison import advance, begin
 from hedgerow.curator.noise import os_entropy
 from hedgerow.curator.sparse_vector_plan import numeric_sparse_alpha, plan
 from hedgerow.privacy.budget import Cost
+from sizes import size
 
-FULL = os.environ.get("HEDGEROW_FULL") == "1"
 ALARM = 1e-6
-STREAMS = [(1_000, 300), (30_000, 60)] + ([(10**5, 60), (10**6, 30)] if FULL else [])
+STREAMS = [(1_000, 300), (30_000, 60), *size([], [(10**5, 60), (10**6, 30)])]
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1), Fraction(4)])

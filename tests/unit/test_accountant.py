@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
@@ -43,8 +42,8 @@ from hedgerow.privacy.event import (
     SparseVector,
     Together,
 )
+from sizes import size
 
-FULL = os.environ.get("HEDGEROW_FULL") == "1"
 DELTA = Fraction(1, 10**6)
 PURE_KINDS = (Exponential, PermuteAndFlip, RandomizedResponse, Pure, BoundedRange)
 MAKERS: dict[str, Callable[[], Accountant]] = {
@@ -91,7 +90,7 @@ def spent(maker: Callable[[], Accountant], *events: Event, times: int = 1) -> fl
 
 
 @pytest.mark.parametrize("name", MAKERS)
-@settings(max_examples=100 if FULL else 15, deadline=None)
+@settings(max_examples=size(15, 100), deadline=None)
 @given(event=nested(every), k=st.integers(0, 4))
 def test_one_event_k_times_is_k_events_once(name: str, event: Event, k: int) -> None:
     maker = MAKERS[name]
@@ -391,7 +390,7 @@ def test_tight_agrees_with_dp_accounting_on_discrete_noise(k: int) -> None:
         assert accountant.epsilon(1e-6) == pytest.approx(theirs, rel=1e-3)
 
 
-@settings(max_examples=200 if FULL else 25, deadline=None)
+@settings(max_examples=size(25, 200), deadline=None)
 @given(
     nested(st.one_of(pure, st.builds(Gaussian, st.integers(1, 3), st.integers(2, 30)))), st.integers(1, 20)
 )

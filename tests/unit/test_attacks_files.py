@@ -44,7 +44,7 @@ MIXED = {
     ),
     "people become one": (
         SEX,
-        {"sex": ["F"], "who": np.array([7], np.int32)},
+        {"sex": ["F"], "who": ["7"]},
         {"sex": ["F"] * 100, "who": np.arange(2**60, 2**60 + 100)},
         {"unit": "who", "max_rows": 1},
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -36,8 +35,8 @@ from hedgerow.mechanisms.boost_plan import (
 )
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.query import ONE
+from sizes import size
 
-FULL = os.environ.get("HEDGEROW_FULL") == "1"
 DOMAIN = hr.Domain({"a": 3, "b": 2})
 W = hr.marginals(DOMAIN, 2)
 LOW = [hr.LargestGap("a", 50), hr.LargestCount("a"), hr.LevelsAbove("a", 20), hr.LevelsAbove("a", 5)]
@@ -237,11 +236,11 @@ def test_the_bound_is_the_least_over_the_size_of_the_database():
     each = 0.05 / 2 / 400
     assert made.eta == pytest.approx(advantage(8000, 10**6, log_databases(256, made.size), each))
     assert made.rounds == rounds_needed(made.eta, 10**6)
-    for size in (made.size // 4, made.size // 2, made.size * 2, made.size * 4):
-        eta = advantage(8000, 10**6, log_databases(256, size), each)
-        apart = (log(2 * 8000) / (2 * size)) ** 0.5
+    for rows in (made.size // 4, made.size // 2, made.size * 2, made.size * 4):
+        eta = advantage(8000, 10**6, log_databases(256, rows), each)
+        apart = (log(2 * 8000) / (2 * rows)) ** 0.5
         t = rounds_needed(eta, 10**6) if eta > 0.01 else 400
-        other = plan(replace(setting, cells=0, synopses=log_databases(256, size)), price, 0.05, samples=8000)
+        other = plan(replace(setting, cells=0, synopses=log_databases(256, rows)), price, 0.05, samples=8000)
         assert other.rounds == t
         assert other.error + apart * 1e6 >= made.error * (1 - 1e-3)
 
@@ -287,8 +286,8 @@ def test_a_drawn_database_has_its_rows_and_moves_no_answer_further_than_it_may()
 
 
 def test_the_number_of_small_databases_is_counted():
-    for cells, size in ((2, 5), (4, 2), (3, 40)):
-        assert log_databases(cells, size) == pytest.approx(log(len(databases(cells, size))))
+    for cells, rows in ((2, 5), (4, 2), (3, 40)):
+        assert log_databases(cells, rows) == pytest.approx(log(len(databases(cells, rows))))
 
 
 def boosted(monkeypatch, **options):
@@ -370,7 +369,7 @@ def test_every_conjunction_is_within_the_reported_error():
     # |X| = 2^10, all 3-literal conjunctions, n = 10^5, eps = 2: at least 19 of 20 runs. The theorem allows 5%
     # of runs to fail; the worst of 20 was off by 2% of its bound, so a second failure has no probability
     failed = 0
-    runs = 20 if FULL else 1
+    runs = size(1, 20)
     for seed in range(runs):
         domain, rows = ten_bits(100_000, seed)
         workload = hr.conjunctions(domain, 3)

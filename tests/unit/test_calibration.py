@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
@@ -26,10 +25,10 @@ from hedgerow.privacy.budget import (
 )
 from hedgerow.privacy.calibration import renyi_of_bounded_range, renyi_of_laplace
 from hedgerow.privacy.event import Exponential, Gaussian, Laplace, PermuteAndFlip
+from sizes import size
 
-FULL = os.environ.get("HEDGEROW_FULL") == "1"
-EPSILONS = ["0.001", "0.01", "0.1", "0.5", "1", "3", "8", "20"] if FULL else ["0.001", "0.1", "1", "20"]
-DELTAS = range(2, 16) if FULL else (2, 6, 9, 15)
+EPSILONS = size(["0.001", "0.1", "1", "20"], ["0.001", "0.01", "0.1", "0.5", "1", "3", "8", "20"])
+DELTAS = size((2, 6, 9, 15), range(2, 16))
 amounts = st.fractions(min_value=Fraction(1, 10**6), max_value=50)
 sensitivities = st.integers(1, 2**24)
 

@@ -450,7 +450,12 @@ def test_an_export_on_standard_output_still_verifies(synopsis):
 
 
 def interrupted(*arguments: object, at: float, number: int = signal.SIGTERM) -> tuple[int, str, str]:
-    command = [sys.executable, "-m", "hedgerow", *map(str, arguments)]
+    # Under nohup SIGHUP is ignored, and what is ignored stays so: here it is not.
+    heard = (
+        "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+        "from hedgerow.serve.cli import main; main()"
+    )
+    command = [sys.executable, "-c", heard, *map(str, arguments)]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, **options) as child:
         deadline = time.monotonic() + 60

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -21,6 +20,7 @@ from hedgerow.privacy import event as events
 from hedgerow.privacy.budget import Privacy
 from hedgerow.queries.contrast import Contrasts
 from hedgerow.queries.strategy import MatrixStrategy, Residual, ResidualStrategy
+from sizes import size
 
 BUDGET = hr.Budget(epsilon=1, delta=1e-6)
 DOMAIN = hr.Domain({"a": 3, "one": 1, "b": 5, "c": 2})
@@ -555,7 +555,7 @@ def test_no_matrix_larger_than_the_tables_is_ever_built():
     import tracemalloc
 
     adult = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
-    longest = 100 if os.environ.get("HEDGEROW_FULL") == "1" else 24
+    longest = size(24, 100)
     sizes = {f"x{i}": min(k, longest) for i, k in enumerate(adult)}
     domain, rng = hr.Domain(sizes), np.random.default_rng(1)
     table = hr.Table.open({a: rng.integers(0, k, 2000) for a, k in sizes.items()}, domain)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import FrozenInstanceError
 from math import sqrt
 
@@ -16,8 +15,8 @@ from hedgerow.release.plan import winners
 from hedgerow.release.plan_population import Crowd, crowds, independent, shadow
 from hedgerow.release.plan_task import Task
 from hedgerow.release.population import Population
+from sizes import FULL, size
 
-FULL = os.environ.get("HEDGEROW_FULL") == "1"
 BUDGET = hr.Budget(epsilon=1, delta=1e-9)
 SMALL = hr.Domain({"a": 4, "b": hr.bins(0, 8, 1), "c": 5})
 
@@ -110,7 +109,7 @@ DEMO = Population.domain().project(("sex", "age", "education", "work"))
 @pytest.fixture(scope="module")
 def demo_plan():
     """One plan for all: of the demo's schema, so that its population is among those tried."""
-    rows = 20_000 if FULL else 5_000
+    rows = size(5_000, 20_000)
     with hr.testing.seeded(100):
         return hr.plan(DEMO, rows, hr.marginals(DEMO, 2), BUDGET)
 
@@ -125,7 +124,7 @@ def test_ranges_hold_what_mechanisms_do_on_the_demo_population(demo_plan, name):
     columns = Population(task.rows, seed=77).columns  # other people than the plan's
     codes = {a: DEMO[a].encode(columns[a]).astype(np.int64) for a in DEMO}
     crowd = Crowd("demo", shadow(DEMO), codes)
-    for seed in range(10 if FULL else 2):
+    for seed in range(size(2, 10)):
         with hr.testing.seeded(seed):
             did = plan_simulate._error(name, getattr(hr, name).__module__, task, crowd)
         assert said.low <= did <= said.high

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 from collections.abc import Callable
 from fractions import Fraction
 from math import inf
@@ -21,6 +20,7 @@ from hedgerow.privacy.budget import Budget, Cost, epsilon_of, exact
 from hedgerow.privacy.event import Approximate, Gaussian, Pure
 from hedgerow.privacy.ledger import Ledger, Receipt, verify_export
 from hedgerow.privacy.raising import holds, raised, restated
+from sizes import size
 
 DELTA = Fraction("1e-9")
 FIRST = Budget(1, DELTA)
@@ -48,7 +48,7 @@ def raise_as_earlier_versions_did(ledger: Ledger, budget: Budget) -> None:
 
 epsilons = st.sampled_from([Fraction(n, 10) for n in (1, 3, 10, 30, 100, 1000)])
 deltas = st.sampled_from(["1e-3", "1e-6", "1e-9", "1e-15", "1e-30"])
-few = settings(max_examples=300 if os.environ.get("HEDGEROW_FULL") == "1" else 20)
+few = settings(max_examples=size(20, 300))
 factors = st.fractions(min_value="1.3", max_value=40, max_denominator=10)
 
 

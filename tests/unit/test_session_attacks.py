@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import random
 import threading
 from contextlib import suppress
@@ -22,6 +21,7 @@ from hedgerow.mechanisms import session_log
 from hedgerow.mechanisms.session_form import is_nothing, one_form
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.queries.query import ONE
+from sizes import size
 
 DOMAIN = hr.Domain({"sex": ["F", "M"], "age": hr.bins(0, 100, 10), "k": hr.Categorical(range(3))})
 ROWS = 4000
@@ -391,7 +391,7 @@ def test_an_answer_that_was_cut_off_before_it_was_written_is_not_told_later(tmp_
     assert plan.open(curator(ledger=path)).ask(SQL).value == told.value
 
 
-@pytest.mark.parametrize("seed", range(40 if os.environ.get("HEDGEROW_FULL") == "1" else 3))
+@pytest.mark.parametrize("seed", range(size(3, 40)))
 def test_whatever_is_cut_off_nobody_hears_two_answers(seed, tmp_path, monkeypatch):
     """Two that hold one session, four accounts, and interruptions before and after any write."""
     rng, path, left = random.Random(seed), tmp_path / "l.db", [None]

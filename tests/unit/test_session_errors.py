@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +13,7 @@ from hedgerow.curator.comparison import advance, begin
 from hedgerow.curator.sparse_vector_plan import plan
 from hedgerow.mechanisms.session_guard import two_sided_threshold
 from hedgerow.privacy.budget import Cost
+from sizes import size
 
 STEPS = 16  # lattice steps per row
 ALPHA = Fraction(200)  # rows
@@ -68,7 +68,7 @@ def _question(rng: np.random.Generator) -> hr.Query:
 
 def test_indicative_errors_hold_as_often_as_they_say():
     # one question each: if 95% hold, 12 misses of 40 or 24 of 150 have probability below 1e-6
-    sessions, most = (150, 24) if os.environ.get("HEDGEROW_FULL") else (40, 12)
+    sessions, most = size((40, 12), (150, 24))
     rng, missed, widths, off = np.random.default_rng(8), 0, 0.0, 0.0
     for i in range(sessions):
         table = hr.Table.open(_rows(rng, 4000), DOMAIN)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from fractions import Fraction
 from pathlib import Path
@@ -19,8 +18,8 @@ from hedgerow.mechanisms.session_core import Core, guard_share
 from hedgerow.privacy.event import Pure
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.queries.measurement import Noise
+from sizes import size
 
-FULL = os.environ.get("HEDGEROW_FULL") == "1"
 ALARM = 1e-6
 DOMAIN = hr.Domain({"sex": ["F", "M"], "age": hr.bins(0, 100, 10), "k": hr.Categorical(range(3))})
 ROWS = 8000
@@ -263,7 +262,7 @@ SESSIONS = {
 
 
 @pytest.mark.parametrize("plan", SESSIONS)
-@pytest.mark.parametrize("rho", [None, "1/500", "1/2000", "1/100000"] if FULL else [None, "1/500"])
+@pytest.mark.parametrize("rho", size([None, "1/500"], [None, "1/500", "1/2000", "1/100000"]))
 def test_no_question_costs_more_or_ends_otherwise_than_explain_said(plan, rho, monkeypatch):
     c = people()
     session = SESSIONS[plan].open(c)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -24,9 +23,9 @@ from hedgerow.queries.hash_kernels import (
     times_mersenne,
 )
 from hedgerow.queries.sketch_matrix import FIELDS, SketchMatrix
+from sizes import size
 
 P = (1 << 61) - 1
-FULL = os.environ.get("HEDGEROW_FULL") == "1"
 SEED = bytes(range(32))
 NAMES = ["oak"] * 40 + ["ash"] * 25 + ["elm"] * 3 + [f"tree {i}" for i in range(200)]
 
@@ -205,7 +204,7 @@ def test_answers_stay_within_their_bound_and_near_the_noises_own_size():
 def test_the_papers_form_meets_theorem_4_9_on_few_rows():
     # n = 2, m = 1, k = 2: the paper's own T; the bound holds except with probability beta, here far inside
     names = ["oak", "ash"]
-    for _ in range(20 if FULL else 1):
+    for _ in range(size(1, 20)):
         synopsis = hr.SparseProject(
             mode="theorem", epsilon=0.9, delta=1e-6, beta=0.1, rows=2, sparsity=1, queries=2
         ).release(make(names=names))

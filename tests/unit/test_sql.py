@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from math import prod
 from typing import Any
@@ -20,8 +19,8 @@ from hedgerow.queries.bins import Bins, bins, dates
 from hedgerow.queries.domain import Domain
 from hedgerow.queries.question import Question, Result, ratio
 from hedgerow.queries.sql import sql
+from sizes import size
 
-FULL = os.environ.get("HEDGEROW_FULL") == "1"
 INJECTION = "'; DROP TABLE t; --"
 CHAPTERS = {"chapter": {"circulatory": ["I10", "I21"], "respiratory": ["J18"], "none": ["Z00"]}}
 DOMAIN = Domain(
@@ -479,7 +478,7 @@ def _combined(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 PREDICATES = st.recursive(_atoms(), _combined, max_leaves=6)
 
 
-@settings(max_examples=4000 if FULL else 200, deadline=None)
+@settings(max_examples=size(200, 4000), deadline=None)
 @given(PREDICATES)
 def test_generated_predicates_count_the_rows_duckdb_counts(predicate: str) -> None:
     text = f"SELECT COUNT(*), COUNT(kids), SUM(balance), AVG(income) FROM t WHERE {predicate}"
@@ -491,7 +490,7 @@ def test_generated_predicates_count_the_rows_duckdb_counts(predicate: str) -> No
     agrees(text, by_pieces(question), question)
 
 
-@settings(max_examples=1000 if FULL else 60, deadline=None)
+@settings(max_examples=size(60, 1000), deadline=None)
 @given(PREDICATES, PREDICATES, st.sampled_from(["sex", "kids", "chapter", "smoker, birthplace"]))
 def test_generated_cases_and_groups_answer_as_duckdb_does(where: str, case: str, groups: str) -> None:
     value = f"CASE WHEN {case} THEN kids WHEN {where} THEN -1.5 ELSE balance END"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import random
 import re
 from pathlib import Path
@@ -15,9 +14,9 @@ import pytest
 from hedgerow.errors import HedgerowError
 from hedgerow.queries.question import Question
 from hedgerow.queries.sql import sql
+from sizes import size
 
-FULL = os.environ.get("HEDGEROW_FULL") == "1"
-STATEMENTS = 100_000 if FULL else 3_000
+STATEMENTS = size(2_000, 20_000)
 TOKEN = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|\w+|\s+|<>|<=|>=|!=|::|.", re.DOTALL)
 
 
