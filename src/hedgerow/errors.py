@@ -103,6 +103,12 @@ class StorageUnavailable(HedgerowError):
     code = "storage_unavailable"
 
 
+class NotPrinted(HedgerowError):
+    """What was asked for is done and paid for, and only its result could not be printed: do not repeat it."""
+
+    code = "not_printed"
+
+
 class LedgerError(HedgerowError):
     """The ledger cannot be opened as asked, or its chain does not verify."""
 

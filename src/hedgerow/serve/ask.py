@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as jsons
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from hedgerow.serve.terminal import (
     Multiline,
     SameRows,
     emit,
+    printing,
     progress,
     say,
     screen,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 _PRICE = "hedgerow ask: price"
 _LEAST = Fraction(1, 10**4)  # of the budget: less is what rounding left behind
+_KEPT = "the answer is paid for and kept: ask the same without --anew and --epsilon, which is free"
 _TOO_MUCH = ", which is more than is left"
 
 
@@ -133,7 +135,8 @@ def ask(
             else:
                 with _told(learning, curator):
                     answer = session.ask(sql, within, within_count, confidence)
-                _answered(answer, sql, curator, learning, json)
+                with nullcontext() if epsilon is None and not anew else printing(_KEPT):
+                    _answered(answer, sql, curator, learning, json)
 
 
 @contextmanager

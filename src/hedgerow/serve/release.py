@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hedgerow.serve import signals
 from hedgerow.serve.options import LedgerFile, NewLedger, OlderThanReceipt, RequireBudget
 from hedgerow.serve.terminal import (
     Data,
@@ -19,6 +20,7 @@ from hedgerow.serve.terminal import (
     Multiline,
     SameRows,
     emit,
+    printing,
     progress,
     say,
     screen,
@@ -158,7 +160,9 @@ def release(
     except KeyboardInterrupt:
         _tell_unfinished(dataset)
         raise
-    _show(done, json)
+    signals.ignore()  # it is complete, and an interruption would say that it goes on
+    with printing(f"the release is complete in {str(folder)!r}: given again, it would be paid again"):
+        _show(done, json)
 
 
 def _refuse_unsaid(dataset: Dataset, epsilon: str | None, everything: bool, json: bool) -> None:

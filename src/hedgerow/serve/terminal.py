@@ -21,6 +21,7 @@ import typer
 from typer.core import TyperGroup
 
 import hedgerow
+from hedgerow.errors import NotPrinted
 from hedgerow.serve import signals
 from hedgerow.serve.failure import BAD_INPUT, DEBUG, INTERRUPTED, INTERRUPTION, Failure, sentence
 
@@ -129,6 +130,24 @@ def emit(data: dict[str, Any]) -> None:
     began, clock = _BEGAN.get()
     time = began.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     _print(data | {"time": time, "duration": round(monotonic() - clock, 3), "version": hedgerow.__version__})
+
+
+@contextmanager
+def printing(done: str) -> Iterator[None]:
+    """Print the result of what is paid for; a stream without room is no reason to try, and pay, again.
+
+    Args:
+        done: half a sentence that says where the result lies.
+    """
+    try:
+        yield
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        why = (error.strerror or "no reason given").lower()
+        raise NotPrinted(f"the result cannot be printed ({why}), but {done}") from None
 
 
 def _print(data: dict[str, Any]) -> None:
