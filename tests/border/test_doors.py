@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hedgerow.privacy.ledger import Ledger
+from hedgerow.release import publication
 from hedgerow.serve import ask, release
 from hedgerow.serve.commands import app
 
@@ -81,3 +83,94 @@ def test_nobody_interrupts_a_release_that_is_complete(monkeypatch):
     monkeypatch.setattr(release.signals, "ignore", lambda: heard.append(charges()))
     assert run(*RELEASE, "--out", "out").exit_code == 0
     assert heard == [1]
+
+
+# -- files that take their names -------------------------------------------------------------------------
+
+STOPPED = """\
+import os, sys
+import hedgerow.release.publication as publication
+put, count, at, number = publication.put, 0, int(sys.argv.pop(1)), int(sys.argv.pop(1))
+def stop(draft, target):
+    global count
+    put(draft, target)
+    count += 1
+    if count == at:
+        os.kill(os.getpid(), number)
+publication.put = stop
+from hedgerow.serve.cli import main; main()
+"""
+
+
+@pytest.mark.parametrize(("at", "number"), [(1, signal.SIGTERM), (2, signal.SIGKILL)])
+def test_a_release_that_was_stopped_while_its_files_took_their_names_goes_on(at, number):
+    command = [*RELEASE, "--out", "out"]
+    stopped = [sys.executable, "-c", STOPPED, str(at), str(int(number)), *command]
+    done = subprocess.run(stopped, capture_output=True, text=True, check=False)
+    assert done.returncode == (130 if number == signal.SIGTERM else -number), done.stderr
+    assert len([f for f in publication.FILES if (Path("out") / f).exists()]) == at
+    again = run(*command, "--json")
+    assert again.exit_code == 0, again.output
+    assert json.loads(again.stdout)["resumed"]
+    assert charges() == 1
+    assert {p.name for p in Path("out").iterdir() if p.is_file()} == set(publication.FILES)
+    finished = run(*command)
+    assert finished.exit_code == 2
+    assert "is there already" in finished.stderr
+    assert charges() == 1
+
+
+def stop(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    """Ctrl-C once so many files have their names."""
+    put, count = publication.put, [0]
+
+    def stopped(draft, target):
+        put(draft, target)
+        count[0] += 1
+        if count[0] == at:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(publication, "put", stopped)
+
+
+def test_an_unfinished_release_replaces_only_files_that_it_wrote_itself(monkeypatch):
+    command = [*RELEASE, "--out", "out"]
+    for at in (2, 4, 1):  # stopped thrice: what all wrote is its own
+        with monkeypatch.context() as patch:
+            stop(patch, at)
+            assert run(*command).exit_code == 130
+    other = run(*command, "--mechanism", "laplace")  # another plan
+    assert other.exit_code == 2
+    assert "synopsis.hedgerow' is there already" in other.stderr
+    ours = Path("out/report.html").read_bytes()
+    Path("out/report.html").write_text("mine")
+    refused = run(*command)
+    assert refused.exit_code == 2
+    assert "report.html' is there already" in refused.stderr
+    assert Path("out/report.html").read_text() == "mine"
+    Path("out/report.html").write_bytes(ours)
+    assert run(*command).exit_code == 0
+    assert charges() == 1
+
+
+def test_a_release_that_is_saved_owns_its_folder_no_more(monkeypatch):
+    command = [*RELEASE, "--out", "out"]
+    with monkeypatch.context() as patch:
+        patch.setattr(publication.runs, "forget_files", lambda folder: None)  # killed just before that
+        assert run(*command).exit_code == 0
+    refused = run(*command)
+    assert refused.exit_code == 2
+    assert charges() == 1
+
+
+def test_a_release_made_anew_that_fails_goes_on_without_that_word(monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    command = [*RELEASE, "--out", "out"]
+    with monkeypatch.context() as patch:
+        patch.setattr(publication, "put", full)
+        told = json.loads(run(*command, "--anew", "--json").stdout)
+    assert (told["exit_code"], "without --anew" in told["hint"]) == (4, True)
+    assert run(*command).exit_code == 0
+    assert charges() == 1

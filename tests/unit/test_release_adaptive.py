@@ -97,7 +97,7 @@ def test_a_crash_between_the_last_charge_and_the_files_is_free(data, monkeypatch
     assert run("budget", "init", data, "--epsilon", 1).exit_code == 0
     write = Publication._write
 
-    def crash(self, synopsis, asked):
+    def crash(self, *_):
         raise MemoryError
 
     command = ["release", data, "--schema", "schema.yaml", *epsilon, "--out", "out"]

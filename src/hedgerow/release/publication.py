@@ -28,14 +28,13 @@ from hedgerow.release.writing import naming, put
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
-    from hedgerow.privacy.ledger import Ledger
     from hedgerow.queries.domain import Domain
     from hedgerow.queries.workload import Workload
     from hedgerow.release.report import Asked
     from hedgerow.synopsis import Synopsis
 
 FILES = ("synopsis.hedgerow", "synthetic.csv", "report.html", witness.RECEIPT)
-_AGAIN = "then give the same command again: it goes on, and nothing is paid twice"
+_AGAIN = "then give the same command again{}: it goes on, and nothing is paid twice"
 
 
 @dataclass(frozen=True)
@@ -110,14 +109,17 @@ class Publication:
         if offer.counts_all:
             _check_size(asked, domain)
         self.dataset.refuse_put_back(self.out)
-        made = self._make_room()
+        plan = self._plan(domain)
+        made = self._make_room(plan)
         try:
             with self.dataset.curator(table, known, self.out) as curator:
-                synopsis, resumed = self._release(curator, offer, asked, told)
-                with naming(self.out, _AGAIN if "run" in told else None):
-                    published = self._write(synopsis, asked)
+                synopsis, resumed = self._release(curator, offer, asked, told, plan)
+                again = _AGAIN.format(" without --anew" if self.anew else "")
+                with naming(self.out, again if "run" in told else None):
+                    published = self._write(synopsis, asked, told.get("run"))
                 if "run" in told:
                     runs.save(curator.ledger, told["run"])
+                    runs.forget_files(self.out)
                 return replace(published, resumed=resumed)
         except BaseException:
             if made:
@@ -139,13 +141,13 @@ class Publication:
         return given
 
     def _release(
-        self, curator: Curator, offer: catalogue.Offer, asked: Workload, told: dict[str, Any]
+        self, curator: Curator, offer: catalogue.Offer, asked: Workload, told: dict[str, Any], plan: str
     ) -> tuple[Synopsis, bool]:
         """Charge and release; one that was charged but not saved before is taken up again, free."""
         own = {k: v for k, v in told.items() if k != "prior"}
         options = {k: v for k, v in told.items() if k == "prior"}
         if "run" in offer.takes:
-            told["run"] = own["run"] = self._run(curator.ledger, curator.domain.fingerprint)
+            told["run"] = own["run"] = runs.first_unsaved(curator.ledger, plan)
         if "watch" in offer.takes:
             options["watch"] = self._watch
         mechanism = offer.make(epsilon=self.epsilon, **own)
@@ -155,7 +157,7 @@ class Publication:
                 self._afford_anew(curator, own["run"])
                 mechanism.abandon(curator)
                 runs.save(curator.ledger, own["run"], "left unfinished by its owner")
-                told["run"] = own["run"] = self._run(curator.ledger, curator.domain.fingerprint)
+                told["run"] = own["run"] = runs.first_unsaved(curator.ledger, plan)
                 mechanism, begun = offer.make(epsilon=self.epsilon, **own), False
             ledger = curator.ledger
             if self.epsilon is None and not begun and used_up(ledger.remaining(), ledger.budget):
@@ -178,31 +180,35 @@ class Publication:
                 f"unfinished one gives back there is {rest(room, ledger.budget)}, so that one is kept"
             )
 
-    def _run(self, ledger: Ledger, about: str) -> str:
-        """A name for this release: an earlier one's of the same plan, if its files were not all written."""
+    def _plan(self, domain: Domain) -> str:
+        """A name for what is to be done: releases of one plan are told apart by their numbers."""
         prior = self.prior.read_bytes() if self.prior else b""
-        plan = repr((about, str(self.epsilon), self.workload, self.mechanism, self.objective, self.seconds,
-                     self.memory, sha256(prior).hexdigest()))  # fmt: skip
-        return runs.first_unsaved(ledger, sha256(plan.encode()).hexdigest()[:16])
+        plan = repr((domain.fingerprint, str(self.epsilon), self.workload, self.mechanism, self.objective,
+                     self.seconds, self.memory, sha256(prior).hexdigest()))  # fmt: skip
+        return sha256(plan.encode()).hexdigest()[:16]
 
     def _watch(self, progress: Any) -> None:
         """Tell how far a model is, and how far off it still seems."""
         about = "" if progress.error is None else f": tables about {progress.error:.1%} off"
         self.step(f"Learning{about}", progress.step / max(progress.steps, 1))
 
-    def _make_room(self) -> bool:
-        """See that the folder can be written and holds no earlier release; says whether it was made."""
+    def _make_room(self, plan: str) -> bool:
+        """See that the folder can be written and holds no earlier release; says whether it was made.
+
+        Files that an unfinished release of the same plan gave their names before it was stopped are its own.
+        """
+        mine = runs.own_files(self.out, self.dataset.path, plan)
         there, own = self.out.is_dir(), (self.dataset.data, self.dataset.path)
         for path in (self.out / name for name in FILES):
             if any(_same(path, kept) for kept in own):
                 raise HedgerowError(
                     f"the data, or their ledger, {str(path)!r} would be written over: choose another --out"
                 )
-            refuse_existing(path, force=self.force)
+            refuse_existing(path, force=self.force or path in mine)
         writable(self.out)
         return not there
 
-    def _write(self, synopsis: Synopsis, asked: Workload) -> Published:
+    def _write(self, synopsis: Synopsis, asked: Workload, run: str | None) -> Published:
         from hedgerow.release.report import ABOUT, Report
         from hedgerow.release.rows import write_rows
         from hedgerow.release.views import mean_error
@@ -221,6 +227,8 @@ class Publication:
             report = Report(synopsis, self.dataset.data.name, self.ask(synopsis), about, synthetic=count)
             report.write(folder / "report.html")
             error = mean_error(synopsis, asked)
+            if run is not None:
+                runs.note_files(self.out, run, [folder / name for name in files])
             for name in files:  # a folder that was interrupted holds nothing that is in the way
                 put(folder / name, self.out / name)
         return Published(synopsis, self.out, tuple(files), count, asked.name, error)

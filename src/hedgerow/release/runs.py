@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any
 
 from hedgerow.privacy.budget import Cost
+from hedgerow.privacy.ledger import Ledger
 from hedgerow.release.numerals import amount
+from hedgerow.release.writing import whole
 
-if TYPE_CHECKING:
-    from hedgerow.privacy.ledger import Ledger
-
+_NOTE = ".hedgerow-unfinished.json"
 _ACCOUNT = re.compile(r"\S+ (release ([0-9a-f]{16}) \d+)( #\d+)?")
 
 
@@ -46,6 +51,44 @@ def is_saved(ledger: Ledger, run: str) -> bool:
 def save(ledger: Ledger, run: str, note: str = "all files of the release are written") -> None:
     """From now on the same plan is another release."""
     ledger.record(request=f"{run}: saved", question=run.split()[1], note=note)
+
+
+def note_files(folder: Path, run: str, drafts: Sequence[Path]) -> None:
+    """Before a release's files take their names: whatever ends it meanwhile, they are known as its own."""
+    known = _noted(folder)
+    before = known["files"] if known["run"] == run else []
+    with whole(folder / _NOTE) as draft:
+        draft.write_text(json.dumps({"run": run, "files": [*before, *map(_digest, drafts)]}), "utf-8")
+
+
+def own_files(folder: Path, ledger: Path, plan: str) -> list[Path]:
+    """The files of a folder that an unfinished release of this plan wrote."""
+    known = _noted(folder)
+    if not known["files"] or not ledger.exists():
+        return []
+    with Ledger.open(ledger, create=False) as opened:
+        if known["run"] != first_unsaved(opened, plan):
+            return []
+    return [path for path in folder.iterdir() if path.is_file() and _digest(path) in known["files"]]
+
+
+def forget_files(folder: Path) -> None:
+    """All files have their names, and nobody owns them any more."""
+    with suppress(OSError):
+        (folder / _NOTE).unlink(missing_ok=True)
+
+
+def _noted(folder: Path) -> dict[str, Any]:
+    try:
+        known = json.loads((folder / _NOTE).read_text("utf-8"))
+        return {"run": str(known["run"]), "files": list(map(str, known["files"]))}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {"run": "", "files": []}
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def unfinished(ledger: Ledger) -> list[Unfinished]:
