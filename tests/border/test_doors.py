@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.release import publication
 from hedgerow.serve import ask, release
@@ -174,3 +176,30 @@ def test_a_release_made_anew_that_fails_goes_on_without_that_word(monkeypatch):
     assert (told["exit_code"], "without --anew" in told["hint"]) == (4, True)
     assert run(*command).exit_code == 0
     assert charges() == 1
+
+
+# -- what the pages say ----------------------------------------------------------------------------------
+
+
+def test_a_budget_lasts_as_many_nights_as_the_page_says():
+    page = (Path(__file__).parents[2] / "docs" / "operate.md").read_text()
+    said = re.search(r"pays for (\d+) nights of 0\.5, or\s+for (\d+) of 0\.25", page)
+    made = re.search(r"budget init people\.csv --epsilon (\S+) --delta (\S+)", page)
+    whole = Budget(epsilon=made[1], delta=made[2]).cost.amount
+    nights = [whole // Budget(epsilon=e, delta=made[2]).cost.amount for e in ("0.5", "0.25")]
+    assert nights == [int(said[1]), int(said[2])]
+
+
+# -- a ledger that is refuted ----------------------------------------------------------------------------
+
+
+def test_a_ledger_that_is_refuted_is_one_and_a_file_that_is_none_is_two():
+    assert run("budget", "export", "people.csv", "--out", "e.json").exit_code == 0
+    export = json.loads(Path("e.json").read_text())
+    export["entries"][0]["hash"] = "00" * 32
+    Path("e.json").write_text(json.dumps(export))
+    refuted = run("budget", "verify", "e.json", "--json")
+    assert (refuted.exit_code, json.loads(refuted.stdout)["ok"]) == (1, False)
+    assert len(refuted.stderr.splitlines()) == 1
+    Path("e.json").write_text("nothing")
+    assert run("budget", "verify", "e.json").exit_code == 2

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hedgerow.serve.failure import FAILED
 from hedgerow.serve.options import LedgerFile, NewLedger
 from hedgerow.serve.release import Force, MaxRows, Neighbours, Unit, Whom
 from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, Multiline, emit, say, screen
@@ -173,7 +174,7 @@ def verify(
     ledger: LedgerFile = None,
     json: Json = False,
 ) -> None:
-    """Check the ledger, and that it agrees with a receipt.
+    """Check the ledger, and that it agrees with a receipt; exit code 1 if it is refuted.
 
     Walks the chain of hashes and does all sums again. DATA may also be what `export` wrote.
     """
@@ -191,7 +192,7 @@ def verify(
         also = " The receipt agrees with it." if given else ""
         screen().print(outcome.describe() + also)
     if not outcome.ok:
-        raise typer.Exit(say(outcome.describe()))
+        raise typer.Exit(say(outcome.describe(), FAILED))
 
 
 @app.command("export")
