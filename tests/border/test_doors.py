@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import re
@@ -203,3 +204,54 @@ def test_a_ledger_that_is_refuted_is_one_and_a_file_that_is_none_is_two():
     assert len(refuted.stderr.splitlines()) == 1
     Path("e.json").write_text("nothing")
     assert run("budget", "verify", "e.json").exit_code == 2
+
+
+# -- files that may not be read, or are no text ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("budget", "verify", "people.csv", "--receipt", "shut/r.json"),
+        ("schema", "check", "shut/schema.yaml"),
+        ("query", "shut/synopsis.hedgerow", COUNT),
+        ("sample", "shut/synopsis.hedgerow", "--rows", "1"),
+    ],
+    ids=["receipt", "schema", "query", "sample"],
+)
+def test_a_file_in_a_folder_that_may_not_be_searched_is_not_permitted(command, monkeypatch):
+    opened = io.open
+
+    def shut(file, *options, **more):
+        if str(file).startswith("shut/"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(file))
+        return opened(file, *options, **more)
+
+    monkeypatch.setattr(io, "open", shut)  # root may search every folder
+    done = run(*command, "--json")
+    told = json.loads(done.stdout)
+    assert (done.exit_code, told["code"]) == (5, "not_permitted"), told
+    assert "shut/" in told["error"]
+
+
+@pytest.mark.parametrize("depth", [300, 900, 970, 100_000])
+def test_json_that_is_nested_deeply_is_one_sentence(depth):
+    deep = "[" * depth + "]" * depth
+    line = '{"hedgerow_ledger": 1, "entries": [{"commitment": "", "hash": "", "line": {"seq": 1, "x": %s}}]}'
+    for text in (deep, line % deep, f'{{"spent": {deep}}}'):
+        Path("x.json").write_text(text)
+        for command in (("x.json",), ("people.csv", "--receipt", "x.json")):
+            done = run("budget", "verify", *command)
+            assert done.exit_code in (1, 2)
+            assert len(done.stderr.splitlines()) == 1
+            assert "error of its own" not in done.stderr
+
+
+def test_a_reason_that_is_no_text_is_exported_as_valid_utf8():
+    reason = os.fsdecode(b"Stra\xc3\x9fe \xff")
+    assert run("budget", "raise", "people.csv", "--epsilon", 7, "--reason", reason).exit_code == 0
+    told = run("budget", "export", "people.csv").stdout_bytes
+    Path("e.json").write_bytes(told)
+    assert "Straße" in told.decode("utf-8")
+    assert reason in json.dumps(json.loads(told), ensure_ascii=False)
+    assert run("budget", "verify", "e.json").exit_code == 0

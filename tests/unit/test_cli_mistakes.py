@@ -203,7 +203,7 @@ def test_a_ledger_that_does_not_verify_is_said_and_is_json(data):
     Path("bad.json").write_text("{}")
     result = run("budget", "verify", "bad.json", "--json")
     assert json.loads(result.stdout)["ok"] is False
-    assert "not the export" in refused(result)
+    assert "not the export" in refused(result, 1)
 
 
 def test_json_has_no_infinity(capsys):

@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from hedgerow.errors import DomainMismatch
+from hedgerow.errors import DomainMismatch, of_system
 
 
 def read_schema(path: str | Path) -> Any:
@@ -21,6 +21,8 @@ def read_schema(path: str | Path) -> Any:
         text = Path(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise DomainMismatch(f"there is no schema file {name}") from None
+    except PermissionError as error:
+        raise of_system(error, f"the schema file {name} cannot be read") from None
     except (OSError, UnicodeDecodeError):
         raise DomainMismatch(f"the schema file {name} cannot be read as UTF-8 text") from None
     try:

@@ -178,11 +178,15 @@ def verify(
 
     Walks the chain of hashes and does all sums again. DATA may also be what `export` wrote.
     """
+    from hedgerow.errors import HedgerowError
     from hedgerow.privacy.ledger import verify_export
 
     given = _receipt(receipt) if receipt is not None else None
     if data.suffix == ".json":
-        outcome = verify_export(_json_file(data), given)
+        try:
+            outcome = verify_export(_json_file(data), given)
+        except RecursionError:
+            raise HedgerowError(f"the file {str(data)!r} is nested too deeply for an export") from None
     else:
         with _open(data, ledger, readonly=True) as opened:
             outcome = opened.verify(given)
@@ -317,13 +321,15 @@ def _number(value: float) -> float | None:
 
 
 def _json_file(path: Path) -> Any:
-    from hedgerow.errors import HedgerowError
+    from hedgerow.errors import HedgerowError, of_system
 
     try:
         return jsons.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise HedgerowError(f"there is no file {str(path)!r}") from None
-    except (OSError, ValueError):
+    except OSError as error:
+        raise of_system(error, f"the file {str(path)!r} cannot be read") from None
+    except (ValueError, RecursionError):
         raise HedgerowError(f"{str(path)!r} cannot be read as JSON") from None
 
 
@@ -333,5 +339,5 @@ def _receipt(path: Path) -> Any:
 
     try:
         return Receipt.from_json(_json_file(path))
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         raise HedgerowError(f"{str(path)!r} is not a receipt") from None

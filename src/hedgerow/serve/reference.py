@@ -19,7 +19,7 @@ go to standard error. An error is one sentence there; with `--json` it is also a
 | exit code | means | `code` |
 | --- | --- | --- |
 | 0 | done | |
-| 1 | refuted by an audit or by `budget verify`, a schema that does not fit, or an error of Hedgerow's own | `internal` |
+| 1 | refuted: a claim, a ledger, a schema that does not fit; or an error of Hedgerow's own | `internal` |
 | 2 | bad input or configuration: mend it | all others |
 | 3 | refused by the budget | `budget_refused` |
 | 4 | may pass, try again: a disk is full or away, or another process holds the ledger | `..._unavailable` |

@@ -151,9 +151,10 @@ def printing(done: str) -> Iterator[None]:
 
 
 def _print(data: dict[str, Any]) -> None:
-    """JSON in UTF-8; JSON has no infinity, which becomes null."""
+    """JSON in UTF-8; JSON has no infinity, which becomes null, and bytes that were no text are escaped."""
     in_utf8()
-    typer.echo(json.dumps(_plain(data), indent=2, ensure_ascii=False, default=str, allow_nan=False))
+    text = json.dumps(_plain(data), indent=2, ensure_ascii=False, default=str, allow_nan=False)
+    typer.echo(text.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
 def _plain(data: Any) -> Any:

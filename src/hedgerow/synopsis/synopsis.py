@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from hedgerow.bibliography import ENTRIES
-from hedgerow.errors import DomainMismatch, HedgerowError, UnsupportedQuery
+from hedgerow.errors import DomainMismatch, HedgerowError, UnsupportedQuery, of_system
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.receipt import Receipt
 from hedgerow.queries.argument import number, whole
@@ -36,7 +36,7 @@ _MOST_ROWS = 10**10  # more would not be held; they are drawn in parts
 
 # What reading a file raises that is cut short, or was never one of ours.
 _MALFORMED = (OSError, EOFError, LookupError, TypeError, ValueError, AttributeError)
-_MALFORMED += (zipfile.BadZipFile, zlib.error, NotImplementedError)
+_MALFORMED += (zipfile.BadZipFile, zlib.error, NotImplementedError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -269,6 +269,8 @@ class Synopsis(ABC):
                 return _unpacked(head, arrays)
         except FileNotFoundError:
             raise HedgerowError(f"there is no file {str(path)!r}") from None
+        except PermissionError as error:
+            raise of_system(error, f"the file {str(path)!r} cannot be read") from None
         except (*_MALFORMED, HedgerowError):
             raise HedgerowError(f"{str(path)!r} is not a synopsis file") from None
         raise HedgerowError(f"{str(path)!r} was written by another version of Hedgerow")
