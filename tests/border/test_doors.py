@@ -255,3 +255,30 @@ def test_a_reason_that_is_no_text_is_exported_as_valid_utf8():
     assert "Straße" in told.decode("utf-8")
     assert reason in json.dumps(json.loads(told), ensure_ascii=False)
     assert run("budget", "verify", "e.json").exit_code == 0
+
+
+# -- answers for programs --------------------------------------------------------------------------------
+
+CELL = {"value", "error", "low", "high", "source"}
+ANSWER = {"sql", "columns", "rows", "confidence", "source", "cached", "simultaneous", "cost", "remaining",
+          "notes", "private", "request", "receipt"}  # fmt: skip
+
+
+def test_an_answer_says_between_which_numbers_and_from_where_each_number_is():
+    assert run(*RELEASE, "--out", "out").exit_code == 0
+    sql = "SELECT sex, COUNT(*) AS n FROM t GROUP BY sex"
+    asked = json.loads(run("ask", "people.csv", sql, "--epsilon", 1, "--json").stdout)
+    read = json.loads(run("query", "out/synopsis.hedgerow", sql, "--json").stdout)
+    assert set(asked) >= ANSWER
+    assert set(read) >= ANSWER - {"remaining", "request"}
+    for told in (asked, read):
+        assert [row["sex"] for row in told["rows"]] == ["F", "M"]
+        for n in (row["n"] for row in told["rows"]):
+            assert set(n) == CELL
+            assert (n["low"], n["high"]) == (n["value"] - n["error"], n["value"] + n["error"])
+            assert n["source"] == told["source"]
+    with Ledger.open(LEDGER, create=False) as ledger:
+        newest = ledger.receipt()
+    assert asked["receipt"] == {"seq": newest.seq, "head": newest.head}
+    receipt = json.loads(Path("out/receipt.json").read_text())
+    assert read["receipt"] == {name: receipt[name] for name in ("seq", "head")}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.serve.options import LedgerFile, NewLedger, OlderThanReceipt, RequireBudget
-from hedgerow.serve.query import rows_of, table_of
+from hedgerow.serve.query import point_of, rows_of, table_of
 from hedgerow.serve.release import MaxRows, Unit, Whom
 from hedgerow.serve.terminal import (
     Data,
@@ -274,7 +274,8 @@ def _answered(answer: Any, sql: str, curator: Curator, learning: Cost, json: boo
               "cost": None if cost is None else {"epsilon": cost.epsilon, "delta": cost.delta},
               "learning": None if learning.is_zero else budget.part(learning).epsilon,
               "remaining": {"epsilon": left.epsilon, "delta": left.delta},
-              "notes": list(answer.notes), "private": curator.private})  # fmt: skip
+              "notes": list(answer.notes), "private": curator.private,
+              "request": None, "receipt": point_of(curator.receipt)})  # fmt: skip
         return
     to = screen()
     to.print(table_of(answer))

@@ -35,7 +35,9 @@ def query(
     answer = released.answer(question, confidence=confidence)
     if json:
         emit({"sql": sql, **rows_of(answer), "confidence": confidence, "source": answer.source,
-              "notes": list(answer.notes), "private": released.private})  # fmt: skip
+              "cached": False, "simultaneous": answer.simultaneous, "cost": None,
+              "notes": list(answer.notes), "private": released.private,
+              "receipt": point_of(released.receipt)})  # fmt: skip
         return
     to = screen()
     to.print(table_of(answer))
@@ -93,7 +95,7 @@ def sample(
 
 
 def rows_of(answer: Any) -> dict[str, Any]:
-    """An answer's columns and rows as plain data; each number is a value with its error bound."""
+    """An answer's columns and rows as plain data; each number with its error bound and its source."""
     result = answer.table
     rows = []
     for labels, values, errors in zip(
@@ -102,8 +104,7 @@ def rows_of(answer: Any) -> dict[str, Any]:
         row: dict[str, Any] = {}
         for column in result.show:
             if column.aggregate:
-                value, error = values[column.index], errors[column.index]
-                row[column.name] = {"value": _finite(value), "error": _finite(error)}
+                row[column.name] = _cell(values[column.index], errors[column.index], answer.source)
             else:
                 row[column.name] = labels[column.index]
         rows.append(row)
@@ -136,6 +137,17 @@ def table_of(answer: Any) -> Any:
                 cells.append(str(labels[column.index]))
         table.add_row(*cells)
     return table
+
+
+def _cell(value: float, error: float, source: str) -> dict[str, Any]:
+    """A number of an answer, and between which two it lies."""
+    told = {"value": value, "error": error, "low": value - error, "high": value + error}
+    return {name: _finite(number) for name, number in told.items()} | {"source": source}
+
+
+def point_of(receipt: Any) -> dict[str, Any]:
+    """The line of the ledger that a receipt was given for."""
+    return {"seq": receipt.seq, "head": receipt.head}
 
 
 def _finite(value: float) -> float | None:
