@@ -282,3 +282,31 @@ def test_an_answer_says_between_which_numbers_and_from_where_each_number_is():
     assert asked["receipt"] == {"seq": newest.seq, "head": newest.head}
     receipt = json.loads(Path("out/receipt.json").read_text())
     assert read["receipt"] == {name: receipt[name] for name in ("seq", "head")}
+
+
+# -- Ctrl-C while Python starts --------------------------------------------------------------------------
+
+EARLY = """\
+import sys
+class Now:
+    def find_spec(self, name, *_):
+        if name == sys.argv[1]:
+            sys.meta_path.remove(self)
+            del sys.argv[1]
+            raise KeyboardInterrupt
+for name in ("json", "signal", "contextlib", "typing"):
+    sys.modules.pop(name, None)
+sys.meta_path.insert(0, Now())
+from hedgerow.serve.cli import main; main()
+"""
+
+
+@pytest.mark.parametrize("name", ["signal", "hedgerow.serve.signals", "typer"])
+def test_ctrl_c_while_modules_are_loaded_is_one_sentence(name):
+    command = [sys.executable, "-S", "-c", EARLY, name, "--version", "--json"]
+    paths = os.pathsep.join(p for p in sys.path if p)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": paths}
+    )
+    assert (done.returncode, done.stderr) == (130, "Interrupted; nothing was done.\n")
+    assert json.loads(done.stdout)["code"] == "interrupted"

@@ -1,19 +1,15 @@
-"""The `hedgerow` command. Nothing but the standard library is loaded before Ctrl-C can be heard."""
+"""The `hedgerow` command. Nothing that Python has not loaded already is loaded before Ctrl-C can be heard."""
 
-from __future__ import annotations
-
-import json
 import os
 import sys
-from contextlib import suppress
-
-from hedgerow.serve import signals
 
 
 def main() -> None:
     """Run the command line."""
     said = "Interrupted; nothing was done."
     try:
+        from hedgerow.serve import signals
+
         signals.listen()
         from hedgerow.serve.commands import app
 
@@ -25,20 +21,33 @@ def main() -> None:
             _leave(130)
         raise
     except BaseException as error:
+        from hedgerow.serve import signals  # which may be what was interrupted
+
         if not (isinstance(error, KeyboardInterrupt) or signals.heard()):
             raise
         signals.ignore()
-        with suppress(OSError):
-            if "--json" in sys.argv:
-                told = {"error": said, "exit_code": 130, "code": "interrupted", "hint": None}
-                sys.stdout.write(json.dumps(told) + "\n")
-            sys.stderr.write(f"{said}\n")
+        _say(said)
         _leave(130)
+
+
+def _say(said: str) -> None:
+    """One sentence, and one JSON object for a program that asked for it."""
+    import json
+
+    try:
+        if "--json" in sys.argv:
+            told = {"error": said, "exit_code": 130, "code": "interrupted", "hint": None}
+            sys.stdout.write(json.dumps(told) + "\n")
+        sys.stderr.write(f"{said}\n")
+    except OSError:  # nobody reads it
+        pass
 
 
 def _leave(code: int) -> None:
     """End at once: Python might else end by the signal itself, though it was caught."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, AttributeError):
+        try:
             stream.flush()
+        except (OSError, AttributeError):
+            continue
     os._exit(code)
