@@ -674,6 +674,56 @@ def test_a_comparison_that_leaves_out_the_other_level_says_so(where: str, noted:
         assert all("'other' level of income" in note for note in notes)
 
 
+WHOLE = {
+    "age <= 39": "age < 40",
+    "age > 39": "age >= 40",
+    "age BETWEEN 30 AND 39": "age >= 30 AND age < 40",
+    "age NOT BETWEEN 30 AND 39": "age < 30 OR age >= 40",
+    "39 >= age": "age < 40",
+    "age < 39.5": "age < 40",
+    "age <= 39.5": "age < 40",
+    "age > 29.5": "age >= 30",
+    "age <= -1": "age < 0",
+    "age <= 99": "age < 100",
+    "age <= 100": "age < 100",
+    "size <= 17": "size < 17.5",
+    "size < 18": "size < 17.5",
+    "size > 40": "size < 0",
+    "visits <= 0": "visits < 1",
+}
+
+
+@pytest.mark.parametrize("where", WHOLE)
+def test_whole_numbers_up_to_a_number_are_those_below_the_next(where: str) -> None:
+    domain = Domain(
+        {
+            "age": bins(0, 100, 10, whole=True, missing=True),
+            "size": Bins([0, 17.5, 40.5], whole=True),
+            "visits": bins(0, 3, 1, whole=True),
+        }
+    )
+    table = np.random.default_rng(1).integers(0, 9, [a.size for a in domain.values()])
+
+    def told(where: str) -> float:
+        question = sql(domain, f"SELECT COUNT(*) FROM t WHERE {where}")
+        out = tuple(i for i, name in enumerate(domain.names) if name not in question.attributes)
+        return question.evaluate(lambda s: table.sum(axis=out) if s else table.sum()).value
+
+    assert told(where) == told(WHOLE[where])
+
+
+@pytest.mark.parametrize("where", ["age <= 33", "age <= 40", "age > 40", "age < 39", "age <= 0", "age = 39"])
+def test_whole_numbers_still_must_not_cut_a_bin(where: str) -> None:
+    with pytest.raises(UnsupportedQuery, match="nearest edges"):
+        sql(Domain({"age": bins(0, 100, 10, whole=True)}), f"SELECT COUNT(*) FROM t WHERE {where}")
+
+
+def test_a_level_in_another_case_is_the_one_that_is_meant() -> None:
+    domain = Domain({"gender": ["Female", "Male"]})
+    with pytest.raises(DomainMismatch, match="did you mean 'Male'"):
+        sql(domain, "SELECT COUNT(*) FROM t WHERE gender = 'male'")
+
+
 def test_notes_say_what_midpoints_and_other_levels_do() -> None:
     note = sql(DOMAIN, "SELECT AVG(age) FROM t").notes[0]
     assert "midpoint" in note

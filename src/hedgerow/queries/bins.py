@@ -30,8 +30,9 @@ class Bins(Attribute):
 
     Args:
         edges: where the bins end, in increasing order.
-        whole: the numbers are whole, so a bin is worth the mean of the whole numbers in it and a synthetic
-            row holds one of them; otherwise it is worth its midpoint. Rows are binned alike.
+        whole: the numbers are whole, so a bin is worth the mean of the whole numbers in it, a synthetic row
+            holds one of them, and `<= 39` in SQL is `< 40`; otherwise it is worth its midpoint. Rows are
+            binned alike.
 
     >>> Bins([0, 18, 65, 120]).encode([17.9, 18, 70, -5, 300]).tolist()
     [0, 1, 2, 0, 2]

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
@@ -160,13 +161,17 @@ class Column:
         edges, bins = self.body.edge_array, len(self.body.values)  # type: ignore[attr-defined]
         if op in ("=", "<>"):
             raise CutsBin(f"{self.name!r} is binned, so {op} {spelled} would cut a bin; {self._nearest(c)}")
-        if c <= edges[0]:
+        at, through = c, op in ("<=", ">")
+        if self.body.whole:  # type: ignore[attr-defined]
+            # Of whole numbers `<= c` is `< floor(c) + 1`, and `< c` is `< ceil(c)`.
+            edges, at, through = np.ceil(edges), floor(c) + 1 if through else ceil(c), False
+        if at <= edges[0]:
             below = 0
-        elif c >= edges[-1]:
+        elif at >= edges[-1]:
             below = bins
         else:
-            below = int(np.searchsorted(edges, c))
-            if edges[below] != c or op in ("<=", ">"):
+            below = int(np.searchsorted(edges, at))
+            if edges[below] != at or through:
                 raise CutsBin(f"the comparison {self.name} {op} {spelled} cuts a bin; {self._nearest(c)}")
         less = np.arange(self.size) < below
         true = less if op in ("<", "<=") else ~less
@@ -202,9 +207,11 @@ class Column:
 
 
 def near(name: str, names: Iterable[str], limit: int = 8) -> str:
-    """A hint: the nearest name, or some of them all."""
+    """A hint: the name that differs in case only, the nearest name, or some of them all."""
     names = list(names)
-    close = difflib.get_close_matches(name[:60], names, n=1) if len(names) <= 2000 else []
+    close = [n for n in names if n.casefold() == name.casefold()]
+    if not close and len(names) <= 2000:
+        close = difflib.get_close_matches(name[:60], names, n=1)
     if close:
         return f"did you mean {close[0]!r}?"
     shown = ", ".join(repr(n) for n in names[:limit])
