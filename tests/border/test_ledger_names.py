@@ -97,3 +97,18 @@ def test_looking_at_a_log_drops_no_lock_of_a_ledger_that_is_open_in_this_process
         assert Path(f"{path}-wal").exists()  # the last one out removes it, and that one was not
         ledger.charge(STEP, says)
     assert spent(path) == 2
+
+
+@pytest.mark.parametrize("folder", [True, False])
+def test_no_ledger_is_made_where_a_link_leads_nowhere(tmp_path: Path, folder: bool) -> None:
+    """Its disk may be away: a ledger made in its place would hide it, or be hidden."""
+    disk, link = tmp_path / "disk", tmp_path / "l.db"
+    if folder:
+        disk.mkdir()
+    link.symlink_to(disk / "kept.db")
+    with pytest.raises(LedgerError, match=r"no ledger at .*kept\.db"):
+        Ledger.open(link, budget=BUDGET)
+    disk.mkdir(exist_ok=True)
+    assert not list(disk.iterdir())
+    Ledger.open(disk / "kept.db", budget=BUDGET).close()
+    assert spent(link) == 0

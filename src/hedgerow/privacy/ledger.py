@@ -93,7 +93,7 @@ class Ledger:
         file = Path(path).resolve()
         known = None if data is None else Data.named(data)
         if not os.path.lexists(file):
-            if not create or readonly:
+            if not create or readonly or os.path.islink(path):  # a link's disk may be away
                 raise no_ledger(file)
             first = opening(new_settings(budget, asked, simulation=False), reason_of(reason))
             if known is not None and reason is None:
