@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from fractions import Fraction
@@ -15,7 +18,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import LedgerError
-from hedgerow.privacy import ledger_place
+from hedgerow.privacy import ledger_nearby, ledger_place
 from hedgerow.privacy.ledger import Ledger
 
 DOMAIN = hr.Domain({"sex": ["F", "M"]})
@@ -141,6 +144,52 @@ class TestRefused:
         current.symlink_to("2026-11-16")
         fails(current / "in" / "people.csv")
 
+    @pytest.mark.parametrize("nights", [("16", "17"), ("2026/11/30", "2026/12/01"), ("blue", "green")])
+    def test_a_link_into_a_new_folder_each_night(self, tmp_path: Path, nights: tuple[str, str]) -> None:
+        link, (before, now) = tmp_path / "links" / "data.csv", nights
+        for night in nights:
+            (tmp_path / "archive" / night).mkdir(parents=True)
+            (tmp_path / "archive" / night / f"people-{night[-1]}.csv").write_text(ROWS)
+        link.parent.mkdir()
+        link.symlink_to(f"../archive/{before}/people-{before[-1]}.csv")
+        charged(link)
+        link.unlink()
+        link.symlink_to(f"../archive/{now}/people-{now[-1]}.csv")
+        assert f"archive/{before}/" in fails(link)
+
+    @pytest.mark.parametrize("nights", [("16", "17"), ("2026/11/30", "2026/12/01"), ("blue", "green")])
+    def test_a_linked_folder_that_leads_into_an_archive(
+        self, tmp_path: Path, nights: tuple[str, str]
+    ) -> None:
+        current, (before, now) = tmp_path / "current", nights
+        for night in nights:
+            (tmp_path / "snap" / night / "in").mkdir(parents=True)
+            (tmp_path / "snap" / night / "in" / "people.csv").write_text(ROWS)
+        current.symlink_to(f"snap/{before}")
+        charged(current / "in" / "people.csv")
+        current.unlink()
+        current.symlink_to(f"snap/{now}")
+        assert f"snap/{before}/" in fails(current / "in" / "people.csv")
+
+    @pytest.mark.parametrize("name", ["old.db", f"people.csv{LEDGER}.bak", "ledger"])
+    def test_a_ledger_that_is_not_called_like_one(self, people: Path, name: str) -> None:
+        beside(people).rename(people.with_name(name))
+        assert f"/{name}" in fails(people)
+
+    @pytest.mark.parametrize("closed", [True, False])
+    def test_a_second_ledger_by_name_whether_the_first_is_open_or_not(
+        self, tmp_path: Path, closed: bool
+    ) -> None:
+        data, first = tmp_path / "people.csv", tmp_path / "led" / "a.db"
+        data.write_text(ROWS)
+        first.parent.mkdir()
+        curator = hr.Curator(hr.Table.open(data, DOMAIN), BUDGET, first)
+        curator.measure(("sex",), 0.1)
+        if closed:
+            curator.ledger.close()
+        assert str(first) in fails(data, ledger=tmp_path / "led" / "b.db")
+        assert not (tmp_path / "led" / "b.db").exists()
+
     def test_a_renamed_folder_of_files(self, tmp_path: Path) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -246,6 +295,33 @@ class TestAllowed:
         if ledger_place._identity(other).endswith(":" + "0" * 16):
             pytest.skip("this file system does not say which of a number's files this is")
         assert charged(other) == Fraction(1, 10)
+
+    def test_looking_for_ledgers_drops_no_lock_of_files_that_are_open_in_this_process(
+        self, tmp_path: Path
+    ) -> None:
+        (tmp_path / "people.csv").write_text(ROWS)
+        with (tmp_path / "other.bin").open("wb+") as other:  # as other programs' databases are
+            other.write(bytes(4096))
+            other.flush()
+            fcntl.lockf(other, fcntl.LOCK_EX)
+            charged(tmp_path / "people.csv")
+            tries = "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'r+'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+            there = [sys.executable, "-c", tries, str(tmp_path / "other.bin")]
+            assert subprocess.run(there, check=False, capture_output=True).returncode
+
+    def test_pipes_and_many_files_beside_it_do_not_hold_it_up(
+        self, people: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        os.mkfifo(people.with_name("pipe"))
+        for i in range(30):
+            people.with_name(f"{i}.bin").write_bytes(bytes(4096))
+        looked: list[Path] = []
+        monkeypatch.setattr(ledger_nearby, "_MOST", 20)
+        monkeypatch.setattr(ledger_nearby, "is_ledger", looked.append)
+        other = people.with_name("other.csv")
+        other.write_text(ROWS)
+        assert charged(other) == Fraction(1, 10)
+        assert 10 <= len(looked) <= 20
 
     def test_damaged_and_foreign_files_beside_it_do_not_matter(self, tmp_path: Path) -> None:
         (tmp_path / f"broken{LEDGER}").write_bytes(b"SQLite format 3\0" + bytes(500))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
+from pathlib import Path
+from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -344,3 +346,17 @@ def test_a_spelling_of_the_future_is_not_guessed():
     settings = Ledger.open(":memory:", budget=BUDGET).settings
     with pytest.raises(hr.LedgerError, match="newer version"):
         type(settings).from_json(settings.to_json() | {"spelling": 3})
+
+
+@pytest.mark.parametrize("file", ["people.csv", "people.parquet", "folder"])
+def test_a_budget_is_bound_to_a_unit_that_the_data_has(people_cli: Callable[..., Any], file: str) -> None:
+    pq.write_table(pa.table({"sex": ["F"], "k": [1]}), "people.parquet")
+    Path("folder").mkdir()
+    pq.write_table(pa.table({"sex": ["F"], "k": [1]}), "folder/part.parquet")
+    init = ("budget", "init", file, "--epsilon", "1", "--max-rows", "1", "--unit")
+    refused = people_cli(*init, "nosuch")
+    assert refused.exit_code == 2
+    assert "no column 'nosuch'" in refused.stderr
+    assert ("'sex', 'k'" in refused.stderr) == (file != "people.csv")  # a CSV file's first line may be a row
+    assert not Path(f"{file}.hedgerow.db").exists()
+    assert people_cli(*init, "k").exit_code == 0

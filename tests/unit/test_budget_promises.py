@@ -377,7 +377,7 @@ def test_no_command_writes_over_a_ledger_elsewhere(people_cli):
 
 
 def test_the_schema_check_knows_whom_the_ledger_protects(people_cli):
-    done(people_cli("budget", "init", "people.csv", "--epsilon", "1", "--unit", "id", "--max-rows", "1"))
+    Ledger.open("people.csv.hedgerow.db", budget=hr.Budget(epsilon=1), unit="id", max_rows=1).close()
     assert "'id'" in refused(people_cli("schema", "check", "schema.yaml", "people.csv"))
 
 

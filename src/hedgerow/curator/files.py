@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hedgerow.curator.csv_file import CsvFile
 from hedgerow.curator.csv_rows import CsvRows, Reading
 from hedgerow.curator.parquet_files import ParquetFiles
-from hedgerow.errors import DataChanged, SourceError
+from hedgerow.errors import DataChanged, DomainMismatch, SourceError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,6 +93,23 @@ class FileEngine:
         """What was decided about the file when it was opened must still be about the same file."""
         if any(_stamp(file) != stamp for file, stamp in self._stamps.items()):
             raise DataChanged("the data file was changed or replaced after it was opened; open it again")
+
+
+def refuse_absent(wanted: Sequence[str], held: Sequence[str], *, untyped: bool) -> None:
+    """Refuse declared columns that the data does not have exactly once.
+
+    Args:
+        wanted: the declared columns.
+        held: the columns of the data.
+        untyped: whether the data is CSV text, whose first line may be a row: it is quoted only where it holds
+            declared names.
+    """
+    known = not untyped or any(name in held for name in wanted)
+    has = f"it has {', '.join(map(repr, held))}" if known else "does its first line hold names?"
+    for name in wanted:
+        if held.count(name) != 1:
+            how = "no column" if name not in held else "more than one column"
+            raise DomainMismatch(f"the data has {how} {name!r}; {has}")
 
 
 def is_csv(path: str | Path) -> bool:

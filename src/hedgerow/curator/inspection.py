@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.curator.csv_rows import Reading
-from hedgerow.curator.files import FileEngine
+from hedgerow.curator.files import FileEngine, refuse_absent
 from hedgerow.queries.attribute import Attribute, Categorical
 from hedgerow.queries.bins import Bins, Dates
 from hedgerow.queries.days import as_days
@@ -172,6 +172,10 @@ class Inspector:
             path, encoding=encoding, delimiter=delimiter, multiline=multiline, watch=watch
         )
         self.reading = self._engine.reading
+
+    def refuse_absent(self, *columns: str) -> None:
+        """Refuse columns that the file does not have exactly once."""
+        refuse_absent(columns, self._engine.schema().names, untyped=self._engine.untyped)
 
     def propose(self, *, least: int = 20) -> Proposal:
         """Guess a schema from all rows.

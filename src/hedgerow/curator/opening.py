@@ -9,7 +9,7 @@ from hedgerow.curator.unit_ids import EARLIER
 from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Ledger
-from hedgerow.privacy.ledger_place import SUFFIX
+from hedgerow.privacy.ledger_nearby import SUFFIX
 
 
 def open_ledger(

@@ -14,7 +14,7 @@ import numpy as np
 from hedgerow.curator import bounding, kernels, unit_ids
 from hedgerow.curator.duckdb import DuckDBEngine
 from hedgerow.curator.engine import Engine
-from hedgerow.curator.files import FileEngine
+from hedgerow.curator.files import FileEngine, refuse_absent
 from hedgerow.curator.memory import IDS, MemoryEngine
 from hedgerow.errors import DomainMismatch, RangeTooLarge, SourceError
 from hedgerow.privacy.ledger_entry import SPELLING
@@ -165,13 +165,7 @@ class Table:
         names = list(self.domain) if isinstance(self.domain, Domain) else [self.domain.column]
         wanted = [*names, *([self.unit.column] if self.unit else [])]
         held = [name for name in schema.names if name != IDS]
-        # The first line of a CSV file may be a row: it is quoted only where it holds declared names.
-        known = not self._engine.untyped or any(name in held for name in wanted)
-        has = f"it has {', '.join(map(repr, held))}" if known else "does its first line hold names?"
-        for name in wanted:
-            if held.count(name) != 1:
-                how = "no column" if name not in held else "more than one column"
-                raise DomainMismatch(f"the data has {how} {name!r}; {has}")
+        refuse_absent(wanted, held, untyped=self._engine.untyped)
         if isinstance(self.domain, Domain):
             for name, attribute in self.domain.items():
                 wrong = attribute.check_column(schema.field(name).type, untyped=self._engine.untyped)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -14,7 +13,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
 
-from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget, Cost, Currency, rho_of
 from hedgerow.privacy.event import Event
 from hedgerow.privacy.ledger_copy import refuse_older_log
@@ -22,6 +20,7 @@ from hedgerow.privacy.ledger_entry import OWNER, Entry, Settings
 from hedgerow.privacy.ledger_failure import no_ledger
 from hedgerow.privacy.ledger_filter import Filter
 from hedgerow.privacy.ledger_line import FORMAT
+from hedgerow.privacy.ledger_making import make, new_settings, reason_of, refuse_second_name
 from hedgerow.privacy.ledger_place import Data, note, refuse_known
 from hedgerow.privacy.ledger_store import Store
 from hedgerow.privacy.ledger_transaction import BYTES, Act, Question, Transaction, opening
@@ -90,16 +89,18 @@ class Ledger:
             "unit_type": unit_type,
         }
         if str(path) == ":memory:":
-            return cls(Store(None, opening(_new_settings(budget, asked, simulation=True))))
+            return cls(Store(None, opening(new_settings(budget, asked, simulation=True))))
         file = Path(path).resolve()
         known = None if data is None else Data.named(data)
         if not os.path.lexists(file):
-            if not create or readonly:
+            if not create or readonly or os.path.islink(path):  # a link's disk may be away
                 raise no_ledger(file)
-            first = opening(_new_settings(budget, asked, simulation=False), _reason(reason))
+            first = opening(new_settings(budget, asked, simulation=False), reason_of(reason))
             if known is not None and reason is None:
                 refuse_known(known, file)
-            Store.create(file, first)
+            make(file, first)
+        if not readonly:
+            refuse_second_name(file)
         refuse_older_log(file)
         store = Store(file, readonly=readonly)
         try:
@@ -393,18 +394,3 @@ class Ledger:
                 entry["answer"] = base64.b64encode(line.answer).decode()
             entries.append(entry)
         return {"hedgerow_ledger": FORMAT, "entries": entries}
-
-
-def _reason(given: str | None) -> str:
-    """What is kept of the reason for a new ledger."""
-    if given is not None and not given.strip():
-        raise LedgerError("A new ledger for data that has one is made for a reason, and none was given.")
-    return given or ""
-
-
-def _new_settings(budget: Budget | None, asked: Mapping[str, Any], *, simulation: bool) -> Settings:
-    """The settings of a new ledger: what was asked for, and defaults."""
-    if budget is None:
-        raise LedgerError("A new ledger needs a budget.")
-    chosen = {name: value for name, value in asked.items() if value is not None}
-    return Settings(secrets.token_hex(16), budget, simulation=simulation, **chosen)

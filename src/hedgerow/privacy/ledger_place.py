@@ -2,8 +2,8 @@
 
 A guard against accidents and no part of the promise. A ledger notes itself, the data file and the links
 that led to it, outside the chain of its lines. A new ledger is refused for a file that another one knows, and
-for a link that led elsewhere when another one noted it. A copied ledger is another file than the one it
-noted, so what it noted says nothing.
+for a link that led elsewhere when another one noted it, as far as that one is found (`ledger_nearby`). A
+copied ledger is another file than the one it noted, so what it noted says nothing.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pathlib import Path
 
 from hedgerow.errors import LedgerError
 from hedgerow.privacy.ledger_copy import refuse_torn
+from hedgerow.privacy.ledger_nearby import ledgers_before, ledgers_in
 from hedgerow.privacy.ledger_sqlite import Place
 from hedgerow.privacy.ledger_store import Store
 
-SUFFIX = ".hedgerow.db"
 _GETVERSION = 0x80087601  # FS_IOC_GETVERSION: a number's files, one after the other, differ in it
 _HOPS = 40
 
@@ -73,39 +73,34 @@ def note(store: Store, data: Data | None) -> None:
 
 
 def refuse_known(data: Data, path: Path) -> None:
-    """Refuse to make a ledger for data that another one beside it knows."""
-    for other in _ledgers(data, path):
+    """Refuse to make a ledger for data that another one near it knows."""
+    if (other := knowing(data, path)) is not None:
+        raise LedgerError(
+            f"The data {str(data.path)!r} has a budget already, in the ledger {other}: go on with that one "
+            f"(--ledger, or `ledger=`), or rename it to {path.name!r}, or give a reason for a new budget "
+            "(--new-ledger, or `new_ledger=`)."
+        )
+
+
+def knowing(data: Data, path: Path) -> Path | None:
+    """A ledger near data that knows them, other than the one at `path`."""
+    for other in _near(data, path):
         if not other.is_file() or other.resolve() == path:
             continue
-        try:
-            with closing(Store(other.resolve(), readonly=True)) as store:
-                places = store.places()
-                itself = {file for role, _, file in places if role == "ledger"}
-                known = store.own[2] in itself and data.known_to(places)
-        except LedgerError:
-            continue
-        if known:
-            raise LedgerError(
-                f"The data {str(data.path)!r} has a budget already, in the ledger {other} that knew it by "
-                f"another name: go on with that one (--ledger, or `ledger=`), or rename it to {path.name!r}, "
-                "or give a reason for a new budget (--new-ledger, or `new_ledger=`)."
-            )
+        with suppress(LedgerError), closing(Store(other.resolve(), readonly=True)) as store:
+            places = store.places()
+            itself = {file for role, _, file in places if role == "ledger"}
+            if store.own[2] in itself and data.known_to(places):
+                return other
+    return None
 
 
-def _ledgers(data: Data, path: Path) -> Iterator[Path]:
+def _near(data: Data, path: Path) -> Iterator[Path]:
     """The ledgers beside data, beside links to it, and in folders that such a link may have led to before."""
     for folder in dict.fromkeys((data.path.parent, path.parent, *(link.parent for link in data.links))):
-        yield from sorted(file for file in _listed(folder) if file.name.endswith(SUFFIX))
-    for link in data.links:
-        for turn in (above for above in link.parents if above.is_symlink()):
-            rest = f"{link.relative_to(turn)}{SUFFIX}"
-            yield from sorted(folder / rest for folder in _listed(turn.parent))
-
-
-def _listed(folder: Path) -> list[Path]:
-    with suppress(OSError):
-        return list(folder.iterdir())
-    return []
+        yield from ledgers_in(folder)
+    if data.links:
+        yield from ledgers_before(data.path, data.links)
 
 
 def _identity(path: Path) -> str:

@@ -18,13 +18,12 @@ from __future__ import annotations
 
 import fcntl
 import os
-import secrets
 import sqlite3
 import threading
 import time
 import weakref
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,6 @@ from hedgerow.privacy.ledger_sqlite import (
     Connection,
     Place,
     connect,
-    flush,
     insert,
     insert_places,
     lay_out,
@@ -93,34 +91,6 @@ class Store:
         """Where the ledger's own file is; it is not opened for this: closing it would drop SQLite's locks."""
         device, inode = self._inode
         return "ledger", str(self.path), f"{device}:{inode}"
-
-    @staticmethod
-    def create(path: Path, first: Line) -> None:
-        """Make the file with line 0 in it, unless somebody else has just made it."""
-        left = any(os.path.lexists(f"{path}{suffix}") for suffix in ("-wal", "-journal"))
-        if left and not os.path.lexists(path):
-            # SQLite would replay a lost ledger's log into the new one.
-            raise LedgerError(f"A ledger cannot be made at {path}: the log of another one lies beside it.")
-        draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
-        try:
-            handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-            os.fchmod(handle, 0o600)
-            made = os.fstat(handle)
-            os.close(handle)
-            with closing(connect(uri(draft))) as connection:
-                connection.execute("PRAGMA synchronous=FULL")
-                connection.execute("PRAGMA journal_mode=WAL")
-                lay_out(connection, first, [("ledger", str(path), f"{made.st_dev}:{made.st_ino}")])
-            with suppress(FileExistsError):
-                os.link(draft, path)  # atomic: a ledger appears whole, and only one creator wins
-            draft.unlink()
-            flush(path.parent)
-        except (OSError, sqlite3.Error) as error:
-            raise failure(error, path, f"A ledger cannot be made at {path}") from error
-        finally:
-            for suffix in ("", "-wal", "-shm"):
-                with suppress(OSError):
-                    Path(f"{draft}{suffix}").unlink()
 
     def close(self) -> None:
         """Close every connection of this process; the store can no longer be used."""
@@ -349,35 +319,46 @@ class Store:
         assert self.path is not None
         try:
             connection = self._look() if self.readonly else connect(f"{uri(self.path)}?mode=rw")
-            ((application,),) = connection.execute("PRAGMA application_id").fetchall()
-            ((version,),) = connection.execute("PRAGMA user_version").fetchall()
-            if application != APPLICATION:
-                raise LedgerError(f"The file {self.path} is not a Hedgerow ledger.")
-            if version != FORMAT:
-                raise LedgerError(
-                    f"The ledger {self.path} has format {version}, and this Hedgerow reads {FORMAT}."
-                )
-            connection.execute("PRAGMA fullfsync=ON")
-            connection.execute("PRAGMA checkpoint_fullfsync=ON")
+            try:
+                self._refuse_foreign(connection)
+                connection.execute("PRAGMA fullfsync=ON")
+                connection.execute("PRAGMA checkpoint_fullfsync=ON")
+                self._harden(connection, "FULL")
+            except BaseException:
+                connection.close()  # now: others of this process share what SQLite holds of the log
+                raise
         except sqlite3.Error as error:
             raise self._failure(error) from error
-        self._harden(connection, "FULL")
         return connection
+
+    def _refuse_foreign(self, connection: Connection) -> None:
+        ((application,),) = connection.execute("PRAGMA application_id").fetchall()
+        ((version,),) = connection.execute("PRAGMA user_version").fetchall()
+        if application != APPLICATION:
+            raise LedgerError(f"The file {self.path} is not a Hedgerow ledger.")
+        if version != FORMAT:
+            raise LedgerError(
+                f"The ledger {self.path} has format {version}, and this Hedgerow reads {FORMAT}."
+            )
 
     def _look(self) -> Connection:
         """Connect without writing anything, not even an index of the log; by way of a copy if need be."""
         assert self.path is not None
+        if not self._log:  # SQLite itself reads it: closing a copied file would drop locks of this process
+            return connect(f"{uri(self.path)}?mode=ro&immutable=1")
         open_elsewhere = all(os.path.exists(f"{self.path}{suffix}") for suffix in ("-wal", "-shm"))
-        if self._snapshot is None and self._log and open_elsewhere:  # else SQLite would make an empty log
+        if self._snapshot is None and open_elsewhere:  # else SQLite would make an empty log
             connection = connect(f"{uri(self.path)}?mode=ro&readonly_shm=1")
             try:
                 connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
                 return connection
-            except sqlite3.OperationalError:  # a log without an index, or a journal to roll back
+            except sqlite3.Error as error:
                 connection.close()
+                if not isinstance(error, sqlite3.OperationalError):
+                    raise  # else a log without an index, or a journal to roll back
         if self._snapshot is None:
             try:
-                self._snapshot = Snapshot(self.path, ("-wal", "-journal") if self._log else ())
+                self._snapshot = Snapshot(self.path, ("-wal", "-journal"))
             except OSError as error:
                 raise self._failure(error) from error
         return connect(uri(self._snapshot.path))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from hedgerow.errors import HedgerowError, LedgerError, missing
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Ledger, Settings
-from hedgerow.privacy.ledger_place import SUFFIX
+from hedgerow.privacy.ledger_nearby import SUFFIX
 from hedgerow.privacy.ledger_sqlite import is_ledger
 from hedgerow.privacy.rational import exact
 from hedgerow.release import witness

@@ -63,8 +63,10 @@ def init(
         )
     made = make_budget(epsilon, delta)
     dataset.refuse_put_back()
-    if is_csv(data) or encoding or delimiter or multiline:  # what cannot be read is told before it is bound
+    if unit or is_csv(data) or encoding or delimiter or multiline:  # told before the budget is bound to it
         look = Inspector(data, encoding=encoding, delimiter=delimiter, multiline=multiline)
+        if unit:
+            look.refuse_absent(unit)
         if words := unread_words(look.reading):
             say(words)
     who = (neighbours or Neighbours.add_remove).value
