@@ -93,8 +93,10 @@ class CsvRows:
         """All rows of some columns, as text; SourceError if they are no longer as many as there were."""
         import pyarrow as pa
 
-        for cells in self._cells([self.file.columns.index(name) for name in columns]):
-            yield pa.RecordBatch.from_arrays([cells.column(i) for i in range(len(columns))], list(columns))
+        once = list(dict.fromkeys(columns))  # the column of unit ids may be an attribute too
+        for cells in self._cells([self.file.columns.index(name) for name in once]):
+            read = {name: cells.column(slot) for slot, name in enumerate(once)}
+            yield pa.RecordBatch.from_arrays([read[name] for name in columns], list(columns))
         if self._seen != self.reading:
             raise DataChanged("the data file was changed after it was opened; open it again")
 
@@ -102,6 +104,7 @@ class CsvRows:
         """Walk over all rows, and keep what was seen on the way."""
         from hedgerow.curator import csv_kernels as kernels
 
+        assert len(set(places)) == len(places), "a cell has one slot"
         file = self.file
         end = {"\n": kernels.LF, "\r\n": kernels.CRLF, "\r": kernels.CR}[file.end]
         slots = np.full(len(file.columns), -1, dtype=np.int64)
