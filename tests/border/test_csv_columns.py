@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -55,3 +57,30 @@ def test_cells_are_handed_out_as_often_as_they_are_asked_for(tmp_path):
     assert [column.to_pylist() for column in batch.columns] == [["x", "z"], ["1", "2"]] * 2
     with pytest.raises(AssertionError):
         list(rows._cells([1, 0, 1]))
+
+
+# -- the last column ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("last", [True, False], ids=["a line end", "no line end"])
+def test_names_that_differ_in_a_carriage_return_are_never_one_person(tmp_path, movement, end, last):
+    """`M,x` and a carriage return, then the end of the line: `x` lost a row when `x` with one came in."""
+    rows = [["sex", "who"], ["F", "x"], ["M", "x\r"]]
+    paths = [tmp_path / "with.csv", tmp_path / "without.csv"]
+    for path, some in zip(paths, (rows, rows[:2]), strict=True):
+        text = end.join(map(",".join, some)) + end * last
+        path.write_bytes(text.encode())
+    moved = movement(*paths, hr.Domain({"sex": hr.Categorical(["F", "M"])}), unit="who", max_rows=1)
+    assert moved.refused is not None, (moved.fall, moved.l1)
+    assert "line 3 does not end as the header's line does" in moved.refused
+
+
+def test_a_carriage_return_of_a_csv_writer_stays_with_its_cell(tmp_path, movement):
+    paths = [tmp_path / "with.csv", tmp_path / "without.csv"]
+    rows = [["who", "sex", "note"], ["x", "F", "-"], ["x\r", "M", "-"]]
+    for path, some in zip(paths, (rows, rows[:2]), strict=True):
+        with path.open("w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(some)
+    moved = movement(*paths, hr.Domain({"sex": hr.Categorical(["F", "M"])}), unit="who", max_rows=1)
+    assert (moved.refused, moved.fall, moved.l1) == (None, 0, 1)
