@@ -84,3 +84,63 @@ def test_a_carriage_return_of_a_csv_writer_stays_with_its_cell(tmp_path, movemen
             csv.writer(file, lineterminator="\n").writerows(some)
     moved = movement(*paths, hr.Domain({"sex": hr.Categorical(["F", "M"])}), unit="who", max_rows=1)
     assert (moved.refused, moved.fall, moved.l1) == (None, 0, 1)
+
+
+# -- the header ---------------------------------------------------------------------------------------------
+
+HEADERS = {
+    "a quote inside a name": (b'who,height 5",sex\n', ["who", 'height 5"', "sex"]),
+    "two of them": (b'who,a "b" c,sex\n', ["who", 'a "b" c', "sex"]),
+    "quoted names": (b'"who" , "a, ""b""",sex\n', ["who", 'a, "b"', "sex"]),
+    "a quoted delimiter": (b'who;"a,b";sex\n', ["who", "a,b", "sex"]),
+    "a trailing delimiter": (b"who,sex,\n", ["who", "sex", ""]),
+    "tabs": (b'who\t"a"\t\tsex\n', ["who", "a", "", "sex"]),
+    "blank lines before": (b"\r\n \n\nsep=;\nwho;sex,a\n", ["who", "sex,a"]),
+}
+
+
+@pytest.mark.parametrize("rows", [b"", b"x\n", b'1,"2",3\n', b'"\n"', b'",",",\n', b'5" x,y\n'])
+@pytest.mark.parametrize("name", HEADERS)
+def test_the_header_ends_with_its_line_whatever_the_rows_hold(tmp_path, name, rows):
+    line, names = HEADERS[name]
+    (tmp_path / "d.csv").write_bytes(line + rows)
+    file = CsvFile.open(tmp_path / "d.csv")
+    assert (list(file.columns), file.start, file.line) == (names, len(line), line.count(b"\n"))
+    assert b"".join(file.text()) == rows
+
+
+@pytest.mark.parametrize("rows", [b"", b"x\n", b'x"\n1,2\n', b'"\n', b'"x",y\n', b'"",\n'])
+@pytest.mark.parametrize("line", [b'who,"sex\n', b'who, "sex\r\n', b'"who,sex\r', b'who,"sex""\n'])
+def test_a_quoted_name_that_its_line_leaves_open_is_refused_whatever_the_rows_hold(tmp_path, line, rows):
+    (tmp_path / "d.csv").write_bytes(line + rows)
+    with pytest.raises(hr.SourceError, match=r"opens a quote and does not close it.*--multiline"):
+        CsvFile.open(tmp_path / "d.csv")
+
+
+def test_a_name_can_hold_line_ends_if_the_owner_vouches_for_the_standard(tmp_path):
+    path = tmp_path / "d.csv"
+    path.write_bytes(b'who,"sex\nor, so"\n1,x\n')
+    file = CsvFile.open(path, multiline=True)
+    assert (file.columns, file.line, b"".join(file.text())) == (("who", "sex\nor, so"), 2, b"1,x\n")
+    for line in (b'who,height 5",sex\n1,"2"\n', b'who,"a"b\n', b'who,"a\n1,"x"\n', b'who,"a\n1,x\n'):
+        path.write_bytes(line)
+        with pytest.raises(hr.SourceError, match="quote"):
+            CsvFile.open(path, multiline=True)
+
+
+def test_one_row_does_not_decide_where_the_header_ends(tmp_path, movement):
+    """A quote in a name ran on to the next one: a person with a quote took all rows before it away."""
+    paths = [tmp_path / "with.csv", tmp_path / "without.csv"]
+    rows = [f"b{i},{'FM'[i % 2]},x\n" for i in range(50)]
+    for path, person in zip(paths, ('p,F,5" x\n', ""), strict=True):
+        path.write_text('who,sex,height 5"\n' + "".join(rows) + person)
+    moved = movement(*paths, hr.Domain({"sex": hr.Categorical(["F", "M"])}), unit="who", max_rows=1)
+    assert (moved.refused, moved.fall, moved.l1) == (None, 0, 1)
+    assert moved.counts[()] == 51
+
+
+def test_one_long_name_under_a_wrong_delimiter_is_no_reason_to_refuse(tmp_path):
+    """Without its delimiter the header is one name of 200,000 bytes, too long for Python's csv module."""
+    names = [f"column {i:06}" for i in range(12_000)]
+    (tmp_path / "d.csv").write_text(";".join(names) + "\n")
+    assert list(CsvFile.open(tmp_path / "d.csv").columns) == names

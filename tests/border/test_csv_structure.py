@@ -161,7 +161,6 @@ READ = {
     "a quoted line break": (b'a,b,c\n1,"x\ny",z\n2,y,z\n', [("1", "x\ny", "z"), ("2", "y", "z")]),
     "a quoted CRLF": (b'a,b,c\r\n1,"x\r\ny",z\r\n', [("1", "x\r\ny", "z")]),
     "a quoted LF beside CRLF": (b'a,b,c\r\n1,"x\ny, z",z\r\n', [("1", "x\ny, z", "z")]),
-    "a quoted name with a line break": (b'a,"b\nb"\n1,x\n', [("1", "x")]),
     "single quotes": (b"a,b\n1,'x\n2,y'\n", [("1", "'x"), ("2", "y'")]),
     "nothing": (b"a,b", []),
 }
