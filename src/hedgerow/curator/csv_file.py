@@ -85,7 +85,7 @@ class CsvFile:
         body = text[start:stop]
         chosen = _delimiter(delimiter) or said or _most_names(body, path)
         before = text[: stop + len(end)]
-        mark = len(codecs.BOM_UTF8) if codec == "utf-8-sig" else 0
+        mark = len(codecs.BOM_UTF8) if codec == "utf-8-sig" and data.startswith(codecs.BOM_UTF8) else 0
         lines = before.count("\r" if end == "\r" else "\n")
         columns = tuple(_header(body, chosen, strict=multiline))
         return cls(path, codec, chosen, columns, end or "\n", mark + len(before.encode()), lines, multiline)
