@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
+from hedgerow.curator import csv_file
 from hedgerow.curator.csv_file import CsvFile
 from hedgerow.curator.csv_rows import CsvRows
 
@@ -144,3 +146,34 @@ def test_one_long_name_under_a_wrong_delimiter_is_no_reason_to_refuse(tmp_path):
     names = [f"column {i:06}" for i in range(12_000)]
     (tmp_path / "d.csv").write_text(";".join(names) + "\n")
     assert list(CsvFile.open(tmp_path / "d.csv").columns) == names
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("encoding", [None, "utf-8", "utf-8-sig", "UTF_8_SIG"])
+def test_a_byte_order_mark_is_left_out_where_there_is_one(tmp_path, mark, encoding):
+    """Declared and absent, it cost the first three bytes of the first row."""
+    (tmp_path / "d.csv").write_bytes(mark + b"who,sex\n12345,F\n")
+    file = CsvFile.open(tmp_path / "d.csv", encoding)
+    assert (file.columns, b"".join(file.text())) == (("who", "sex"), b"12345,F\n")
+
+
+@pytest.mark.parametrize("text", ["a" * 9_000_000, "sep=;\n" + "a" * 9_000_000, " " * 200_000 + "a" * 9_000_000])
+def test_a_file_of_one_endless_line_is_refused_at_once(tmp_path, text):
+    """Every start of a line was tried at every byte."""
+    (tmp_path / "d.csv").write_text(text)
+    began = time.process_time()
+    with pytest.raises(hr.SourceError, match="line of column names is longer than 8 MiB"):
+        CsvFile.open(tmp_path / "d.csv")
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize("before", ["", "\n", "sep=,\n"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_long_header_is_read_to_its_end(tmp_path, before, end):
+    """Up to where the first piece of the file ended, in the middle of its line end or of a name."""
+    for length in (csv_file._HEAD - 1 - len(before), csv_file._HEAD - len(before), csv_file._HEAD + 9):
+        names = ["a" * (length - 2), "b"]
+        (tmp_path / "d.csv").write_bytes((before + ",".join(names) + end + "1,2" + end).encode())
+        file = CsvFile.open(tmp_path / "d.csv")
+        assert (list(file.columns), file.end) == (names, end)
+        assert b"".join(file.text()) == b"1,2" + end.encode()

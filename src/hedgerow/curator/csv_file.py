@@ -77,11 +77,16 @@ class CsvFile:
             delimiter: a character, or `tab`; what splits the header into most names if None.
             multiline: whether quoted cells of this file hold line breaks.
         """
-        data = _head(path)
-        codec = _codec(encoding, data)
-        text = _decoded(data, codec, declared=encoding is not None)
-        start, said = _preamble(text)
-        stop, end = _first_line(text, start, multiline=multiline)
+        for limit in (_HEAD, _HEADER_LIMIT):
+            data = _head(path, limit)
+            codec = _codec(encoding, data)
+            text = _decoded(data, codec, declared=encoding is not None)
+            start, said = _preamble(text)
+            stop, end = _first_line(text, start, multiline=multiline)
+            if stop + len(end) < len(text) or len(data) < limit:  # the whole line, and that it ends there
+                break
+        else:
+            raise SourceError("the line of column names is longer than 8 MiB: does the file hold lines?")
         body = text[start:stop]
         chosen = _delimiter(delimiter) or said or _most_names(body, path)
         before = text[: stop + len(end)]
@@ -123,15 +128,12 @@ class CsvFile:
         return read
 
 
-def _head(path: Path) -> bytes:
-    """The first bytes of the text."""
+def _head(path: Path, limit: int) -> bytes:
+    """The first bytes of the text, as many as there are up to a limit."""
     try:
         with path.open("rb") as file, _plain(file, path) as stream:
-            data = bytes(stream.read(_HEAD))
-            while b"\n" not in data and b"\r" not in data and len(data) < _HEADER_LIMIT:
-                more = bytes(stream.read(_HEAD))
-                if not more:
-                    break
+            data = b""
+            while more := bytes(stream.read(limit - len(data))):
                 data += more
             return data
     except FileNotFoundError:
@@ -178,13 +180,14 @@ def _decoded(head: bytes, codec: str, *, declared: bool) -> str:
 def _preamble(text: str) -> tuple[int, str | None]:
     """Where the header begins - after blank lines - and the delimiter that Excel's `sep=` line declares."""
     start, said = 0, None
-    for line in re.finditer(r"([^\r\n]*)(\r\n|\n|\r)", text):
-        declares = re.fullmatch(r"\s*sep=(.)\s*", line[1])
+    while end := _END.search(text, start):
+        line = text[start : end.start()]
+        declares = re.fullmatch(r"\s*sep=(.)\s*", line)
         if declares and said is None:
             said = declares[1]
-        elif line[1].strip():
+        elif line.strip():
             break
-        start = line.end()
+        start = end.end()
     return start, said
 
 
