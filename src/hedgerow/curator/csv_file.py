@@ -7,8 +7,6 @@ every count.
 from __future__ import annotations
 
 import codecs
-import csv
-import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,6 +28,9 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+_LINE = re.compile(r"[^\r\n]*+")
+_STANDARD_LINE = re.compile(r'(?:[^"\r\n]++|"[^"]*+")*+')
+_END = re.compile(r"\r\n|\n|\r")
 _NATIVE = ("utf-8", "utf-8-sig", "ascii")
 # Codecs in which bytes of one row say how those of the next are read, or plain characters spell line ends.
 _STATEFUL = re.compile(r"iso2022|hz$|utf-7|idna|punycode|(raw.)?unicode.escape|undefined")
@@ -76,17 +77,22 @@ class CsvFile:
             delimiter: a character, or `tab`; what splits the header into most names if None.
             multiline: whether quoted cells of this file hold line breaks.
         """
-        data = _head(path)
-        codec = _codec(encoding, data)
-        text = _decoded(data, codec, declared=encoding is not None)
-        start, said = _preamble(text)
-        stop, end = _first_line(text, start)
+        for limit in (_HEAD, _HEADER_LIMIT):
+            data = _head(path, limit)
+            codec = _codec(encoding, data)
+            text = _decoded(data, codec, declared=encoding is not None)
+            start, said = _preamble(text)
+            stop, end = _first_line(text, start, multiline=multiline)
+            if stop + len(end) < len(text) or len(data) < limit:  # the whole line, and that it ends there
+                break
+        else:
+            raise SourceError("the line of column names is longer than 8 MiB: does the file hold lines?")
         body = text[start:stop]
         chosen = _delimiter(delimiter) or said or _most_names(body, path)
         before = text[: stop + len(end)]
-        mark = len(codecs.BOM_UTF8) if codec == "utf-8-sig" else 0
+        mark = len(codecs.BOM_UTF8) if codec == "utf-8-sig" and data.startswith(codecs.BOM_UTF8) else 0
         lines = before.count("\r" if end == "\r" else "\n")
-        columns = tuple(_header(body, chosen))
+        columns = tuple(_header(body, chosen, strict=multiline))
         return cls(path, codec, chosen, columns, end or "\n", mark + len(before.encode()), lines, multiline)
 
     def text(self) -> Iterator[bytes]:
@@ -122,15 +128,12 @@ class CsvFile:
         return read
 
 
-def _head(path: Path) -> bytes:
-    """The first bytes of the text."""
+def _head(path: Path, limit: int) -> bytes:
+    """The first bytes of the text, as many as there are up to a limit."""
     try:
         with path.open("rb") as file, _plain(file, path) as stream:
-            data = bytes(stream.read(_HEAD))
-            while b"\n" not in data and b"\r" not in data and len(data) < _HEADER_LIMIT:
-                more = bytes(stream.read(_HEAD))
-                if not more:
-                    break
+            data = b""
+            while more := bytes(stream.read(limit - len(data))):
                 data += more
             return data
     except FileNotFoundError:
@@ -177,22 +180,22 @@ def _decoded(head: bytes, codec: str, *, declared: bool) -> str:
 def _preamble(text: str) -> tuple[int, str | None]:
     """Where the header begins - after blank lines - and the delimiter that Excel's `sep=` line declares."""
     start, said = 0, None
-    for line in re.finditer(r"([^\r\n]*)(\r\n|\n|\r)", text):
-        declares = re.fullmatch(r"\s*sep=(.)\s*", line[1])
+    while end := _END.search(text, start):
+        line = text[start : end.start()]
+        declares = re.fullmatch(r"\s*sep=(.)\s*", line)
         if declares and said is None:
             said = declares[1]
-        elif line[1].strip():
+        elif line.strip():
             break
-        start = line.end()
+        start = end.end()
     return start, said
 
 
-def _first_line(text: str, start: int) -> tuple[int, str]:
-    """Where the header ends, and what its line ends in; a quoted name may hold line breaks."""
-    found = re.compile(r'((?:[^"\r\n]|"[^"]*")*)(\r\n|\n|\r|\Z)').match(text, start)
-    if found is None:
-        raise SourceError("the line of column names opens a quote and does not close it: mend it")
-    return found.end(1), found[2]
+def _first_line(text: str, start: int, *, multiline: bool) -> tuple[int, str]:
+    """Where the header ends, and what its line ends in; names hold line breaks only by the owner's word."""
+    stop = (_STANDARD_LINE if multiline else _LINE).match(text, start).end()  # type: ignore[union-attr]
+    end = _END.match(text, stop)
+    return (stop, end[0]) if end else (len(text), "")
 
 
 def _delimiter(declared: str | None) -> str | None:
@@ -204,17 +207,35 @@ def _delimiter(declared: str | None) -> str | None:
     return chosen
 
 
-def _most_names(text: str, path: Path) -> str:
+def _most_names(line: str, path: Path) -> str:
     """The delimiter that splits the header into most names."""
     order = ("\t", *_DELIMITERS) if ".tsv" in path.name.lower() else _DELIMITERS
-    return max(order, key=lambda d: len(_header(text, d)))
+    return max(order, key=lambda d: sum(1 for _ in _names(line, d)))
 
 
-def _header(text: str, delimiter: str) -> list[str]:
-    try:
-        names = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True))
-    except (StopIteration, csv.Error):
-        raise SourceError("the data file has no readable line of column names") from None
+def _names(line: str, delimiter: str) -> Iterator[re.Match[str]]:
+    """What stands between delimiters; quotes have a meaning where they come first, as in rows."""
+    blank, other = " \t".replace(delimiter, ""), f"[^{re.escape(delimiter)}]*+"
+    quoted = rf'[{blank}]*+"(?P<quoted>(?:[^"]++|"")*+)(?P<close>"?)(?P<junk>{other})'
+    name, at = re.compile(f"{quoted}|(?P<plain>{other})"), 0
+    while at <= len(line) and (found := name.match(line, at)):
+        yield found
+        at = found.end() + 1
+
+
+def _header(line: str, delimiter: str, *, strict: bool) -> list[str]:
+    """The names in the header's line; `strict` asks for RFC 4180."""
+    if not line.strip():
+        raise SourceError("the data file has no readable line of column names")
+    found = list(_names(line, delimiter))
+    if any(name["close"] == "" for name in found):
+        raise SourceError(
+            "the line of column names opens a quote and does not close it: mend it, or, if the file follows "
+            "RFC 4180 and names hold line breaks, say so with --multiline or Table.open(multiline=True)"
+        )
+    if strict and any((name["junk"] or "").strip() or '"' in (name["plain"] or "") for name in found):
+        raise SourceError("the line of column names has a quote where a CSV file has none: mend it")
+    names = [n["plain"] if n["close"] is None else n["quoted"].replace('""', '"') + n["junk"] for n in found]
     if any(_CONTROL.search(name) for name in names):
         raise SourceError(
             "the data file is no CSV text, as its first line holds control characters; if it is text, "

@@ -16,7 +16,7 @@ ENDED, FULL, UNCLOSED, SWALLOWED, NOT_STRICT, ESCAPED, MIXED, LONG = range(8)
 PLAIN, DOUBLED, MISSING = range(3)
 
 _QUOTE, _BACKSLASH, _NEWLINE, _RETURN, _SPACE, _TAB = 34, 92, 10, 13, 32, 9
-_JUNK, _MORE = -1, -2
+_JUNK, _MORE, _OTHER = -1, -2, -3
 _ANY = 1 << 62
 
 
@@ -75,6 +75,8 @@ def _record(text, final, delimiter, end, names, multiline, longest, slots, start
         after = _JUNK if i < len(text) and text[i] == delimiter else _line_end(text, i, final, end)
         if after == _MORE:
             return _MORE
+        if after == _OTHER:
+            return _refuse(state, lines, MIXED)
         if column >= names:
             surplus = surplus or stop > start
         elif slots[column] >= 0:
@@ -83,8 +85,6 @@ def _record(text, final, delimiter, end, names, multiline, longest, slots, start
         column += 1
         if after != _JUNK:
             break
-        if text[i] == _NEWLINE:
-            return _refuse(state, lines, MIXED)
         i, since = i + 1, since + 1
         if crossed and since >= least:
             return _refuse(state, over, SWALLOWED)
@@ -137,9 +137,7 @@ def _unquoted(text, i, final, delimiter, end):
     quote, slash = False, False
     while i < len(text):
         c = text[i]
-        if c == delimiter or (
-            c <= _RETURN and (c == _NEWLINE or (c == _RETURN and _line_end(text, i, final, end) != _JUNK))
-        ):
+        if c == delimiter or (c <= _RETURN and _line_end(text, i, final, end) != _JUNK):
             break
         if c == _QUOTE:
             quote = True
@@ -178,16 +176,24 @@ def _after_blanks(text, i, delimiter):
 
 @njit(cache=True, nogil=True)
 def _line_end(text, i, final, end):
-    """Where the next line begins if one ends at `i`; otherwise `_JUNK`, or `_MORE` if that cannot be seen."""
+    """Where the next line begins if one ends at `i`; otherwise `_JUNK`, or `_MORE` if that cannot be seen.
+
+    It is `_OTHER` if the line ends unlike the header's. A carriage return is a character inside lines that
+    end in LF alone: at their end it could be the last cell's, or half of a CRLF.
+    """
     if i == len(text):
         return i if final else _MORE
+    if text[i] == _NEWLINE:
+        return i + 1 if end == LF else _OTHER
+    if text[i] != _RETURN:
+        return _JUNK
     if end == CR:
-        return i + 1 if text[i] == _RETURN else _JUNK
-    if text[i] == _RETURN:
-        if i + 1 == len(text):
-            return i + 1 if final else _MORE
-        return i + 2 if text[i + 1] == _NEWLINE else _JUNK
-    return i + 1 if text[i] == _NEWLINE and end == LF else _JUNK
+        return i + 1
+    if i + 1 == len(text):
+        return _OTHER if final else _MORE
+    if text[i + 1] == _NEWLINE:
+        return i + 2 if end == CRLF else _OTHER
+    return _JUNK if end == LF else _OTHER
 
 
 @njit(cache=True, nogil=True)
@@ -200,10 +206,8 @@ def _ends_line(text, i, end):
 
 @njit(cache=True, nogil=True)
 def _is_junk(text, i, final, delimiter, end):
-    """Whether something follows a closing quote that is neither a delimiter nor the end of the line."""
-    if i == len(text) or text[i] == delimiter or text[i] == _NEWLINE:
-        return False
-    return _line_end(text, i, final, end) == _JUNK
+    """Whether something follows a closing quote that is neither a delimiter nor the end of a line."""
+    return i < len(text) and text[i] != delimiter and _line_end(text, i, final, end) == _JUNK
 
 
 @njit(cache=True, nogil=True)

@@ -3,12 +3,12 @@
 *One line is one row.* The header's line says what lines end in. What is odd inside a line is settled there: a
 cell with something after its closing quote is missing, and so are the cells after it; of a line with more
 filled cells than the header has names all cells are missing, of one with fewer the last ones; quotes inside
-an unquoted cell, lone carriage returns, NUL and the like are characters. Only a quoted cell can hold the end
-of a line. It is taken for what it is if nothing else is possible: it is closed, nothing follows its closing
-quote, the row has as many cells as the header, and none of the lines it runs over holds delimiters enough to
-be a row by itself. A line for which that is not so is refused when the file is opened, before anything is
-counted, and so is one that a reader which knows backslashes would not end where it ends, or that ends unlike
-the header's line.
+an unquoted cell, NUL and the like are characters, and so is a carriage return inside a line that ends in LF.
+Only a quoted cell can hold the end of a line. It is taken for what it is if nothing else is possible: it is
+closed, nothing follows its closing quote, the row has as many cells as the header, and none of the lines it
+runs over holds delimiters enough to be a row by itself. A line for which that is not so is refused when the
+file is opened, before anything is counted, and so is one that a reader which knows backslashes would not end
+where it ends, or that ends unlike the header's line.
 
 So if every row was written as one line with its delimiters, or by RFC 4180, or with backslashes before
 quotes, delimiters and line ends, then a file that opens has just these rows, and each is read by itself.
@@ -93,8 +93,10 @@ class CsvRows:
         """All rows of some columns, as text; SourceError if they are no longer as many as there were."""
         import pyarrow as pa
 
-        for cells in self._cells([self.file.columns.index(name) for name in columns]):
-            yield pa.RecordBatch.from_arrays([cells.column(i) for i in range(len(columns))], list(columns))
+        once = list(dict.fromkeys(columns))  # the column of unit ids may be an attribute too
+        for cells in self._cells([self.file.columns.index(name) for name in once]):
+            read = {name: cells.column(slot) for slot, name in enumerate(once)}
+            yield pa.RecordBatch.from_arrays([read[name] for name in columns], list(columns))
         if self._seen != self.reading:
             raise DataChanged("the data file was changed after it was opened; open it again")
 
@@ -102,6 +104,7 @@ class CsvRows:
         """Walk over all rows, and keep what was seen on the way."""
         from hedgerow.curator import csv_kernels as kernels
 
+        assert len(set(places)) == len(places), "a cell has one slot"
         file = self.file
         end = {"\n": kernels.LF, "\r\n": kernels.CRLF, "\r": kernels.CR}[file.end]
         slots = np.full(len(file.columns), -1, dtype=np.int64)
