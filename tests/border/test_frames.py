@@ -146,3 +146,54 @@ def test_columns_of_objects_are_read_one_by_one_even_as_categories():
     assert codes(column) == [0, 1, 2, 3, 4, 4]
     rows = Rows(hr.Table.open({"x": column}, hr.Domain({"x": X["x"]})), KEY)
     assert rows.tables([("x",)])[("x",)].tolist() == [1, 1, 1, 1, 2]
+
+
+# -- integers of any width --------------------------------------------------------------------------------
+
+WIDTHS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
+FIRST = [-(2**63), -1, 0, 125, 250, 1000, 40_000, 2**31, 2**32 - 2, 2**62, 2**63 - 5, 2**63 - 2, 2**64 - 2]
+
+
+@pytest.mark.parametrize("width", WIDTHS, ids=str)
+@pytest.mark.parametrize("first", FIRST)
+def test_a_missing_integer_is_missing_whatever_the_width_and_the_levels(width, first):
+    levels = list(range(first, first + 5))
+    attribute = hr.Categorical(levels, other=True, missing=True)
+    bits, least = width.bit_width, -(2 ** (width.bit_width - 1)) if str(width).startswith("i") else 0
+    ends = [least, least + 1, 0, 1, least + 2**bits - 2, least + 2**bits - 1, 2**62, 2**63 - 1, 2**63]
+    values = sorted({v for v in [*levels, *ends] if least <= v < least + 2**bits})
+    expected = [levels.index(v) if v in levels else 5 for v in values]
+    column, table = pa.array([*values, None], width), np.bincount([*expected, 6], minlength=7).tolist()
+    assert attribute.encode(pa.array(values, width)).tolist() == expected
+    assert attribute.encode(column).tolist() == [*expected, 6]
+    domain = hr.Domain({"sex": attribute})
+    for held in (column, column.dictionary_encode(), pd.Series(column, dtype=pd.ArrowDtype(width))):
+        assert table_of({"sex": held}, domain) == table
+
+
+@pytest.mark.parametrize("width", WIDTHS, ids=str)
+@pytest.mark.parametrize("levels", [1, 127, 128, 129, 255, 256, 257])
+def test_a_dictionary_may_be_as_long_as_its_codes_reach(width, levels):
+    used = min(levels, 127 if width == pa.int8() else 255)
+    codes = pa.array([*range(used), None], width)
+    coded = pa.DictionaryArray.from_arrays(codes, pa.array([str(i) for i in range(levels)]))
+    domain = hr.Domain({"sex": hr.Categorical(list(range(levels)), other=True, missing=True)})
+    counted = [*[1] * used, *[0] * (levels - used), 0, 1]
+    assert table_of(pa.table({"sex": coded}), domain) == counted
+    if levels == 2**width.bit_width // 2:
+        assert table_of(pa.table({"sex": coded}), domain, engine="duckdb") == counted
+    far = pa.array([0, None, 2 ** (width.bit_width - 1) - 1], width)  # a code without a level, or with one
+    broken_codes = pa.DictionaryArray.from_arrays(far, coded.dictionary, safe=False)
+    assert sum(table_of(pa.table({"sex": broken_codes}), domain)) == 3
+
+
+def test_levels_may_be_numpys_integers():
+    levels = np.arange(100, 120, dtype=np.int8)
+    assert hr.Categorical(levels).encode([100, 119]).tolist() == [0, 19]
+    assert hr.Categorical([*levels, *range(120, 320)]).encode(np.array([100, 319])).tolist() == [0, 219]
+
+
+def test_a_code_beyond_every_integer_is_missing_in_its_own_cell():
+    far = pa.array([0, 2**64 - 1, None, 2**63, 1], pa.uint64())
+    coded = pa.DictionaryArray.from_arrays(far, pa.array(["F", "M"]), safe=False)
+    assert table_of(pa.table({"sex": coded})) == [1, 1, 0, 0, 0, 3]

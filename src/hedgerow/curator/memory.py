@@ -130,13 +130,13 @@ def _readable_chunk(array: pa.Array) -> pa.Array:
     import pyarrow.compute as pc
 
     if pa.types.is_dictionary(array.type):
-        held, codes = array.dictionary, array.indices
-        levels = _readable_chunk(held)
+        held, levels = array.dictionary, _readable_chunk(array.dictionary)
+        codes = pc.cast(array.indices, pa.int64(), safe=False)  # those beyond it become negative
         least, most = pc.min_max(codes).as_py().values()
         if levels is held and (least is None or 0 <= least <= most < len(levels)):
             return array
         known = pc.and_(pc.greater_equal(codes, 0), pc.less(codes, len(levels)))
-        codes = pc.if_else(known, codes, pa.scalar(None, codes.type))
+        codes = pc.if_else(known, array.indices, pa.scalar(None, array.indices.type))
         return pa.DictionaryArray.from_arrays(codes, levels, ordered=array.type.ordered)
     if pa.types.is_date64(array.type):
         whole = pc.equal(pc.cast(array, pa.date32(), safe=False).cast(pa.date64()), array)
