@@ -104,6 +104,32 @@ def test_chunks_and_dictionaries_of_any_kind_give_the_same_integers(pieces):
         assert table_of(source) == [2, 2, 0, 0, 1, 1]
 
 
+TIMES = [0, 1_704_067_200, 2**62, -(2**62), 2**63 - 1, -(2**63) + 1, None]
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Asia/Kolkata"])
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_a_time_beyond_every_calendar_is_its_own_cells_matter_in_every_engine(unit, zone):
+    column = pa.array(TIMES, pa.int64()).cast(pa.timestamp(unit, zone))
+    days = hr.Domain({"sex": hr.dates("1970-01-01", "2030-01-01", by="year", other=True, missing=True)})
+    held = [column, column.dictionary_encode()]
+    if unit == "s" and zone == "UTC":
+        held.append(pd.Series(column.to_numpy(zero_copy_only=False)).dt.tz_localize("UTC"))
+    for source in held:
+        for options in ({}, {"unit": "sex", "max_rows": 1}):
+            one, two = (table_of({"sex": source}, days, engine=e, **options) for e in ("memory", "duckdb"))
+            assert one == two
+            assert sum(one) == len(TIMES) - len(options) // 2
+
+
+def test_a_day_beyond_every_calendar_is_its_own_cells_matter_in_every_engine():
+    when = pa.array([0, 1, 2**31 - 1, -(2**31), -(2**31) + 1, None], pa.int32()).cast(pa.date32())
+    days = hr.Domain({"sex": hr.dates("1970-01-01", "1970-02-01", by="day", other=True, missing=True)})
+    for options in ({}, {"unit": "sex", "max_rows": 1}):
+        one, two = (table_of({"sex": when}, days, engine=e, **options) for e in ("memory", "duckdb"))
+        assert one == two
+
+
 # -- classifiers ------------------------------------------------------------------------------------------
 
 X = hr.Domain({"x": hr.bins(0, 4, 1, missing=True), "y": ["a", "b"]})
