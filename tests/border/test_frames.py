@@ -71,18 +71,14 @@ def test_a_date_within_a_day_is_missing_in_its_own_cell(engine):
     """Arrow allows whole days only, and readers differ in what they make of the rest."""
     day = 86_400_000
     when = pa.array([0, 1, -1, day, day + 1, 2**62, None], pa.int64()).cast(pa.date64())
-    frame = pa.table({"sex": ["F"] * 7, "who": when})
-    assert table_of(frame, unit="who", max_rows=1, engine=engine)[0] == 2
-    assert table_of(frame, unit="who", max_rows=1, null_units="row", engine=engine)[0] == 7
+    days = hr.dates("1970-01-01", "1970-01-03", by="day", other=True, missing=True)
+    assert table_of(pa.table({"sex": when}), hr.Domain({"sex": days}), engine=engine) == [1, 1, 0, 5]
 
 
-def test_a_name_or_an_id_that_is_not_utf8_is_missing_too():
+def test_a_name_that_is_not_utf8_is_missing_too():
     names = broken(pa.string(), [b"oak", b"\xff", b"oak", b"ash"])
     rows = Rows(hr.Table.open(pa.table({"name": names}), hr.OpenDomain()), KEY)
     assert rows.names(["oak", "ash", ""]) == {"oak": 2, "ash": 1, "": 1}
-    frame = pa.table({"sex": ["F"] * 4, "who": names})
-    assert table_of(frame, unit="who", max_rows=1)[0] == 2
-    assert table_of(frame, unit="who", max_rows=1, null_units="row")[0] == 3
 
 
 def test_a_frame_whose_memory_is_broken_is_refused_as_a_whole():
@@ -106,6 +102,32 @@ def test_chunks_and_dictionaries_of_any_kind_give_the_same_integers(pieces):
         {"sex": pd.Series(column, dtype=pd.ArrowDtype(column.type))},
     ):
         assert table_of(source) == [2, 2, 0, 0, 1, 1]
+
+
+TIMES = [0, 1_704_067_200, 2**62, -(2**62), 2**63 - 1, -(2**63) + 1, None]
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Asia/Kolkata"])
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_a_time_beyond_every_calendar_is_its_own_cells_matter_in_every_engine(unit, zone):
+    column = pa.array(TIMES, pa.int64()).cast(pa.timestamp(unit, zone))
+    days = hr.Domain({"sex": hr.dates("1970-01-01", "2030-01-01", by="year", other=True, missing=True)})
+    held = [column, column.dictionary_encode()]
+    if unit == "s" and zone == "UTC":
+        held.append(pd.Series(column.to_numpy(zero_copy_only=False)).dt.tz_localize("UTC"))
+    for source in held:
+        for options in ({}, {"unit": "sex", "max_rows": 1}):
+            one, two = (table_of({"sex": source}, days, engine=e, **options) for e in ("memory", "duckdb"))
+            assert one == two
+            assert sum(one) == len(TIMES) - len(options) // 2
+
+
+def test_a_day_beyond_every_calendar_is_its_own_cells_matter_in_every_engine():
+    when = pa.array([0, 1, 2**31 - 1, -(2**31), -(2**31) + 1, None], pa.int32()).cast(pa.date32())
+    days = hr.Domain({"sex": hr.dates("1970-01-01", "1970-02-01", by="day", other=True, missing=True)})
+    for options in ({}, {"unit": "sex", "max_rows": 1}):
+        one, two = (table_of({"sex": when}, days, engine=e, **options) for e in ("memory", "duckdb"))
+        assert one == two
 
 
 # -- classifiers ------------------------------------------------------------------------------------------
@@ -146,3 +168,54 @@ def test_columns_of_objects_are_read_one_by_one_even_as_categories():
     assert codes(column) == [0, 1, 2, 3, 4, 4]
     rows = Rows(hr.Table.open({"x": column}, hr.Domain({"x": X["x"]})), KEY)
     assert rows.tables([("x",)])[("x",)].tolist() == [1, 1, 1, 1, 2]
+
+
+# -- integers of any width --------------------------------------------------------------------------------
+
+WIDTHS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
+FIRST = [-(2**63), -1, 0, 125, 250, 1000, 40_000, 2**31, 2**32 - 2, 2**62, 2**63 - 5, 2**63 - 2, 2**64 - 2]
+
+
+@pytest.mark.parametrize("width", WIDTHS, ids=str)
+@pytest.mark.parametrize("first", FIRST)
+def test_a_missing_integer_is_missing_whatever_the_width_and_the_levels(width, first):
+    levels = list(range(first, first + 5))
+    attribute = hr.Categorical(levels, other=True, missing=True)
+    bits, least = width.bit_width, -(2 ** (width.bit_width - 1)) if str(width).startswith("i") else 0
+    ends = [least, least + 1, 0, 1, least + 2**bits - 2, least + 2**bits - 1, 2**62, 2**63 - 1, 2**63]
+    values = sorted({v for v in [*levels, *ends] if least <= v < least + 2**bits})
+    expected = [levels.index(v) if v in levels else 5 for v in values]
+    column, table = pa.array([*values, None], width), np.bincount([*expected, 6], minlength=7).tolist()
+    assert attribute.encode(pa.array(values, width)).tolist() == expected
+    assert attribute.encode(column).tolist() == [*expected, 6]
+    domain = hr.Domain({"sex": attribute})
+    for held in (column, column.dictionary_encode(), pd.Series(column, dtype=pd.ArrowDtype(width))):
+        assert table_of({"sex": held}, domain) == table
+
+
+@pytest.mark.parametrize("width", WIDTHS, ids=str)
+@pytest.mark.parametrize("levels", [1, 127, 128, 129, 255, 256, 257])
+def test_a_dictionary_may_be_as_long_as_its_codes_reach(width, levels):
+    used = min(levels, 127 if width == pa.int8() else 255)
+    codes = pa.array([*range(used), None], width)
+    coded = pa.DictionaryArray.from_arrays(codes, pa.array([str(i) for i in range(levels)]))
+    domain = hr.Domain({"sex": hr.Categorical(list(range(levels)), other=True, missing=True)})
+    counted = [*[1] * used, *[0] * (levels - used), 0, 1]
+    assert table_of(pa.table({"sex": coded}), domain) == counted
+    if levels == 2**width.bit_width // 2:
+        assert table_of(pa.table({"sex": coded}), domain, engine="duckdb") == counted
+    far = pa.array([0, None, 2 ** (width.bit_width - 1) - 1], width)  # a code without a level, or with one
+    broken_codes = pa.DictionaryArray.from_arrays(far, coded.dictionary, safe=False)
+    assert sum(table_of(pa.table({"sex": broken_codes}), domain)) == 3
+
+
+def test_levels_may_be_numpys_integers():
+    levels = np.arange(100, 120, dtype=np.int8)
+    assert hr.Categorical(levels).encode([100, 119]).tolist() == [0, 19]
+    assert hr.Categorical([*levels, *range(120, 320)]).encode(np.array([100, 319])).tolist() == [0, 219]
+
+
+def test_a_code_beyond_every_integer_is_missing_in_its_own_cell():
+    far = pa.array([0, 2**64 - 1, None, 2**63, 1], pa.uint64())
+    coded = pa.DictionaryArray.from_arrays(far, pa.array(["F", "M"]), safe=False)
+    assert table_of(pa.table({"sex": coded})) == [1, 1, 0, 0, 0, 3]

@@ -288,6 +288,66 @@ def test_a_file_and_a_frame_of_the_same_ids_keep_the_same_rows(tmp_path):
             np.testing.assert_array_equal(kept[0], rows.tables([("a",)])[("a",)])
 
 
+BROKEN = [b"\xff", b"\xff\xfe", b"p\xff", b"\xed\xa0\x80", b"ok", "\ufffd".encode(), "\ufffdff".encode()]
+
+
+def as_kind(kind: pa.DataType, cells: list[bytes]) -> pa.Array:
+    """Text of these bytes, UTF-8 or not."""
+    bytes_of = {"string_view": pa.binary_view(), "string": pa.binary()}
+    held = pa.array(cells, bytes_of.get(str(kind), pa.large_binary()))
+    return pa.Array.from_buffers(kind, len(held), held.buffers())
+
+
+def test_text_that_is_not_utf8_names_one_person_as_in_a_parquet_file(tmp_path):
+    domain = hr.Domain({"a": 50})
+    values = np.arange(50 * len(BROKEN)) % 50
+    options = {"unit": "who", "max_rows": 3}
+
+    def table(who, engine="auto", **more):
+        source = who if not isinstance(who, (pa.Array, pa.ChunkedArray)) else {"who": who, "a": values}
+        rows = Rows(hr.Table.open(source, domain, engine=engine, **options, **more), KEY)
+        return rows.tables([("a",)])[("a",)].tolist()
+
+    text = as_kind(pa.string(), BROKEN * 50)
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"who": text, "a": values}), path)
+    expected = table(path)
+    assert sum(expected) == 3 * len(BROKEN)
+    codes = pa.array(list(range(len(BROKEN))) * 50, pa.int8())
+    columns = [as_kind(kind, BROKEN * 50) for kind in (pa.string(), pa.large_string(), pa.string_view())]
+    columns += [
+        pa.DictionaryArray.from_arrays(codes, as_kind(pa.large_string(), BROKEN)),
+        pa.chunked_array([text[:1], text[1:7], text[7:]]),
+    ]
+    for column in columns:
+        for frame in (column, pa.table({"who": column, "a": values})):
+            for engine in ("memory", "duckdb"):
+                for rule in ("drop", "row"):
+                    assert table(frame, engine, null_units=rule) == expected, (column.type, engine, rule)
+
+
+def test_a_date_within_a_day_names_one_person():
+    day = 86_400_000
+    held = [0, 1, -1, day, day + 1, 2**62]
+    when = pa.array(held * 50, pa.int64()).cast(pa.date64())
+    codes = pa.array(list(range(len(held))) * 50)
+    for column in (when, pa.DictionaryArray.from_arrays(codes, when[: len(held)])):
+        frame = pa.table({"who": column, "a": [0] * len(column)})
+        for engine in ("memory", "duckdb"):
+            for rule in ("drop", "row"):
+                assert total(frame, engine=engine, null_units=rule) == len(held)
+
+
+def test_an_unreadable_id_changes_neither_the_type_nor_the_refusal_of_its_column():
+    for cells in ([b"a", b"b"], [b"a", b"\xff"]):
+        frame = pa.table({"who": as_kind(pa.string(), cells), "a": [0, 0]})
+        with pytest.raises(hr.DomainMismatch, match="holds ids of type text, not integer"):
+            total(frame, unit_type="integer")
+        assert total(frame, unit_type="text") == 2
+        with pytest.raises(hr.SourceError, match="give it another name"):
+            total(frame.append_column("(unit ids)", pa.array([1, 2])))
+
+
 # -- ledgers ----------------------------------------------------------------------------------------------
 
 FRAME = {"who": [Decimal(10**17 + 1), Decimal(10**17 + 2)], "a": [0, 0]}

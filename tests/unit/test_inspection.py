@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import hedgerow as hr
@@ -230,3 +232,61 @@ def test_one_row_is_said_to_be_too_few(folder):
     assert result.exit_code == 2
     assert "the data has 1 row, too few" in " ".join(result.stderr.lower().split())
     assert "--least" in result.stderr
+
+
+WHOLE = st.integers(-(10**17), 10**17) | st.integers(-9, 9)
+BEFORE, AFTER = (
+    ["", "+", "-", "0", " ", "-0"],
+    ["", ".", ".0", ".50", " ", "e2", "E+02", "e-320", "e999"],
+)
+ODD = ["0x10", "1,5", "\uff11", "\u0667", "inf", "-Infinity", "-nan", "1e", ".", "-", "1 000", "yes"]
+SPELLINGS = st.one_of(
+    st.builds("{}{}{}".format, st.sampled_from(BEFORE), st.integers(0, 30), st.sampled_from(AFTER)),
+    st.floats(allow_nan=False).map(repr),
+    st.sampled_from(ODD),
+)
+DATES = st.dates().map(str) | st.sampled_from(["9999-12-31", "0001-01-01", "2024-01-01T23:59"])
+COLUMNS = [WHOLE.map(str), WHOLE.map("{}.0".format), st.floats(0.9, 1.1).map(repr), SPELLINGS, DATES]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.sampled_from(COLUMNS).flatmap(lambda cells: st.lists(cells, min_size=1, max_size=30)))
+def test_what_is_proposed_from_a_file_fits_that_file(tmp_path, cells):
+    path, schema = tmp_path / "d.csv", tmp_path / "s.yaml"
+    path.write_text("n,k\n" + "".join(f'"{cell}",a\n' * 3 for cell in [*cells, ""]))
+    proposed = Inspector(path).propose(least=1).domain
+    proposed.save(schema)
+    found = Inspector(path).fit(hr.Domain.load(schema))
+    assert [(fit.outside, fit.unread) for fit in found.fits] == [(0, 0)] * len(proposed)
+
+
+def test_bins_hold_numbers_that_arithmetic_left_beside_a_round_one(tmp_path):
+    path = tmp_path / "d.csv"
+    for least, most in ((0.00032999999999999994, 0.000405), (211948.1, 211949.60000000003)):
+        numbers = np.linspace(least, most, 20)
+        path.write_text("n\n" + "".join(f"{float(n)!r}\n" * 3 for n in numbers))
+        found = Inspector(path).fit(Inspector(path).propose(least=1).domain)
+        assert found.fits[0].outside == 0
+
+
+def test_dates_up_to_the_end_of_the_calendar_are_proposed(tmp_path):
+    path = tmp_path / "d.csv"
+    path.write_text("day\n" + "9999-12-31\n9998-01-01\n" * 30)
+    proposed = Inspector(path).propose().domain
+    assert Inspector(path).fit(proposed).fits[0].outside == 0
+
+
+def test_numbers_that_a_gap_made_floats_are_levels_as_they_are_written(folder):
+    told = inferred("k,n\n" + "0.0,0\n1.0,1\n10.0,10\n,2\n2.0,3\n" * 30)
+    assert told["attributes"]["k"]["levels"] == ["0.0", "1.0", "2.0", "10.0"]
+    assert told["attributes"]["n"]["levels"] == [0, 1, 2, 3, 10]
+    checked = json.loads(run("schema", "check", "s.yaml", "d.csv", "--json").stdout)
+    assert checked["PRIVATE_for_the_owner"]["outside"] == {"k": 0, "n": 0}
+    assert "look_at" not in told or not told["look_at"]
+
+
+def test_one_number_that_is_written_differently_is_pointed_at(folder):
+    told = inferred("k,n\n" + "1,1\n1.0,2\n 1,3\n" * 30)
+    assert told["attributes"]["k"]["levels"] == [" 1", "1", "1.0"]
+    assert set(told["look_at"]) == {"k"}
+    assert "one number" in told["look_at"]["k"]

@@ -30,10 +30,9 @@ class DuckDBEngine:
 
         self._connection = duckdb.connect(":memory:")
         self._connection.execute("SET enable_progress_bar = false")
-        self._connection.execute("SET TimeZone = 'UTC'")  # instants, the same whatever this machine's zone
         self._frame, self.untyped = arrow_table(frame, unit, unit_type)
         try:
-            self._connection.register("rows", self._frame)
+            self._connection.register("rows", _counted(self._frame))
         except duckdb.Error:  # a column's type; its values are not looked at
             raise SourceError("a column has a type that DuckDB does not know; use engine='memory'") from None
 
@@ -50,25 +49,43 @@ class DuckDBEngine:
         import duckdb
 
         names = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
-        zones = {f.name: f.type for f in self._frame.schema if getattr(f.type, "tz", None) is not None}
+        times = {field.name: _time(field.type) for field in self._frame.schema}
         try:
             result = self._connection.sql(f"SELECT {names} FROM rows")
             reader = getattr(result, "to_arrow_reader", None) or result.fetch_record_batch
             for batch in reader(BATCH_ROWS):
-                yield _in_zones(batch, zones)
+                yield _retyped(batch, times)
         except (duckdb.Error, OSError, ValueError, RuntimeError) as error:
             raise _failure(error) from None
 
 
-def _in_zones(batch: pa.RecordBatch, zones: dict[str, pa.DataType]) -> pa.RecordBatch:
-    """The batch with the zones that the frame's columns have."""
+def _time(type_: pa.DataType) -> pa.DataType | None:
+    """The type of a column of dates or times, None for any other."""
+    import pyarrow.types as t
+
+    plain = type_.value_type if t.is_dictionary(type_) else type_
+    return plain if t.is_timestamp(plain) or t.is_date(plain) else None
+
+
+def _counted(table: pa.Table) -> pa.Table:
+    """The table with its times as integers: for one beyond its calendar DuckDB would refuse all rows."""
     import pyarrow as pa
 
-    arrays = [
-        array.cast(pa.timestamp(array.type.unit, zones[name].tz)) if name in zones else array
-        for name, array in zip(batch.schema.names, batch.columns, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(arrays, batch.schema.names)
+    columns = []
+    for column in table.columns:
+        time = _time(column.type)
+        width = pa.int32() if time == pa.date32() else pa.int64()
+        columns.append(column if time is None else column.cast(time).cast(width))
+    return pa.table(columns, names=table.column_names)
+
+
+def _retyped(batch: pa.RecordBatch, times: dict[str, pa.DataType | None]) -> pa.RecordBatch:
+    """The batch with the dates and times that the frame's columns hold."""
+    import pyarrow as pa
+
+    names = batch.schema.names
+    arrays = [a.cast(times[n]) if times[n] else a for n, a in zip(names, batch.columns, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names)
 
 
 def _failure(error: Exception) -> BaseException:

@@ -105,9 +105,18 @@ class Column:
         return re.search(r"(?i:(^|[\W_])id([\W_]|$))|[a-z]I[dD]$", self.name) is not None
 
     @property
-    def padded(self) -> bool:
-        """Whether values differ in nothing but the spaces around them."""
-        return self.counts is not None and len({v.strip() for v in self.counts}) < len(self.counts)
+    def number(self) -> bool:
+        """Whether all of them are numbers."""
+        return self.said > 0 and self.numbers == self.said
+
+    @property
+    def repeated(self) -> str | None:
+        """What is odd about values that mean the same, or None if there are none."""
+        values = [v for v in self.counts or () if not self.number or v.strip().lower() not in _BLANKS]
+        if len({float(v) if self.number else v.strip() for v in values}) == len(values):
+            return None
+        how = "are one number, written differently" if self.number else "differ in spaces around them alone"
+        return f"some values {how}, and are different levels: clean the data"
 
 
 @dataclass(frozen=True)
@@ -196,8 +205,8 @@ class Inspector:
         guesses = {c.name: _guess(c, least) for c in columns}
         attributes = {n: g for n, g in guesses.items() if isinstance(g, Attribute)}
         skipped = {n: g for n, g in guesses.items() if isinstance(g, str)} | twice
-        spaces = "some values differ in spaces around them alone, and are different levels: clean the data"
-        notes = {c.name: spaces for c in columns if c.name in attributes and c.padded and c.numbers < c.said}
+        levels = [c for c in columns if isinstance(attributes.get(c.name), Categorical)]
+        notes = {c.name: c.repeated for c in levels if c.repeated}
         rows = max((c.rows for c in columns), default=0)
         return Proposal(Domain(attributes) if attributes else None, skipped, notes, rows)
 
@@ -273,21 +282,23 @@ def _guess(column: Column, least: int) -> Attribute | str:
     if column.named_id and (column.counts is None or len(column.counts) > MOST_LEVELS):
         return f"it looks like an identifier; if it names people, say --unit {column.name} with --max-rows"
     few = column.counts is not None and len(column.counts) <= 12
-    number = column.said > 0 and column.numbers == column.said
-    if number and not few:
+    if column.number and not few:
         unique = column.counts is None or len(column.counts) > 0.9 * column.present
         if unique and column.whole and column.high - column.low < 1.1 * column.present:
             return "nearly every row has its own number: it looks like an identifier"
         return _guess_bins(column, blank)
     if column.counts is None:
         return f"it has more than {_TRACKED:,} different values: it looks like an identifier or free text"
-    words = _BLANKS if number else ()
+    words = _BLANKS if column.number else ()
     common = sorted(v for v, n in column.counts.items() if n >= least and v.strip().lower() not in words)
     if not common and len(column.counts) <= MOST_LEVELS:
         return f"it has no value that {least} rows share"
     if not common or len(common) > MOST_LEVELS:
         return "it has too many different values: it looks like an identifier or free text"
-    levels: list[Any] = sorted({int(float(v)) for v in common}) if number and column.whole else common
+    levels: list[Any] = common
+    if column.number:  # a cell is its spelling: 1.0 is no 1
+        plain = all(re.fullmatch(r"0|-?[1-9][0-9]*", v) for v in common)
+        levels = sorted(map(int, common)) if plain else sorted(common, key=float)
     return Categorical(levels, other=_free_name(common), **options)
 
 
@@ -306,11 +317,16 @@ def _guess_bins(column: Column, options: dict[str, Any]) -> Bins | str:
     width = _round_up((column.high - column.low) / _BINS or 1.0)
     width = max(width, 1.0) if column.whole else width
     low, high = floor(column.low / width), ceil(column.high / width)
-    high = max(high, low + 1)
-    edges = [float(f"{i * width:.15g}") for i in range(low, high + 1)]
+    low -= _edge(low, width) > column.low  # by a rounding
+    high = max(high + (_edge(high, width) < column.high), low + 1)
+    edges = [_edge(i, width) for i in range(low, high + 1)]
     if any(b <= a for a, b in pairwise(edges)):
         return "its numbers are too close together for bins"
     return Bins([int(e) if float(e).is_integer() else e for e in edges], whole=column.whole, **options)
+
+
+def _edge(place: int, width: float) -> float:
+    return float(f"{place * width:.15g}")
 
 
 def _round_up(width: float) -> float:
@@ -323,4 +339,5 @@ def _guess_dates(column: Column, options: dict[str, Any]) -> Dates:
     """Years over a long span, months over a short one, from whole years to whole years."""
     first, last = (dt.date(1970, 1, 1) + dt.timedelta(days=int(d)) for d in (column.first, column.last))
     by: Any = "month" if last.year - first.year < 3 else "year"
-    return Dates(dt.date(first.year, 1, 1), dt.date(last.year + 1, 1, 1), by, **options)
+    stop = dt.date(last.year + 1, 1, 1) if last.year < dt.MAXYEAR else dt.date.max  # the last edge is in
+    return Dates(dt.date(first.year, 1, 1), stop, by, **options)

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.engine import BATCH_ROWS
-from hedgerow.curator.unit_ids import spell_objects, type_of
+from hedgerow.curator.parquet_files import spelled_out
+from hedgerow.curator.unit_ids import spell, spell_objects, type_of
 from hedgerow.errors import SourceError
 from hedgerow.queries.encoding import is_object, to_arrow, typed_arrow
 
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 IDS = "(unit ids)"
-"""A column beside the frame's own: the unit ids of objects, which their text may not tell apart."""
+"""A column beside the frame's own: ids that the unit's column may not tell apart.
+
+Those of objects are spelled already, as bytes; those of a typed column are text, see `_ids`.
+"""
 
 
 class MemoryEngine:
@@ -68,24 +72,33 @@ def _is_sound(array: pa.Array) -> bool:
 def arrow_table(frame: Any, unit: str | None = None, unit_type: str | None = None) -> tuple[pa.Table, bool]:
     """Any frame as an Arrow table, and whether its text columns may hold anything (mixed objects).
 
-    Cells that are no text are missing. Ids of objects are in a column of their own, IDS.
+    Cells that are no text are missing. Ids that would be lost so are in a column of their own, IDS.
     """
     import pyarrow as pa
 
     if isinstance(frame, pa.RecordBatch):
         frame = pa.Table.from_batches([frame])
-    if isinstance(frame, pa.Table):
-        return pa.table([_readable(column) for column in frame.columns], schema=frame.schema), False
-    columns = _columns(frame)
-    arrays = {name: to_arrow(column) for name, column in columns.items()}
-    if len({len(a) for a in arrays.values()}) > 1:
-        raise SourceError("the columns do not have the same length")
+    columns = {} if isinstance(frame, pa.Table) else _columns(frame)
+    table = frame if isinstance(frame, pa.Table) else _table(columns)
+    ids: pa.Array | pa.ChunkedArray | None = None
     if unit in columns and typed_arrow(columns[unit]) is None:
-        if IDS in arrays:
-            raise SourceError(f"a column is called {IDS!r}: give it another name")
-        arrays[IDS] = spell_objects(columns[unit], "text" if _is_text(columns[unit]) else unit_type)
-    made = {name: _readable(pa.chunked_array([array])) for name, array in arrays.items()}
-    return pa.table(made), any(map(_is_untyped, columns.values()))
+        ids = spell_objects(columns[unit], "text" if _is_text(columns[unit]) else unit_type)
+    elif table.column_names.count(unit) == 1:
+        ids = _ids(table.column(unit))
+    table = pa.table([_readable(column) for column in table.columns], schema=table.schema)
+    if unit is not None and IDS in table.column_names:
+        raise SourceError(f"a column is called {IDS!r}: give it another name")
+    table = table if ids is None else table.append_column(IDS, ids)
+    return table, any(map(_is_untyped, columns.values()))
+
+
+def _table(columns: dict[str, Any]) -> pa.Table:
+    import pyarrow as pa
+
+    arrays = {name: to_arrow(column) for name, column in columns.items()}
+    if len({len(array) for array in arrays.values()}) > 1:
+        raise SourceError("the columns do not have the same length")
+    return pa.table(arrays)
 
 
 def _columns(frame: Any) -> dict[str, Any]:
@@ -114,6 +127,30 @@ def _is_untyped(column: Any) -> bool:
     return is_object(column) and not polars
 
 
+def _ids(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """The ids of a typed column in which `_readable` makes some cells missing, as text; None if it does not.
+
+    An id that is no text, or no day, is still one person's in all its rows.
+    """
+    import pyarrow as pa
+
+    plain = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if type_of(plain) != "text" and not pa.types.is_date64(plain):
+        return None
+    chunks = [_id_chunk(chunk) for chunk in column.chunks]
+    return pa.chunked_array(chunks, chunks[0].type if chunks else pa.string())
+
+
+def _id_chunk(array: pa.Array) -> pa.Array:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(array.type):
+        return pa.DictionaryArray.from_arrays(_readable_chunk(array).indices, _id_chunk(array.dictionary))
+    if pa.types.is_date64(array.type):
+        return spell(array).cast(pa.string())
+    return spelled_out(array) if _is_sound(array.cast(pa.large_binary())) else array
+
+
 def _readable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A column in which what Arrow does not allow is missing, and the rest stays.
 
@@ -130,13 +167,13 @@ def _readable_chunk(array: pa.Array) -> pa.Array:
     import pyarrow.compute as pc
 
     if pa.types.is_dictionary(array.type):
-        held, codes = array.dictionary, array.indices
-        levels = _readable_chunk(held)
+        held, levels = array.dictionary, _readable_chunk(array.dictionary)
+        codes = pc.cast(array.indices, pa.int64(), safe=False)  # those beyond it become negative
         least, most = pc.min_max(codes).as_py().values()
         if levels is held and (least is None or 0 <= least <= most < len(levels)):
             return array
         known = pc.and_(pc.greater_equal(codes, 0), pc.less(codes, len(levels)))
-        codes = pc.if_else(known, codes, pa.scalar(None, codes.type))
+        codes = pc.if_else(known, array.indices, pa.scalar(None, array.indices.type))
         return pa.DictionaryArray.from_arrays(codes, levels, ordered=array.type.ordered)
     if pa.types.is_date64(array.type):
         whole = pc.equal(pc.cast(array, pa.date32(), safe=False).cast(pa.date64()), array)

@@ -103,7 +103,7 @@ class ParquetFiles:
                     arrays = [
                         pa.array([named[name]] * rows, pa.string())
                         if name in named
-                        else _readable(_plain(batch.column(name)))
+                        else spelled_out(_plain(batch.column(name)))
                         for name in columns
                     ]
                     yield pa.RecordBatch.from_arrays(arrays, list(columns))
@@ -174,7 +174,7 @@ def _dashed(digits: NDArray[np.bytes_]) -> NDArray[np.bytes_]:
     return np.ascontiguousarray(whole).view("S36").reshape(len(digits))
 
 
-def _readable(array: pa.Array) -> pa.Array:
+def spelled_out(array: pa.Array) -> pa.Array:
     """The column with a spelling of its bytes in place of text that is not UTF-8.
 
     What is spelled so names no level, and different bytes never read alike: text that begins as such a
@@ -186,13 +186,14 @@ def _readable(array: pa.Array) -> pa.Array:
     if kind_of(array.type) != "text":
         return array
     plain = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    cells = plain.cast(pa.large_binary())
     try:
         array.validate(full=True)
-        if not pc.any(pc.starts_with(plain, _UNREADABLE)).as_py():
+        if not pc.any(pc.starts_with(cells, _UNREADABLE)).as_py():
             return array
     except (pa.ArrowInvalid, UnicodeDecodeError):
         pass
-    return pa.array([_spelled(v) for v in plain.cast(pa.large_binary()).to_pylist()], pa.string())
+    return pa.array([_spelled(cell) for cell in cells.to_pylist()], plain.type)
 
 
 def _spelled(value: bytes | None) -> str | None:

@@ -177,7 +177,8 @@ class Table:
             zone = getattr(schema.field(name).type, "tz", None)
             if zone is not None and not zone_is_known(zone):
                 raise DomainMismatch(f"column {name!r} has times in a zone that is not known here, {zone!r}")
-        if self.unit and IDS not in schema.names:
+        spelled = IDS in schema.names and unit_ids.type_of(schema.field(IDS).type) == "binary"  # of objects
+        if self.unit and not spelled:
             wrong = unit_ids.refusal(schema.field(self.unit.column).type, self.unit.type)
             if wrong:
                 raise DomainMismatch(f"column {self.unit.column!r} {wrong}")

@@ -227,15 +227,16 @@ class Categorical(Attribute):
 
     @cached_property
     def _lowest(self) -> int | None:
-        """The first level when the levels are consecutive integers (then codes are a subtraction)."""
+        """The first level when the levels are consecutive integers (then codes are a subtraction).
+
+        They lie below 2^63 - 1, which stands for all larger numbers of a column.
+        """
         whole = all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in self.levels)
-        if (
-            not self.levels
-            or not whole
-            or list(self.levels) != list(range(self.levels[0], self.levels[0] + len(self.levels)))
-        ):
+        if not self.levels or not whole:
             return None
-        return int(self.levels[0])
+        first, end = int(self.levels[0]), int(self.levels[0]) + len(self.levels)
+        fits = first >= -(2**63) and end < 2**63
+        return first if fits and list(self.levels) == list(range(first, end)) else None
 
     def _encode_arrow(self, array: pa.Array) -> NDArray[np.int32]:
         return encoding.encode_levels(

@@ -202,12 +202,12 @@ def encode_levels(
 
     if pa.types.is_dictionary(array.type):
         of_level = encode_levels(array.dictionary, texts, lowest, null_code, outside_code)
-        index = np.asarray(pc.fill_null(array.indices, len(of_level)), dtype=np.int64)
+        index = np.asarray(pc.fill_null(array.indices.cast(pa.int64()), len(of_level)), dtype=np.int64)
         return np.append(of_level, np.int32(null_code))[index]
     if kind_of(array.type) == "integer" and lowest is not None:
-        values = np.asarray(pc.fill_null(array, lowest) if array.null_count else array)
+        values = np.asarray(pc.fill_null(array, 0))  # of any width; missing below, whatever stands here
         if values.dtype == np.uint64:
-            values = np.minimum(values, np.uint64(2**62)).astype(np.int64)
+            values = np.minimum(values, np.uint64(2**63 - 1)).astype(np.int64)  # never a level, see `_lowest`
         codes = _shift(values, lowest, len(texts), outside_code)
     else:
         text = as_text(array)
