@@ -14,7 +14,7 @@ from typing import Any
 from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.release.numerals import amount
-from hedgerow.release.writing import whole
+from hedgerow.release.writing import put
 
 _NOTE = ".hedgerow-unfinished.json"
 _ACCOUNT = re.compile(r"\S+ (release ([0-9a-f]{16}) \d+)( #\d+)?")
@@ -57,8 +57,9 @@ def note_files(folder: Path, run: str, drafts: Sequence[Path]) -> None:
     """Before a release's files take their names: whatever ends it meanwhile, they are known as its own."""
     known = _noted(folder)
     before = known["files"] if known["run"] == run else []
-    with whole(folder / _NOTE) as draft:
-        draft.write_text(json.dumps({"run": run, "files": [*before, *map(_digest, drafts)]}), "utf-8")
+    draft = drafts[0].with_name(_NOTE)
+    draft.write_text(json.dumps({"run": run, "files": [*before, *map(_digest, drafts)]}), "utf-8")
+    put(draft, folder / _NOTE)
 
 
 def own_files(folder: Path, ledger: Path, plan: str) -> list[Path]:
