@@ -210,6 +210,17 @@ class TestRefused:
         assert people_cli(*out).exit_code == 2
         assert not Path("persons.csv.hedgerow.db").exists()
 
+    def test_whoever_reads_is_told_which_ledger_knows_the_renamed_file(
+        self, people_cli: Callable[..., Any]
+    ) -> None:
+        assert people_cli("budget", "init", "people.csv", "--epsilon", "1").exit_code == 0
+        Path("people.csv").rename("persons.csv")
+        ask = ("ask", "persons.csv", "SELECT COUNT(*) FROM t", "--schema", "schema.yaml")
+        for command in (("budget", "show", "persons.csv"), ask):
+            said = people_cli(*command)
+            assert said.exit_code == 2
+            assert "people.csv.hedgerow.db' knows the data 'persons.csv'" in said.stderr
+
     def test_a_link_by_the_command_line(self, people_cli: Callable[..., Any]) -> None:
         shutil.copy("people.csv", "tonight.csv")
         Path("link.csv").symlink_to("people.csv")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.event import Pure
 from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.ledger_failure import failure
 
 BUDGET = Budget(epsilon=1)
 STEP = Pure("1/1000000")
@@ -112,3 +115,29 @@ def test_no_ledger_is_made_where_a_link_leads_nowhere(tmp_path: Path, folder: bo
     assert not list(disk.iterdir())
     Ledger.open(disk / "kept.db", budget=BUDGET).close()
     assert spent(link) == 0
+
+
+def test_a_receipt_of_a_line_that_no_ledger_has_is_not_known(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "l.db", budget=BUDGET) as ledger:
+        receipt = ledger.receipt()
+        assert ledger.knows(receipt)
+        for seq in (1, 10**30, -1, -(10**30)):
+            assert not ledger.knows(replace(receipt, seq=seq))
+
+
+def test_a_log_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "l.db"
+    Ledger.open(path, budget=BUDGET).close()
+    Path(f"{path}-wal").mkdir()
+    with pytest.raises(LedgerError, match=r"The file .*l\.db-wal cannot be read"):
+        Ledger.open(path, create=False, readonly=True)
+
+
+@pytest.mark.parametrize("free", [0, 1 << 30])
+def test_a_full_disk_is_called_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int) -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR | 19 << 8  # the log's index could not grow
+    usage = shutil.disk_usage(tmp_path)._replace(free=free)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    said = str(failure(error, tmp_path / "l.db", "It cannot be used"))
+    assert ("no space is left on its disk" in said) == (not free)

@@ -367,6 +367,8 @@ class Ledger:
 
     def knows(self, receipt: Receipt) -> bool:
         """Whether the line that a receipt was given for is in this ledger."""
+        if not 0 <= receipt.seq <= self.newest:
+            return False
         line = next(self._store.lines(after=receipt.seq - 1), None)
         return line is not None and (line.seq, line.hash.hex()) == (receipt.seq, receipt.head)
 

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from hedgerow.errors import LedgerError
@@ -85,7 +86,9 @@ def _drafts(path: Path) -> str:
 
 
 def _names(path: Path) -> int:
+    """How many names a file has; a folder is refused elsewhere."""
     try:
-        return path.stat().st_nlink
+        status = path.stat()
+        return status.st_nlink if S_ISREG(status.st_mode) else 1
     except OSError as error:
         raise failure(error, path, f"The ledger {path} cannot be used") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from hedgerow.privacy.ledger_line import FORMAT, Line
 
 APPLICATION = 0x48656467  # "Hedg": marks the SQLite file as one of ours
+_ROOM = 1 << 16  # bytes: the index of a log grows by half of this
 _POLL = 1.0  # SQLite waits this long at a time, so Ctrl-C is heard
 
 _SCHEMA = """
@@ -110,12 +112,20 @@ def uri(path: Path) -> str:
 def reason(error: Exception, path: Path | None = None) -> str:
     """What the system said, as part of a sentence."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code == sqlite3.SQLITE_FULL:
+    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and path is not None and _full(path)):
         return "no space is left on its disk"
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) and path is not None:
         return obstacle(path) or str(error)
     said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return (said[:1].lower() + said[1:]).rstrip(".")
+
+
+def _full(path: Path) -> bool:
+    """Whether a file's disk has no room for what SQLite writes at once."""
+    try:
+        return shutil.disk_usage(path.parent).free < _ROOM
+    except OSError:
+        return False
 
 
 def obstacle(path: Path) -> str | None:

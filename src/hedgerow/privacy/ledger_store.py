@@ -359,8 +359,9 @@ class Store:
         if self._snapshot is None:
             try:
                 self._snapshot = Snapshot(self.path, ("-wal", "-journal"))
-            except OSError as error:
-                raise self._failure(error) from error
+            except OSError as error:  # of the file, or of the log beside it
+                unread = error.filename or self.path
+                raise failure(error, self.path, f"The file {unread} cannot be read") from error
         return connect(uri(self._snapshot.path))
 
     def _harden(self, connection: Connection, synchronous: str) -> None:

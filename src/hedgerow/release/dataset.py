@@ -14,6 +14,7 @@ from hedgerow.errors import HedgerowError, LedgerError, missing
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Ledger, Settings
 from hedgerow.privacy.ledger_nearby import SUFFIX
+from hedgerow.privacy.ledger_place import Data, knowing
 from hedgerow.privacy.ledger_sqlite import is_ledger
 from hedgerow.privacy.rational import exact
 from hedgerow.release import witness
@@ -59,6 +60,17 @@ def find_ledger(data: Path, ledger: Path | None = None) -> Path:
             "or leave --ledger out"
         )
     return ledger
+
+
+def refuse_unnamed(data: Path, path: Path) -> None:
+    """Where there is no ledger at `path`, refuse data that one near them knows, and name that one."""
+    known = Data.named(data)
+    other = None if known is None else knowing(known, path.resolve())
+    if other is not None:
+        raise LedgerError(
+            f"there is no ledger {str(path)!r}, but {str(other)!r} knows the data {data.name!r}: name it "
+            "with --ledger, or rename it"
+        )
 
 
 def refuse_missing(data: Path, ledger: Path | None) -> None:
@@ -161,6 +173,7 @@ class Dataset:
                 return ledger.settings
         refuse_missing(self.data, self.ledger)
         if epsilon is None or self.require_budget:
+            refuse_unnamed(self.data, self.path)
             also = "" if self.require_budget else "say --epsilon, or "
             raise HedgerowError(
                 f"the data {self.data.name!r} has no budget yet, there is no {self.path}: {also}"

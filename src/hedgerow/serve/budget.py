@@ -239,6 +239,7 @@ def _open(data: Path, ledger: Path | None, *, readonly: bool = False) -> Any:
     """The ledger of DATA, or DATA itself if it is one; an auditor may have no right to write."""
     from hedgerow.errors import LedgerError, missing
     from hedgerow.privacy.ledger import Ledger
+    from hedgerow.release.dataset import refuse_unnamed
 
     path = _path(data, ledger)
     if not path.absolute().parent.exists():
@@ -246,6 +247,7 @@ def _open(data: Path, ledger: Path | None, *, readonly: bool = False) -> Any:
     if not path.exists() and ledger is None and not data.exists():
         raise LedgerError(f"there is no file {str(data)!r}, and no ledger {str(path)!r} beside it")
     if not path.exists():
+        refuse_unnamed(data, path)
         raise LedgerError(
             f"the data {data.name!r} has no budget yet: there is no {path}; make one with `hedgerow budget "
             "init`, or name its ledger with --ledger"
