@@ -11,22 +11,20 @@ LF, CRLF, CR = 0, 1, 2
 # unreadable, the line of the first of them, and the line of what is refused.
 POSITION, ROWS, LINES, UNREAD, FIRST, REFUSED = range(6)
 # Why a walk ended: the text did (or what is there of it), the arrays are full, or a line cannot be decided.
-ENDED, FULL, UNCLOSED, SWALLOWED, NOT_STRICT, ESCAPED, MIXED, LONG = range(8)
+ENDED, FULL, UNCLOSED, OPEN, NOT_STRICT, ESCAPED, MIXED, LONG = range(8)
 # How a cell is written.
 PLAIN, DOUBLED, MISSING = range(3)
 
 _QUOTE, _BACKSLASH, _NEWLINE, _RETURN, _SPACE, _TAB = 34, 92, 10, 13, 32, 9
 _JUNK, _MORE, _OTHER = -1, -2, -3
-_ANY = 1 << 62
 
 
 @njit(cache=True, nogil=True)
 def walk(text, final, delimiter, end, names, multiline, longest, slots, starts, stops, kinds, state):
     """Find rows from `state[POSITION]` on, whole ones only, and the cells that `slots` gives a place.
 
-    A row is one line, unless a quoted cell of it runs over the line's end; then it is one row only if that is
-    beyond doubt (or `multiline` vouches for it), and refused otherwise. Whatever else is odd about a line is
-    settled between its own two ends.
+    A row is one line. One with a quoted cell that runs over the line's end is refused unless `multiline`
+    vouches for it; whatever else is odd about a line is settled between its own two ends.
     """
     state[ROWS] = 0
     while state[POSITION] < len(text) and state[ROWS] < starts.shape[1]:
@@ -43,21 +41,19 @@ def walk(text, final, delimiter, end, names, multiline, longest, slots, starts, 
 @njit(cache=True, nogil=True)
 def _record(text, final, delimiter, end, names, multiline, longest, slots, starts, stops, kinds, state):
     """One row: its cells, and what is to be said of all of it."""
-    begin, row, least = state[POSITION], state[ROWS], _ANY if multiline else names - 1
-    i, column, lines, since, over = begin, 0, 0, 0, 0
+    begin, row = state[POSITION], state[ROWS]
+    i, column, lines, over = begin, 0, 0, 0
     crossed, odd, stray, surplus, damaged = False, False, False, False, names
     while True:
         start, kind = _after_blanks(text, i, delimiter), PLAIN
         if start == len(text) and not final:
             return _MORE
         if start < len(text) and text[start] == _QUOTE:
-            start, before = start + 1, crossed
-            i, kind, slash, more, crossed, since, swallowed = _quoted(
-                text, start, delimiter, end, least, crossed, since
-            )
-            over = lines if crossed and not before else over
-            if swallowed:
-                return _refuse(state, over, SWALLOWED)
+            start += 1
+            i, kind, slash, more, crosses = _quoted(text, start, end, multiline)
+            if crosses and not multiline:
+                return _refuse(state, lines, OPEN)
+            over, crossed = lines if crosses and not crossed else over, crossed or crosses
             if i + 1 >= len(text) and not final:
                 return _MORE
             if i == len(text):
@@ -85,15 +81,13 @@ def _record(text, final, delimiter, end, names, multiline, longest, slots, start
         column += 1
         if after != _JUNK:
             break
-        i, since = i + 1, since + 1
-        if crossed and since >= least:
-            return _refuse(state, over, SWALLOWED)
+        i += 1
     if i - begin > longest:
         return _refuse(state, 0, LONG)
-    if (crossed or multiline) and (stray or (crossed and column != names)):
+    if multiline and (stray or (crossed and column != names)):
         return _refuse(state, over, NOT_STRICT)
-    if odd and not multiline and _in_doubt(text, begin, i, delimiter, crossed):
-        return _refuse(state, over, ESCAPED)
+    if odd and not multiline and _in_doubt(text, begin, i, delimiter):
+        return _refuse(state, 0, ESCAPED)
     if i > begin:  # an empty line is no row
         _forget(0 if surplus else min(column, damaged), names, slots, kinds, state)
     state[POSITION] = after
@@ -102,14 +96,14 @@ def _record(text, final, delimiter, end, names, multiline, longest, slots, start
 
 
 @njit(cache=True, nogil=True)
-def _quoted(text, i, delimiter, end, least, crossed, since):
-    """Where a quoted cell ends, from inside it on, and what it runs over.
+def _quoted(text, i, end, multiline):
+    """Where a quoted cell ends, from inside it on, and whether it runs over the end of a line.
 
-    `since` counts delimiters since the last end of a line: as many as `least` on a line that a cell runs over
-    could be a row of somebody else's.
+    Unless `multiline` vouches for it the first such end is where the search ends: what follows may be a row
+    of somebody else's, however few cells it has. A carriage return alone may be one where lines end in CRLF.
     """
-    kind, slash, lines, swallowed = PLAIN, False, 0, False
-    while i < len(text):
+    kind, slash, lines, crosses = PLAIN, False, 0, False
+    while i < len(text) and (multiline or not crosses):
         c = text[i]
         if c == _QUOTE:
             if i + 1 == len(text) or text[i + 1] != _QUOTE:
@@ -118,17 +112,11 @@ def _quoted(text, i, delimiter, end, least, crossed, since):
             i += 1
         elif c == _BACKSLASH:
             slash = True
-        elif c == delimiter:
-            since += 1
         elif c in (_NEWLINE, _RETURN):
             lines += c == (_RETURN if end == CR else _NEWLINE)
-            if _ends_line(text, i, end):
-                crossed, since = True, 0
-        if crossed and since >= least:
-            swallowed = True
-            break
+            crosses = crosses or c == (_NEWLINE if end == LF else _RETURN)
         i += 1
-    return i, kind, slash, lines, crossed, since, swallowed
+    return i, kind, slash, lines, crosses
 
 
 @njit(cache=True, nogil=True)
@@ -197,24 +185,14 @@ def _line_end(text, i, final, end):
 
 
 @njit(cache=True, nogil=True)
-def _ends_line(text, i, end):
-    """Whether the byte at `i`, inside quotes, ends a line as the header's line ends."""
-    if end == CRLF:
-        return text[i] == _NEWLINE and text[i - 1] == _RETURN
-    return text[i] == (_RETURN if end == CR else _NEWLINE)
-
-
-@njit(cache=True, nogil=True)
 def _is_junk(text, i, final, delimiter, end):
     """Whether something follows a closing quote that is neither a delimiter nor the end of a line."""
     return i < len(text) and text[i] != delimiter and _line_end(text, i, final, end) == _JUNK
 
 
 @njit(cache=True, nogil=True)
-def _in_doubt(text, begin, stop, delimiter, crossed):
+def _in_doubt(text, begin, stop, delimiter):
     """Whether another reader would not end a row with quotes or backslashes in odd places where we do."""
-    if crossed:
-        return _escapes(text, begin, stop)
     return _left_open(text, begin, stop, delimiter, True) or _left_open(text, begin, stop, delimiter, False)
 
 
@@ -240,17 +218,6 @@ def _left_open(text, begin, stop, delimiter, escapes):
         if quoted:
             return True
         i += 1
-    return False
-
-
-@njit(cache=True, nogil=True)
-def _escapes(text, begin, stop):
-    """Whether a backslash stands before a quote or the end of a line."""
-    for i in range(begin, stop):
-        if text[i] == _BACKSLASH:
-            after = text[i + 1] if i + 1 < stop else _NEWLINE
-            if after in (_QUOTE, _NEWLINE, _RETURN):
-                return True
     return False
 
 

@@ -4,14 +4,13 @@
 cell with something after its closing quote is missing, and so are the cells after it; of a line with more
 filled cells than the header has names all cells are missing, of one with fewer the last ones; quotes inside
 an unquoted cell, NUL and the like are characters, and so is a carriage return inside a line that ends in LF.
-Only a quoted cell can hold the end of a line. It is taken for what it is if nothing else is possible: it is
-closed, nothing follows its closing quote, the row has as many cells as the header, and none of the lines it
-runs over holds delimiters enough to be a row by itself. A line for which that is not so is refused when the
-file is opened, before anything is counted, and so is one that a reader which knows backslashes would not end
-where it ends, or that ends unlike the header's line.
+Only a quoted cell can hold the end of a line, and only if the owner vouches that the file follows RFC 4180:
+the next line could be somebody's row, of however few cells. What that leaves open is refused when the file is
+opened, before anything is counted: a quoted cell that is not closed on its line, a line that a reader which
+knows backslashes would not end where it ends, and one that ends unlike the header's.
 
-So if every row was written as one line with its delimiters, or by RFC 4180, or with backslashes before
-quotes, delimiters and line ends, then a file that opens has just these rows, and each is read by itself.
+So if every row was written as one line, or by RFC 4180, or with backslashes before quotes, delimiters and
+line ends, then a file that opens has just these rows, and each is read by itself.
 """
 
 from __future__ import annotations
@@ -147,8 +146,7 @@ def _why(status: int) -> str:
     )
     return {
         kernels.UNCLOSED: "the data file's line {} opens a quoted cell that is never closed: mend the line",
-        kernels.SWALLOWED: "the data file's line {} opens a quoted cell that runs over its end, and over "
-        f"lines that look like rows of their own: {vouch}",
+        kernels.OPEN: f"the data file's line {{}} opens a quoted cell and does not close it: {vouch}",
         kernels.NOT_STRICT: "the data file's line {} has a quote where a CSV file has none, or a quoted cell "
         "that runs over its end and does not fit the header: mend the line",
         kernels.ESCAPED: "the data file's line {} ends in different places for different readers, by its "
