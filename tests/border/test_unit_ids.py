@@ -160,6 +160,8 @@ def typed_columns() -> Iterator[pa.Array]:
     yield pa.array(scaled, pa.decimal256(76, 40))
     yield pa.array([Decimal(10**37), Decimal(10**37 - 1)], pa.decimal128(38, 0))
     yield pa.array([Decimal(1200), Decimal(1300), Decimal(12000)], pa.decimal128(10, -2))
+    yield pa.array([Decimal("1.5"), Decimal("1.51"), Decimal(15)], pa.decimal32(9, 4))
+    yield pa.array([Decimal("1.5"), Decimal("1.51"), Decimal(15)], pa.decimal64(18, 9))
     for kind in (pa.string(), pa.large_string(), pa.string_view()):
         yield pa.array(["1", "1.0", "01", " 1", "é", "e\u0301", "\0", "a\0", "a"], kind)
     for kind in (pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(2)):
