@@ -143,3 +143,20 @@ def test_uuids_name_people_as_their_text_does(tmp_path):
     texts = [v for batch in got._engine.batches(["who"]) for v in batch.column(0).to_pylist()]
     assert texts == frame["who"].tolist()
     assert counts(tmp_path / "x.parquet", SEX, "sex", unit="who", max_rows=1) == [3, 0, 0, 0]
+
+
+def test_durations_of_different_units_do_not_read_alike(tmp_path):
+    domain = hr.Domain({"x": hr.bins(0, 10_000, 1000)})
+    seconds, thousandths = ({"x": pa.array([5], pa.duration(unit))} for unit in ("s", "ms"))
+    one = folder(tmp_path / "one", a=thousandths, b=thousandths)
+    assert sum(counts(one, domain, "x")) == 2
+    two = folder(tmp_path / "two", a=thousandths, b={"x": pa.array([5], pa.duration("us"))})
+    with pytest.raises(hr.SourceError, match=r"one type in all files: duration\[ms\].*duration\[us\]"):
+        counts(two, domain, "x")
+    pq.write_table(pa.table(seconds), tmp_path / "s.parquet")
+    assert counts(tmp_path / "s.parquet", domain, "x")[0] == 1
+
+
+def test_views_of_text_are_text(tmp_path):
+    path = folder(tmp_path / "parts", a={"sex": pa.array(["F", "M", None, "x"], pa.string_view())})
+    assert counts(path, SEX, "sex") == [1, 1, 1, 1]

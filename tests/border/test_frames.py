@@ -130,6 +130,29 @@ def test_a_day_beyond_every_calendar_is_its_own_cells_matter_in_every_engine():
         assert one == two
 
 
+class Faceless:
+    """An object that does not even say what it is."""
+
+    @property
+    def __class__(self):
+        raise RuntimeError("no")
+
+
+def test_an_object_that_does_not_say_what_it_is_is_missing_in_its_own_cell():
+    cells = ["F", Faceless(), "M"]
+    for source in ({"sex": cells}, pd.DataFrame({"sex": pd.Series(cells, dtype=object)})):
+        assert table_of(source) == [1, 1, 0, 0, 0, 1]
+        assert table_of(source, unit="sex", max_rows=1) == [1, 1, 0, 0, 0, 0]
+
+
+def test_text_of_numpy_that_is_no_unicode_is_broken_memory():
+    cells = np.array(["F", "M"])
+    cells.view(np.uint32)[1] = 0x110001
+    for options in ({}, {"unit": "sex", "max_rows": 1}):
+        with pytest.raises(hr.SourceError, match="column 'sex' is broken inside; make the frame anew"):
+            table_of({"sex": cells}, **options)
+
+
 # -- classifiers ------------------------------------------------------------------------------------------
 
 X = hr.Domain({"x": hr.bins(0, 4, 1, missing=True), "y": ["a", "b"]})

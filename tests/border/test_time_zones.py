@@ -165,3 +165,33 @@ def test_a_schema_keeps_its_zone_and_an_old_one_its_fingerprint(tmp_path):
     plain = hr.Domain({"t": hr.dates("2020-01-01", "2021-01-01")})
     assert plain != zoned
     assert "zone" not in json.dumps(plain.to_schema())
+
+
+@pytest.mark.parametrize("name", ["localtime", "posixrules", "posix/localtime", "right/localtime"])
+def test_a_name_for_this_machines_own_zone_is_no_zone(name):
+    with pytest.raises(hr.DomainMismatch, match="is not a time zone like Europe/Berlin"):
+        hr.dates("2020-01-01", "2021-01-01", zone=name)
+    column = pa.array([0]).cast(pa.timestamp("s", name))
+    with pytest.raises(hr.DomainMismatch, match="a zone that is not known here"):
+        hr.Table.open(pa.table({"t": column}), hr.Domain({"t": hr.dates("1970-01-01", "1971-01-01")}))
+
+
+@pytest.mark.parametrize("here", ["UTC", "Europe/Berlin"])
+def test_times_of_pandas_in_this_machines_own_zone_are_refused_by_their_type(here, monkeypatch):
+    import time
+
+    import pandas as pd
+    from dateutil.tz import tzlocal
+
+    monkeypatch.setenv("TZ", here)
+    time.tzset()
+    try:
+        column = pd.Series(pd.to_datetime(["2020-01-31"])).dt.tz_localize(tzlocal())
+        domain = hr.Domain({"t": hr.dates("2020-01-01", "2021-01-01")})
+        for held in (column, column.astype("category"), column[:0]):
+            with pytest.raises(hr.DomainMismatch, match="column 't' has times in a zone that is not known"):
+                hr.Table.open(pd.DataFrame({"t": held}), domain)
+        hr.Table.open(pd.DataFrame({"t": column, "a": [0]}), hr.Domain({"a": 2}))
+    finally:
+        monkeypatch.undo()
+        time.tzset()

@@ -162,6 +162,8 @@ def typed_columns() -> Iterator[pa.Array]:
     yield pa.array(scaled, pa.decimal256(76, 40))
     yield pa.array([Decimal(10**37), Decimal(10**37 - 1)], pa.decimal128(38, 0))
     yield pa.array([Decimal(1200), Decimal(1300), Decimal(12000)], pa.decimal128(10, -2))
+    yield pa.array([Decimal("1.5"), Decimal("1.51"), Decimal(15)], pa.decimal32(9, 4))
+    yield pa.array([Decimal("1.5"), Decimal("1.51"), Decimal(15)], pa.decimal64(18, 9))
     for kind in (pa.string(), pa.large_string(), pa.string_view()):
         yield pa.array(["1", "1.0", "01", " 1", "é", "e\u0301", "\0", "a\0", "a"], kind)
     for kind in (pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(2)):
@@ -298,37 +300,29 @@ def as_kind(kind: pa.DataType, cells: list[bytes]) -> pa.Array:
     return pa.Array.from_buffers(kind, len(held), held.buffers())
 
 
-def test_text_that_is_not_utf8_names_one_person_as_in_a_parquet_file(tmp_path):
-    domain = hr.Domain({"a": 50})
-    values = np.arange(50 * len(BROKEN)) % 50
-    options = {"unit": "who", "max_rows": 3}
+@pytest.mark.parametrize("rule", ["drop", "row"])
+def test_text_that_is_not_utf8_names_one_person_as_in_a_parquet_file(rule, tmp_path):
+    domain, values = hr.Domain({"a": 50}), np.arange(50 * len(BROKEN)) % 50
 
-    def table(who, engine="auto", **more):
-        source = who if not isinstance(who, (pa.Array, pa.ChunkedArray)) else {"who": who, "a": values}
-        rows = Rows(hr.Table.open(source, domain, engine=engine, **options, **more), KEY)
-        return rows.tables([("a",)])[("a",)].tolist()
+    def table(source, **engine):
+        opened = hr.Table.open(source, domain, unit="who", max_rows=3, null_units=rule, **engine)
+        return Rows(opened, KEY).tables([("a",)])[("a",)].tolist()
 
-    text = as_kind(pa.string(), BROKEN * 50)
-    path = tmp_path / "rows.parquet"
-    pq.write_table(pa.table({"who": text, "a": values}), path)
-    expected = table(path)
+    columns = [as_kind(kind, BROKEN * 50) for kind in (pa.string(), pa.large_string(), pa.string_view())]
+    pq.write_table(pa.table({"who": columns[0], "a": values}), tmp_path / "rows.parquet")
+    expected = table(tmp_path / "rows.parquet")
     assert sum(expected) == 3 * len(BROKEN)
     codes = pa.array(list(range(len(BROKEN))) * 50, pa.int8())
-    columns = [as_kind(kind, BROKEN * 50) for kind in (pa.string(), pa.large_string(), pa.string_view())]
-    columns += [
-        pa.DictionaryArray.from_arrays(codes, as_kind(pa.large_string(), BROKEN)),
-        pa.chunked_array([text[:1], text[1:7], text[7:]]),
-    ]
+    columns.append(pa.DictionaryArray.from_arrays(codes, as_kind(pa.large_string(), BROKEN)))
+    columns.append(pa.chunked_array([columns[0][:1], columns[0][1:7], columns[0][7:]]))
     for column in columns:
-        for frame in (column, pa.table({"who": column, "a": values})):
+        for frame in ({"who": column, "a": values}, pa.table({"who": column, "a": values})):
             for engine in ("memory", "duckdb"):
-                for rule in ("drop", "row"):
-                    assert table(frame, engine, null_units=rule) == expected, (column.type, engine, rule)
+                assert table(frame, engine=engine) == expected, (column.type, engine)
 
 
 def test_a_date_within_a_day_names_one_person():
-    day = 86_400_000
-    held = [0, 1, -1, day, day + 1, 2**62]
+    held = [0, 1, -1, 86_400_000, 86_400_001, 2**62]
     when = pa.array(held * 50, pa.int64()).cast(pa.date64())
     codes = pa.array(list(range(len(held))) * 50)
     for column in (when, pa.DictionaryArray.from_arrays(codes, when[: len(held)])):

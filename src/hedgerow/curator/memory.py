@@ -95,7 +95,12 @@ def arrow_table(frame: Any, unit: str | None = None, unit_type: str | None = Non
 def _table(columns: dict[str, Any]) -> pa.Table:
     import pyarrow as pa
 
-    arrays = {name: to_arrow(column) for name, column in columns.items()}
+    arrays = {}
+    for name, column in columns.items():
+        try:
+            arrays[name] = to_arrow(column)
+        except SystemError:  # text of NumPy that is no Unicode
+            raise SourceError(f"column {name!r} is broken inside; make the frame anew") from None
     if len({len(array) for array in arrays.values()}) > 1:
         raise SourceError("the columns do not have the same length")
     return pa.table(arrays)

@@ -61,7 +61,8 @@ class ParquetFiles:
                 types = [t for t in self._types(field.name).values() if t is not None and t != pa.null()]
                 same = not types or all(t == types[0] for t in types)
                 read = (types or [field.type])[0]
-                fields.append(pa.field(field.name, read if same else kinds.get(_family(read), read)))
+                read = read if same else kinds.get(_family(read), read)
+                fields.append(pa.field(field.name, pa.int64() if pa.types.is_duration(read) else read))
         fields += [pa.field(name, pa.string()) for name in named]
         return pa.schema(fields)
 
@@ -79,8 +80,8 @@ class ParquetFiles:
     def check(self, columns: Sequence[str]) -> None:
         """Refuse columns that are not in all files, or mean something else in some of them.
 
-        The same value reads alike in integers of any width, in any sort of text and in any floats; a file
-        without values in a column says nothing about it.
+        The same value reads alike in integers of any width, in any sort of text and in any floats; durations
+        are integers that count a unit. A file without values in a column says nothing about it.
         """
         for name in columns:
             families = {_family(type_): file for file, type_ in self._types(name).items()}
@@ -146,12 +147,12 @@ def _family(type_: pa.DataType | None) -> str:
 
 
 def _plain_type(type_: pa.DataType) -> pa.DataType:
-    """What a column is read as: UUIDs and JSON are text, durations are integers."""
+    """What a column is read as: UUIDs and JSON are text."""
     import pyarrow as pa
 
     if isinstance(type_, pa.BaseExtensionType):
         return pa.string() if type_.extension_name in ("arrow.uuid", "arrow.json") else type_.storage_type
-    return pa.int64() if pa.types.is_duration(type_) else type_
+    return type_
 
 
 def _plain(array: pa.Array) -> pa.Array:

@@ -168,8 +168,7 @@ class Table:
         refuse_absent(wanted, held, untyped=self._engine.untyped)
         if isinstance(self.domain, Domain):
             for name, attribute in self.domain.items():
-                wrong = attribute.check_column(schema.field(name).type, untyped=self._engine.untyped)
-                if wrong:
+                if wrong := attribute.check_column(schema.field(name).type, untyped=self._engine.untyped):
                     raise DomainMismatch(f"column {name!r} {wrong}")
         elif kind_of(schema.field(self.domain.column).type) == "other":
             raise DomainMismatch(f"column {self.domain.column!r} holds no names: they are text or numbers")
@@ -178,10 +177,9 @@ class Table:
             if zone is not None and not zone_is_known(zone):
                 raise DomainMismatch(f"column {name!r} has times in a zone that is not known here, {zone!r}")
         spelled = IDS in schema.names and unit_ids.type_of(schema.field(IDS).type) == "binary"  # of objects
-        if self.unit and not spelled:
-            wrong = unit_ids.refusal(schema.field(self.unit.column).type, self.unit.type)
-            if wrong:
-                raise DomainMismatch(f"column {self.unit.column!r} {wrong}")
+        ids = schema.field(self.unit.column).type if self.unit and not spelled else None
+        if self.unit and ids is not None and (wrong := unit_ids.refusal(ids, self.unit.type)):
+            raise DomainMismatch(f"column {self.unit.column!r} {wrong}")
         self._engine.check(list(dict.fromkeys(wanted)))
 
     def __repr__(self) -> str:

@@ -4,7 +4,8 @@ The spelling is a fixed function of one cell and its column's type. It never rai
 cells spell alike only if they hold the same id - were two people's ids to merge, they would share `max_rows`,
 and adding one of them could lower a count:
 
-* text by its UTF-8 bytes, lone surrogates kept; binary by its bytes; truth values as `true` and `false`;
+* text by its UTF-8 bytes, lone surrogates kept, and what is no UTF-8 by its bytes; binary by its
+  bytes; truth values as `true` and `false`;
 * integers in full. CSV cells are text, so the cell `7` and the number 7 of a typed column are the same id,
   and the cell `007` is another one;
 * decimals by their value, with no zeros at the end: 1.0 and 1.00 are the same number;
@@ -168,6 +169,8 @@ def _decimals(array: pa.Array) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if array.type.bit_width < 128:  # of which Arrow has no dictionaries
+        array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
     if array.type.scale == 0:  # then Arrow writes all digits and no exponent
         return pc.cast(array, pa.string())
     encoded = array.dictionary_encode()

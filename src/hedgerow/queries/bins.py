@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfoNotFoundError
 
 import numpy as np
 
@@ -225,8 +225,8 @@ def _zone(name: str | None) -> str | None:
     if name is None:
         return None
     try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
+        days.named_zone(name)
+    except (ZoneInfoNotFoundError, ValueError, TypeError, AttributeError, OSError):
         raise DomainMismatch(f"{name!r} is not a time zone like Europe/Berlin") from None
     return name
 

@@ -103,12 +103,19 @@ def _ahead_at(zone: str, second: int) -> int:
     return 0 if offset is None else round(offset.total_seconds())
 
 
+def named_zone(name: str) -> ZoneInfo:
+    """A zone by its name in the IANA database; what there stands for this machine's own zone is none."""
+    if name.lower().endswith(("localtime", "posixrules")):
+        raise ZoneInfoNotFoundError(name)
+    return ZoneInfo(name)
+
+
 @lru_cache
 def _clock(zone: str) -> dt.tzinfo:
     """A zone by its name, or by its offset, as `+05:30`."""
     fixed = re.fullmatch(r"([+-])(\d{2}):?(\d{2})", zone)
     if fixed is None:
-        return ZoneInfo(zone)
+        return named_zone(zone)
     ahead = dt.timedelta(hours=int(fixed[2]), minutes=int(fixed[3]))
     return dt.timezone(-ahead if fixed[1] == "-" else ahead)
 

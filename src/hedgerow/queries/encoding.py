@@ -90,9 +90,25 @@ def typed_arrow(values: Any) -> pa.Array | None:
         values = np.asarray(values, dtype=np.float64)
     if kind == "M" and isinstance(values.dtype, np.dtype) and np.datetime_data(values.dtype)[0] not in _UNITS:
         return None
+    if not _has_named_zone(values):
+        return pa.nulls(len(values), pa.timestamp("us", "(no name)"))
     with suppress(pa.ArrowException, OverflowError, UnicodeError):
         return typed_arrow(pa.array(values, from_pandas=True))
     return None
+
+
+def _has_named_zone(values: Any) -> bool:
+    """Whether the zone of times in pandas, if there is one, has a name; this machine's own has none."""
+    import pyarrow as pa
+
+    held = getattr(values.dtype, "categories", values)
+    zone = getattr(getattr(held, "dtype", None), "tz", None)
+    if zone is None:
+        return True
+    with suppress(Exception):
+        pa.array(values[:0], from_pandas=True)
+        return type(zone).__name__ != "tzlocal"
+    return False
 
 
 def is_object(values: Any) -> bool:
@@ -106,11 +122,11 @@ def _cell(value: Any) -> str | None:
     """The text of one object; none for what is missing, is a complex number or cannot be written as text."""
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return None
-    if isinstance(value, (complex, np.complexfloating)):
-        return None
-    if isinstance(value, (float, np.floating)) and np.isnan(value):
-        return None
-    with suppress(UnicodeError):
+    with suppress(Exception):  # whatever an object does when it is looked at, it is that cell's own matter
+        if isinstance(value, (complex, np.complexfloating)):
+            return None
+        if isinstance(value, (float, np.floating)) and np.isnan(value):
+            return None
         text = text_of(value)
         text.encode()
         return text
