@@ -342,9 +342,10 @@ def test_one_units_cells_move_no_table_by_more_than_claimed(
         told = (source, number, case.options, case.cells)
         assert moved.l1 <= case.bound, told
         assert moved.fall == 0, told
-        if moved.refused:  # what a column holds has no say in it
+        if moved.refused:
             refusals[refusal(moved.refused)] += 1
-            assert exact(sources[1], domain, **case.options) == moved.refused, told
+            if source != "csv":  # only lines of text can refuse a file; what else a column holds has no say
+                assert exact(sources[1], domain, **case.options) == moved.refused, told
         else:
             mixed = exact(case.source(rng.permutation(everybody), folders[1]), domain, **case.options)
             assert mixed.keys() == moved.counts.keys()
