@@ -122,13 +122,16 @@ def test_the_owner_hears_how_many_cells_could_not_be_read_and_nobody_else(tmp_pa
     assert words in people_cli("schema", "infer", "people.csv", "--out", "new.yaml").stderr
     init = people_cli("budget", "init", "people.csv", "--epsilon", "9")
     assert words in init.stderr
-    options = ["--schema", "schema.yaml", "--epsilon", "9", "--mechanism", "gaussian", "--out", "out"]
+    options = ["--schema", "schema.yaml", "--epsilon", "4", "--mechanism", "gaussian", "--out", "out"]
     done = people_cli("release", "people.csv", *options)
     assert done.exit_code == 0, done.output
     assert words in done.stderr
     assert words not in done.stdout
     for file in (tmp_path / "out").iterdir():
         assert b"could not be read" not in file.read_bytes()
+    asked = people_cli("ask", "people.csv", "SELECT COUNT(*) FROM t")
+    assert asked.exit_code == 0, asked.output
+    assert "could not be read" not in asked.output + asked.stderr
 
 
 # -- one grammar --------------------------------------------------------------------------------------------

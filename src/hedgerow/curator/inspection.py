@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from hedgerow.curator.table import Table
+
 _TRACKED = 5000
 MOST_LEVELS = 60
 _BINS = 20
@@ -243,6 +245,11 @@ def unread_words(reading: Reading | None) -> str:
         f"PRIVATE, for the owner: {reading.unread:,} {cells} of the data could not be read, or not found in "
         f"a short line, and {count} as missing; the first is in line {reading.first:,}"
     )
+
+
+def unread_in(table: Table) -> str:
+    """The same of a table that is open."""
+    return unread_words(table._reading)
 
 
 def _tally(text: pa.Array) -> dict[Any, int]:

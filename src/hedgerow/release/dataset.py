@@ -195,7 +195,6 @@ class Dataset:
             epsilon: as in `settings`.
             step: told how far reading is.
         """
-        from hedgerow.curator.inspection import unread_words
         from hedgerow.curator.table import Table
         from hedgerow.curator.unit_ids import EARLIER
 
@@ -213,8 +212,6 @@ class Dataset:
             watch=None if step is None else lambda part: step("Reading rows", part),
             same_rows=self.same_rows,
         )
-        if words := unread_words(table._reading):
-            self.tell(words)
         return known, table
 
     def refuse_put_back(self, out: Path | None = None) -> None:

@@ -99,9 +99,13 @@ class Publication:
 
     def publish(self) -> Published:
         """Check, charge, write."""
+        from hedgerow.curator.inspection import unread_in
+
         domain = Schema.load(self.schema).confirmed_domain()
         asked = catalogue.workload(domain, self.workload)
         known, table = self.dataset.open(domain, self.epsilon, self.step)
+        if words := unread_in(table):  # an exact number: for whoever releases, never for whoever asks
+            self.dataset.tell(words)
         offer = catalogue.mechanism(self.mechanism, known.budget, asked)
         if why := offer.refuses(known, domain):
             raise UnsupportedQuery(why)
