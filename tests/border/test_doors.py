@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import json
+import math
 import os
 import re
 import signal
@@ -20,6 +21,7 @@ from hedgerow.privacy.ledger import Ledger
 from hedgerow.release import publication
 from hedgerow.serve import ask, release
 from hedgerow.serve.commands import app
+from hedgerow.serve.query import _cell
 
 LEDGER = Path("people.csv.hedgerow.db")
 RELEASE = ("release", "people.csv", "--schema", "schema.yaml", "--workload", "marginals:1", "--epsilon", "1")
@@ -283,6 +285,11 @@ def test_an_answer_says_between_which_numbers_and_from_where_each_number_is():
     assert asked["receipt"] == {"seq": newest.seq, "head": newest.head}
     receipt = json.loads(Path("out/receipt.json").read_text())
     assert read["receipt"] == {name: receipt[name] for name in ("seq", "head")}
+
+
+def test_a_number_whose_error_is_not_known_has_no_limits():
+    assert _cell(49.2, math.inf, "learned") == {"value": 49.2, "error": None, "source": "learned"}
+    assert _cell(math.nan, 1.0, "measured") == {"value": None, "error": 1.0, "source": "measured"}
 
 
 # -- Ctrl-C while Python starts --------------------------------------------------------------------------

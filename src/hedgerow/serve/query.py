@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -140,9 +141,11 @@ def table_of(answer: Any) -> Any:
 
 
 def _cell(value: float, error: float, source: str) -> dict[str, Any]:
-    """A number of an answer, and between which two it lies."""
-    told = {"value": value, "error": error, "low": value - error, "high": value + error}
-    return {name: _finite(number) for name, number in told.items()} | {"source": source}
+    """A number of an answer, and between which two it lies, where that is known."""
+    told: dict[str, Any] = {"value": _finite(value), "error": _finite(error)}
+    if isfinite(value) and isfinite(error):
+        told |= {"low": value - error, "high": value + error}
+    return told | {"source": source}
 
 
 def point_of(receipt: Any) -> dict[str, Any]:
@@ -151,4 +154,4 @@ def point_of(receipt: Any) -> dict[str, Any]:
 
 
 def _finite(value: float) -> float | None:
-    return value if value == value and abs(value) != float("inf") else None
+    return value if isfinite(value) else None
