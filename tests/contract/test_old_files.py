@@ -94,6 +94,17 @@ def test_digests_that_name_questions_in_ledgers_do_not_change(facts):
     assert write.digests() == facts["digests"]
 
 
+def test_acts_are_written_as_they_were(facts):
+    now = write.events()
+    assert {kind: now[kind] for kind in facts["events"]} == facts["events"]
+
+
+def test_runs_are_known_by_what_they_were_known_by():
+    """A mechanism that asks otherwise on purpose has a new folder of files written."""
+    newest = json.loads((FIXTURES / VERSIONS[-1] / "facts.json").read_text())
+    assert write.lines() == newest["lines"]
+
+
 def test_an_old_schema_reads_as_it_did(folder):
     assert hr.Domain.load(folder / "schema.yaml").shape == (2, 4, 3, 3)
 
