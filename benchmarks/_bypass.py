@@ -12,8 +12,8 @@ from math import log, sqrt
 import numpy as np
 
 import hedgerow as hr
-from hedgerow.learning.dense import DenseHypothesis
-from hedgerow.learning.fitting import _tilt
+from hedgerow.learning.dense.dense import DenseHypothesis
+from hedgerow.learning.dense.fitting import _tilt
 
 _BINS = 60_000  # bins whose updates are counted, drawn at random: the least of all is hardly smaller
 

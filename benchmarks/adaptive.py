@@ -198,8 +198,8 @@ def apart(function: str, *arguments: Any) -> dict[str, Any]:
 
 def sampling_rate(rows: int = 10_000_000) -> float:
     """Rows a second from a model of 14 attributes."""
-    from hedgerow.learning.factored import FactoredHypothesis
-    from hedgerow.queries.domain import Domain
+    from hedgerow.learning.factored.factored import FactoredHypothesis
+    from hedgerow.queries.domain.domain import Domain
 
     domain = Domain({f"c{i}": 10 for i in range(14)})
     hypothesis = FactoredHypothesis(domain)

@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks._boosting_plot import chart, write
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.mechanisms.boost_plan import BoostPlan, Setting, plan
+from hedgerow.mechanisms.boost_queries.plan import BoostPlan, Setting, plan
 from hedgerow.privacy.bounds import gaussian_union
 from hedgerow.privacy.budget import Cost, rho_of
 

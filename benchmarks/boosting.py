@@ -179,7 +179,7 @@ def _lines(
 def speed(rows: int = 10**6, features: int = 20, stumps: int = 10) -> Iterator[Row]:
     """CPU time for a million rows, the same number of stumps."""
     import hedgerow as hr
-    from hedgerow.learning.stump_learner import StumpLearner
+    from hedgerow.learning.learners.stump_learner import StumpLearner
 
     rng = np.random.default_rng(5)
     X = rng.normal(size=(rows, features))

@@ -32,7 +32,7 @@ def write_rows(path: Path, rows: int = ROWS) -> None:
 def ours(path: Path) -> None:
     """CPU seconds and peak memory of one counting pass, kernels already compiled."""
     import hedgerow as hr
-    from hedgerow.curator.table import Rows
+    from hedgerow.curator.rows.table import Rows
 
     domain = hr.Domain({f"c{i}": s for i, s in enumerate(SIZES)})
     pairs = list(combinations(domain.names, 2))

@@ -21,8 +21,8 @@ import numpy as np
 from numba import njit
 from numpy.random import PCG64, Generator
 
-from hedgerow.learning.dense import DenseHypothesis
-from hedgerow.queries.domain import Domain
+from hedgerow.learning.dense.dense import DenseHypothesis
+from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.query import ONE, Query
 
 TEN = Domain({f"x{i}": 10 for i in range(8)})  # 10^8 cells

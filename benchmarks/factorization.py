@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 import hedgerow as hr
-from hedgerow.mechanisms.factorization_plan import plan
+from hedgerow.mechanisms.factorization.plan import plan
 from hedgerow.privacy.budget import Privacy
 
 BUDGET = hr.Budget(epsilon=1, delta=1e-9)

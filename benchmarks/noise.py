@@ -12,7 +12,7 @@ from fractions import Fraction
 from statistics import median
 from typing import Any
 
-from hedgerow.curator.noise import bernoulli_exp, discrete_gaussian, discrete_laplace, os_entropy
+from hedgerow.curator.noise.noise import bernoulli_exp, discrete_gaussian, discrete_laplace, os_entropy
 
 CELLS = 1_000_000
 BAR = 8.0  # times OpenDP's throughput

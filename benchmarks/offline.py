@@ -29,7 +29,7 @@ def line(name: str, ours: float, bar: float, peer: Any = "", *, at_least: bool =
 def candidates_per_second(sizes: dict[str, int], order: int, size: int) -> float:
     """How many small databases the first pass visits in a second of processor time."""
     import hedgerow as hr
-    from hedgerow.curator.small_range import Levels, SmallRange
+    from hedgerow.curator.statistics.small_range import Levels, SmallRange
 
     domain = hr.Domain(sizes)
     known = SmallRange(hr.marginals(domain, order), size, 1000).incidence(domain)

@@ -22,7 +22,7 @@ import hedgerow as hr
 from benchmarks import _shapes
 from benchmarks._bypass import Bypass
 from benchmarks._streams import KINDS, stream
-from hedgerow.mechanisms.session_price import direct_price
+from hedgerow.mechanisms.session.price import direct_price
 
 NAMES = [
     "education-num",

@@ -19,7 +19,7 @@ from typing import Any
 
 from numpy.random import PCG64, Generator
 
-from hedgerow.learning.sparse import SparseHypothesis
+from hedgerow.learning.sparse.sparse import SparseHypothesis
 from hedgerow.queries.query import ONE, SparseQuery
 
 M = 1_000

@@ -7,10 +7,10 @@ import time
 from typing import Any
 
 from hedgerow.errors import HedgerowError
-from hedgerow.queries.attribute import Categorical
-from hedgerow.queries.bins import bins, dates
-from hedgerow.queries.domain import Domain
-from hedgerow.queries.sql import sql
+from hedgerow.queries.domain.attribute import Categorical
+from hedgerow.queries.domain.bins import bins, dates
+from hedgerow.queries.domain.domain import Domain
+from hedgerow.queries.sql.statement import sql
 
 DOMAIN = Domain(
     {

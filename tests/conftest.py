@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import sizes
-from hedgerow.curator import comparison
+from hedgerow.curator.runs import comparison
 
 pytest_plugins = ["groups"]
 

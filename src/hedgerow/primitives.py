@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from hedgerow.curator.curator import Curator, Spend
-from hedgerow.curator.local import LocalReports, randomize
-from hedgerow.curator.one_sided import OneSidedRun
-from hedgerow.curator.sparse_vector import SparseVectorRun
-from hedgerow.curator.statistics import LevelCounts, QueryErrors, Score, TableErrors
+from hedgerow.curator.noise.local import LocalReports, randomize
+from hedgerow.curator.runs.one_sided import OneSidedRun
+from hedgerow.curator.runs.sparse_vector import SparseVectorRun
+from hedgerow.curator.statistics.statistics import LevelCounts, QueryErrors, Score, TableErrors
 from hedgerow.privacy.rational import Number
 from hedgerow.queries.measurement import Measurement
 
@@ -58,7 +58,7 @@ def permute_and_flip(
 def randomized_response(
     curator: Curator, epsilon: Spend = None, *, by: Literal["row", "attribute"] = "row"
 ) -> LocalReports:
-    """Randomise every unit's records on their own; see `curator.local.randomize`."""
+    """Randomise every unit's records on their own; see `curator.noise.local.randomize`."""
     return randomize(curator, epsilon, by=by)
 
 
@@ -115,7 +115,7 @@ def gaussian_sparse(
 
     For study: at the same price `sparse` is more accurate at any delta up to 1e-6 with bounds that may fail
     once in a thousand or oftener, and for 10 "above" or more at any delta up to 1/100; see
-    `curator.sparse_vector_plan`.
+    `curator.runs.sparse_vector_plan`.
     """
     return curator.sparse_vector(
         threshold, spend, method="gaussian", count=count, length=length, delta=delta, run=run

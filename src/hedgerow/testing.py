@@ -7,7 +7,7 @@ import hashlib
 from contextvars import Token
 from typing import Any
 
-from hedgerow.curator import noise
+from hedgerow.curator.noise import noise
 
 
 class SeededEntropy:

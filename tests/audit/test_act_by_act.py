@@ -12,8 +12,8 @@ from hedgerow.audit import registry
 from hedgerow.audit.act_by_act import ActByAct
 from hedgerow.audit.neighbours import neighbouring_tables
 from hedgerow.audit.registry import AUDITS, audits
-from hedgerow.curator import selection
 from hedgerow.curator.curator import Curator
+from hedgerow.curator.noise import selection
 from hedgerow.privacy.budget import Privacy
 
 PAIRS = tuple(neighbouring_tables("add_remove")[:1])

@@ -17,8 +17,8 @@ from hedgerow.audit.neighbours import neighbouring_tables
 from hedgerow.audit.registry import full_weight
 from hedgerow.audit.rehearsal import repeated
 from hedgerow.audit.statistical import audit
-from hedgerow.curator import smooth
-from hedgerow.curator.weighted import WeightedSums
+from hedgerow.curator.statistics import smooth
+from hedgerow.curator.statistics.weighted import WeightedSums
 from hedgerow.privacy.budget import Privacy
 from hedgerow.queries.query import ONE, Norms
 from sizes import size

@@ -13,8 +13,8 @@ import hedgerow as hr
 from hedgerow.audit import exact
 from hedgerow.audit.neighbours import DOMAIN, neighbouring_answers, neighbouring_tables
 from hedgerow.audit.rehearsal import Rehearsal
-from hedgerow.curator.sparse_vector_plan import plan
-from hedgerow.curator.statistics import TableOf
+from hedgerow.curator.runs.sparse_vector_plan import plan
+from hedgerow.curator.statistics.statistics import TableOf
 from hedgerow.privacy.budget import Cost
 
 EPSILONS = [Fraction(1, 2), Fraction(1), Fraction(4)]

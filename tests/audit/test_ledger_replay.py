@@ -30,7 +30,7 @@ from hedgerow.privacy.event import (
     SparseVector,
     Together,
 )
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.ledger.ledger import Ledger
 
 numbers = st.fractions(min_value="1/60", max_value=100, max_denominator=60)
 counts = st.integers(1, 5)

@@ -18,8 +18,8 @@ import hedgerow as hr
 from hedgerow.audit import exact
 from hedgerow.audit import one_sided as audit
 from hedgerow.audit.rehearsal import World
-from hedgerow.curator.comparison import advance, begin
-from hedgerow.curator.one_sided import OneSidedPlan, ask_both, plan
+from hedgerow.curator.runs.comparison import advance, begin
+from hedgerow.curator.runs.one_sided import OneSidedPlan, ask_both, plan
 from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.event import OneSidedSparseVector
 from hedgerow.queries.query import ONE

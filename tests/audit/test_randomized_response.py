@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator.local import LocalReports, _invert, randomize
+from hedgerow.curator.noise.local import LocalReports, _invert, randomize
 
 ALARM = 1e-6
 

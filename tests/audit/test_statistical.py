@@ -11,7 +11,7 @@ from scipy import stats
 from hedgerow import audit
 from hedgerow.audit import confidence, controls, statistical
 from hedgerow.audit.neighbours import neighbouring_tables
-from hedgerow.curator.noise import discrete_laplace, os_entropy
+from hedgerow.curator.noise.noise import discrete_laplace, os_entropy
 
 
 def noisy(scale):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator.table import Rows
+from hedgerow.curator.rows.table import Rows
 
 KEY = bytes(range(32))
 

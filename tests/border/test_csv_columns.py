@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator import csv_file
-from hedgerow.curator.csv_file import CsvFile
-from hedgerow.curator.csv_rows import CsvRows
+from hedgerow.curator.rows import csv_file
+from hedgerow.curator.rows.csv_file import CsvFile
+from hedgerow.curator.rows.csv_rows import CsvRows
 
 
 def _same(one, two) -> bool:

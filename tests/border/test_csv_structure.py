@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator import csv_file, csv_rows
-from hedgerow.curator.table import Rows
+from hedgerow.curator.rows import csv_file, csv_rows
+from hedgerow.curator.rows.table import Rows
 
 KEY = bytes(range(32))
 NAMES = ["who", "sex", "age", "note"]

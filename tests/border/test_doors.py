@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.release import publication
 from hedgerow.serve import ask, release
 from hedgerow.serve.commands import app

@@ -18,8 +18,9 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import LedgerError
-from hedgerow.privacy import ledger_nearby, ledger_place
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.ledger import nearby as ledger_nearby
+from hedgerow.privacy.ledger import place as ledger_place
+from hedgerow.privacy.ledger.ledger import Ledger
 
 DOMAIN = hr.Domain({"sex": ["F", "M"]})
 BUDGET = hr.Budget(epsilon=1)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator.table import Rows
+from hedgerow.curator.rows.table import Rows
 
 KEY = bytes(range(32))
 SEX = hr.Domain({"sex": hr.Categorical(["F", "M"], other=True, missing=True)})

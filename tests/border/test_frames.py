@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator.table import Rows
-from hedgerow.curator.training import training_table
-from hedgerow.mechanisms.boost_input import columns_of
+from hedgerow.curator.rows.table import Rows
+from hedgerow.curator.rows.training import training_table
+from hedgerow.mechanisms.boost_people.inputs import columns_of
 
 KEY = bytes(range(32))
 SEX = hr.Domain({"sex": hr.Categorical(["F", "M", "?", "\ufffd"], other=True, missing=True)})

@@ -21,11 +21,11 @@ from typing import Any
 import pytest
 
 from hedgerow.errors import LedgerError
-from hedgerow.privacy import ledger_store
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.event import Pure
-from hedgerow.privacy.ledger import Ledger
-from hedgerow.privacy.ledger_store import Store
+from hedgerow.privacy.ledger import store as ledger_store
+from hedgerow.privacy.ledger.ledger import Ledger
+from hedgerow.privacy.ledger.store import Store
 
 WORKER = Path(__file__).parent.parent / "faults" / "ledger_worker.py"
 BUDGET = Budget(epsilon=1)

@@ -18,8 +18,8 @@ import pytest
 from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.event import Pure
-from hedgerow.privacy.ledger import Ledger
-from hedgerow.privacy.ledger_failure import failure
+from hedgerow.privacy.ledger.failure import failure
+from hedgerow.privacy.ledger.ledger import Ledger
 
 BUDGET = Budget(epsilon=1)
 STEP = Pure("1/1000000")

@@ -21,7 +21,7 @@ import pytest
 from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.event import Pure
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.ledger.ledger import Ledger
 
 WORKER = Path(__file__).parent.parent / "faults" / "ledger_worker.py"
 BUDGET = Budget(epsilon=1)
@@ -219,7 +219,7 @@ class TestMessages:
     def full(self, path: Path, size: int) -> str:
         """What a process hears whose files may not grow any more."""
         code = (
-            "import resource, signal, sys; from hedgerow.privacy.ledger import Ledger;"
+            "import resource, signal, sys; from hedgerow.privacy.ledger.ledger import Ledger;"
             "from hedgerow.privacy.event import Pure; from hedgerow.privacy.budget import Budget;"
             "from hedgerow.errors import LedgerError; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
             "try:\n"

@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator.table import Rows
-from hedgerow.curator.training import training_table
-from hedgerow.mechanisms.boost_input import columns_of
+from hedgerow.curator.rows.table import Rows
+from hedgerow.curator.rows.training import training_table
+from hedgerow.mechanisms.boost_people.inputs import columns_of
 
 KEY = bytes(range(32))
 DAYS = hr.dates("2024-01-01", "2024-01-05", by="day", other=True, missing=True)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hr
-from hedgerow.queries.days import as_days
+from hedgerow.queries.domain.days import as_days
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -24,7 +24,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 import pandas as pd, polars as pl, pyarrow as pa, pyarrow.parquet as pq
 import hedgerow as hr
-from hedgerow.curator.table import Rows
+from hedgerow.curator.rows.table import Rows
 
 folder = Path(sys.argv[1])
 berlin = ZoneInfo("Europe/Berlin")

@@ -20,9 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hedgerow as hr
-from hedgerow.curator.table import Rows
-from hedgerow.curator.unit_ids import spell, spell_objects
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.curator.rows.table import Rows
+from hedgerow.curator.rows.unit_ids import spell, spell_objects
+from hedgerow.privacy.ledger.ledger import Ledger
 
 KEY = bytes(range(32))
 DOMAIN = hr.Domain({"a": 2})

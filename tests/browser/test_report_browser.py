@@ -12,7 +12,7 @@ import pytest
 import hedgerow as hr
 import services
 from hedgerow.release.population import UNIT, Population
-from hedgerow.release.report import Report
+from hedgerow.release.report.report import Report
 from hedgerow.serve.demo import ask_all
 
 FLAGS = [

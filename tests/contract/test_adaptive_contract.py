@@ -14,10 +14,10 @@ import pandas as pd
 import pytest
 
 import hedgerow as hr
-from hedgerow.mechanisms.adaptive import AdaptiveRelease
+from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.event import from_json
-from hedgerow.privacy.ledger_entry import grains_from
+from hedgerow.privacy.ledger.entry import grains_from
 from sizes import size
 
 DOMAIN = hr.Domain(
@@ -160,7 +160,7 @@ import os, signal, sys
 from contextlib import contextmanager
 sys.path[:0] = [{here!r}, os.path.dirname({here!r})]
 from test_adaptive_contract import AdaptiveRelease, make
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.ledger.ledger import Ledger
 path, stop, when = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 real, count = Ledger.transaction, 0
 def die(now):
@@ -217,7 +217,7 @@ def test_a_run_whose_numbers_come_out_differently_is_refused_and_never_wrong(tmp
     from dataclasses import replace
 
     from hedgerow.curator.curator import Curator
-    from hedgerow.mechanisms.adaptive_run import Run
+    from hedgerow.mechanisms.adaptive.run import Run
 
     path, plan = tmp_path / "ledger.db", AdaptiveRelease(epsilon=1.0, measurements=4, run="moved")
     honest, acts = Curator._act, []
@@ -254,7 +254,7 @@ def test_a_run_whose_numbers_come_out_differently_is_refused_and_never_wrong(tmp
 
 
 def test_a_crash_between_charges_is_taken_up_where_it_was(tmp_path, monkeypatch):
-    from hedgerow.privacy.ledger import Ledger
+    from hedgerow.privacy.ledger.ledger import Ledger
 
     real, path = Ledger.charge, tmp_path / "ledger.db"
 

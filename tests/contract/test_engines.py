@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator.table import Rows
+from hedgerow.curator.rows.table import Rows
 
 KEY = bytes(range(32))
 CLIQUES = [
@@ -123,7 +123,7 @@ def test_null_units_follow_the_declared_rule(domain):
 
 
 def test_huge_product_queries_are_summed_row_by_row(domain):
-    from hedgerow.curator import statistics
+    from hedgerow.curator.statistics import statistics
 
     frame = messy_rows(2000)
     rows = Rows(hr.Table.open(frame, domain), KEY)

@@ -239,7 +239,7 @@ def test_no_workload_leaves_a_tuned_run_without_a_price_for_its_next_act(rounds)
 @pytest.mark.parametrize("sets", [[("a", "b", "c")], [("a", "b", "c"), ("a", "d")], [("b", "c")]])
 def test_tables_too_large_to_measure_are_never_chosen(budget, sets, monkeypatch):
     """What lies inside them is: a price paid for a table that is then not measured is lost."""
-    from hedgerow.mechanisms import offline_mw_tuned
+    from hedgerow.mechanisms.offline_mw import tuned as offline_mw_tuned
 
     monkeypatch.setattr(offline_mw_tuned, "TABLE_CELLS", 60)
     domain = hr.Domain({"a": 6, "b": 8, "c": 9, "d": 3})

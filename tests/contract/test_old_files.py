@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.ledger.ledger import Ledger
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 VERSIONS = sorted(p.parent.name for p in FIXTURES.glob("*/facts.json"))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hedgerow as hr
-from hedgerow.curator.table import Rows
+from hedgerow.curator.rows.table import Rows
 
 KEY = b"k" * 32
 DOMAIN = hr.Domain({"a": 3, "b": 4})
@@ -116,7 +116,7 @@ def test_the_ledger_refuses_a_table_opened_with_another_unit(tmp_path):
 )
 def test_counting_people_moves_by_no_more_than_its_sensitivity(neighbours, text):
     """A person counts once per group: right on the kept rows, and bounded when a person changes."""
-    from hedgerow.curator.people import PeopleCounts
+    from hedgerow.curator.statistics.people import PeopleCounts
     from hedgerow.privacy.budget import Privacy
 
     rng = np.random.default_rng(8)

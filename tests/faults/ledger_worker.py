@@ -12,8 +12,8 @@ from collections.abc import Callable
 from hedgerow.errors import BudgetExceeded
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.event import Pure
-from hedgerow.privacy.ledger import Ledger
-from hedgerow.privacy.ledger_store import Store
+from hedgerow.privacy.ledger.ledger import Ledger
+from hedgerow.privacy.ledger.store import Store
 
 BUDGET = Budget(epsilon=1)
 STEP = Pure("1/1000000")

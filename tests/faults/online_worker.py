@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import hedgerow as hr
-from hedgerow.curator import comparison
-from hedgerow.privacy.ledger_store import Store
+from hedgerow.curator.runs import comparison
+from hedgerow.privacy.ledger.store import Store
 
 DOMAIN = hr.Domain({"x": hr.bins(0, 32, 1), "y": 3})
 OPTIONS: dict[str, Any] = {"updates": 12, "threshold": 120.0, "queries": 500, "epsilon": 0.9, "run": "mine"}

@@ -32,7 +32,7 @@ from hedgerow.privacy.event import (
     Repeat,
     Together,
 )
-from hedgerow.privacy.ledger import Entry, Ledger
+from hedgerow.privacy.ledger.ledger import Entry, Ledger
 from sizes import size
 
 WORKER = Path(__file__).with_name("ledger_worker.py")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hedgerow.curator.comparison import State
+from hedgerow.curator.runs.comparison import State
 from sizes import size
 
 WORKER = Path(__file__).with_name("online_worker.py")

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.mechanisms import session_log
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.mechanisms.session import log as session_log
+from hedgerow.privacy.ledger.ledger import Ledger
 from sizes import size
 
 WORKER = Path(__file__).with_name("session_worker.py")

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 import hedgerow as hr
-from hedgerow.curator import noise
+from hedgerow.curator.noise import noise
 
 RUNS = 20_000
 WEIGHTS = {"one": [1.0], "five": [1.0] * 5, "mixed": [0.5, 1, 0.2, 0.9], "many": [1.0] * 60}

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.curator import noise
+from hedgerow.curator.noise import noise
 from hedgerow.errors import HedgerowError, RangeTooLarge
 
 ALARM = 1e-6

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 import hedgerow as hr
-from hedgerow.curator import noise
+from hedgerow.curator.noise import noise
 
 DOMAIN = hr.Domain({"sex": ["F", "M"], "age": hr.bins(0, 100, 10)})
 RUNS = 600

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.curator import selection
-from hedgerow.curator.noise import os_entropy
+from hedgerow.curator.noise import selection
+from hedgerow.curator.noise.noise import os_entropy
 from hedgerow.errors import RangeTooLarge
 
 ALARM = 1e-6

@@ -13,10 +13,10 @@ from scipy.stats import chi2
 
 import hedgerow as hr
 from hedgerow.audit import exact
-from hedgerow.curator.noise import os_entropy
-from hedgerow.curator.selection import exponential_levels
-from hedgerow.curator.small_range import Levels, SmallRange, rows_of, uniform, uniform_multiset
-from hedgerow.curator.table import Rows
+from hedgerow.curator.noise.noise import os_entropy
+from hedgerow.curator.noise.selection import exponential_levels
+from hedgerow.curator.rows.table import Rows
+from hedgerow.curator.statistics.small_range import Levels, SmallRange, rows_of, uniform, uniform_multiset
 from sizes import size
 
 DOMAIN = hr.Domain({"a": 2, "b": 3, "c": 2})

@@ -12,9 +12,9 @@ import pytest
 from scipy import stats
 
 from hedgerow.audit import exact
-from hedgerow.curator.comparison import advance, begin
-from hedgerow.curator.noise import os_entropy
-from hedgerow.curator.sparse_vector_plan import numeric_sparse_alpha, plan
+from hedgerow.curator.noise.noise import os_entropy
+from hedgerow.curator.runs.comparison import advance, begin
+from hedgerow.curator.runs.sparse_vector_plan import numeric_sparse_alpha, plan
 from hedgerow.privacy.budget import Cost
 from sizes import size
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator.coarse import CoarseErrors, Views
-from hedgerow.curator.table import Rows
-from hedgerow.learning.resolution import Resolutions
-from hedgerow.mechanisms import adaptive_plan as planning
-from hedgerow.mechanisms.adaptive import AdaptiveRelease
-from hedgerow.mechanisms.adaptive_plan import Candidates, Effort, ladder
-from hedgerow.queries.coarse import GroupBlock
+from hedgerow.curator.rows.table import Rows
+from hedgerow.curator.statistics.coarse import CoarseErrors, Views
+from hedgerow.learning.factored.resolution import Resolutions
+from hedgerow.mechanisms.adaptive import plan as planning
+from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease
+from hedgerow.mechanisms.adaptive.plan import Candidates, Effort, ladder
+from hedgerow.queries.strategies.coarse import GroupBlock
 
 DOMAIN = hr.Domain({"a": 4, "b": 12, "c": 3, "d": 6, "e": 2})
 
@@ -417,7 +417,7 @@ def test_a_prior_leaves_its_trace_and_one_that_is_not_private_is_not_laundered(t
 @pytest.mark.parametrize("lacks", [1e-9, 3e-5, 0.0099, 0.011])
 def test_one_way_tables_that_lack_next_to_nothing_are_not_measured_again(monkeypatch, lacks):
     """A price that rounds to nothing would be refused after the first tables are paid, and ever after."""
-    from hedgerow.mechanisms.adaptive_run import Run
+    from hedgerow.mechanisms.adaptive.run import Run
 
     monkeypatch.setattr(Run, "_lacking", lambda *_: lacks)
     synopsis = AdaptiveRelease(measurements=1).release(curator(), hr.marginals(DOMAIN, 2))

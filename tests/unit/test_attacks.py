@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hedgerow as hr
-from hedgerow.curator.local import LocalReports, randomize_records
-from hedgerow.curator.people import PeopleCounts
-from hedgerow.curator.statistics import Answers, LevelCounts, QueryErrors, TableErrors
-from hedgerow.curator.table import Rows
+from hedgerow.curator.noise.local import LocalReports, randomize_records
+from hedgerow.curator.rows.table import Rows
+from hedgerow.curator.statistics.people import PeopleCounts
+from hedgerow.curator.statistics.statistics import Answers, LevelCounts, QueryErrors, TableErrors
 from hedgerow.queries.block import ListBlock
 from hedgerow.queries.query import ONE
 
@@ -333,7 +333,7 @@ def test_a_ledger_that_cannot_be_written_fails_below_and_above_alike(monkeypatch
     curator = make()
     run = curator.sparse_vector(threshold, "1/2", denominator=1, run="r")
     sizes = []
-    from hedgerow.privacy.ledger_transaction import Transaction
+    from hedgerow.privacy.ledger.transaction import Transaction
 
     def full(self, answer=None, state=None, **options):
         sizes.append(len(answer))
@@ -356,7 +356,7 @@ def test_a_seeded_run_cannot_be_reopened_as_private(tmp_path):
 
 
 def test_lattices_cannot_be_bent():
-    from hedgerow.curator.statistics import TableOf
+    from hedgerow.curator.statistics.statistics import TableOf
 
     with pytest.raises(TypeError):
         TableOf(("a",), denominator=1)
@@ -383,10 +383,10 @@ def test_a_score_cannot_be_measured_as_if_it_were_a_statistic():
 
 
 def test_a_sparse_vector_compares_nothing_that_moves_by_more_than_a_row():
-    from hedgerow.curator.boosting import LowSensitivityAnswers
-    from hedgerow.curator.sketch import LengthOfCounts
-    from hedgerow.curator.strategy import StrategyAnswers
-    from hedgerow.queries.strategy import MatrixStrategy
+    from hedgerow.curator.statistics.boosting import LowSensitivityAnswers
+    from hedgerow.curator.statistics.sketch import LengthOfCounts
+    from hedgerow.curator.statistics.strategy import StrategyAnswers
+    from hedgerow.queries.strategies.strategy import MatrixStrategy
 
     curator = make(neighbours="replace")
     run = curator.sparse_vector(10_500, "1/2", denominator=1)
@@ -411,9 +411,9 @@ def test_a_product_query_without_its_unit_is_no_count():
 def test_a_run_takes_only_plans_of_its_own_kind_and_people():
     from fractions import Fraction
 
-    from hedgerow.curator.one_sided_plan import plan as one_sided_plan
-    from hedgerow.curator.sparse_vector import SparseVectorRun
-    from hedgerow.curator.sparse_vector_plan import plan
+    from hedgerow.curator.runs.one_sided_plan import plan as one_sided_plan
+    from hedgerow.curator.runs.sparse_vector import SparseVectorRun
+    from hedgerow.curator.runs.sparse_vector_plan import plan
     from hedgerow.privacy.budget import Cost
 
     curator = make()
@@ -430,7 +430,7 @@ def test_a_run_takes_only_plans_of_its_own_kind_and_people():
 
 
 def test_a_class_that_says_it_is_of_the_room_is_not():
-    from hedgerow.curator.statistics import SparseAnswers, TableOf
+    from hedgerow.curator.statistics.statistics import SparseAnswers, TableOf
 
     class Mine(TableOf):
         pass
@@ -488,7 +488,7 @@ def _smooth_parts() -> dict:
 def test_a_stranger_that_looks_like_a_round_of_boosting_is_no_round():
     from types import SimpleNamespace
 
-    from hedgerow.curator.smooth import weak_hypothesis
+    from hedgerow.curator.statistics.smooth import weak_hypothesis
     from hedgerow.privacy import event as events
 
     seen = []
@@ -507,7 +507,7 @@ def test_a_stranger_that_looks_like_a_round_of_boosting_is_no_round():
 
 
 def test_a_round_of_boosting_that_prices_itself_is_no_round():
-    from hedgerow.curator.smooth import SmoothRound, weak_hypothesis
+    from hedgerow.curator.statistics.smooth import SmoothRound, weak_hypothesis
     from hedgerow.privacy import event as events
 
     class Cheap(SmoothRound):
@@ -538,7 +538,7 @@ class _Unspeakable:
     ids=lambda v: type(v).__name__,
 )
 def test_no_value_makes_reading_rows_fail_or_changes_another_row(value):
-    from hedgerow.queries.encoding import text_of, to_arrow
+    from hedgerow.queries.domain.encoding import text_of, to_arrow
 
     assert isinstance(text_of(value), str)
     attribute = hr.Categorical(["a", "b"], other=True, missing=True)
@@ -637,7 +637,7 @@ def test_a_charge_that_is_refused_late_leaves_no_exact_values(monkeypatch):
 
 
 def test_what_small_databases_share_cannot_be_changed():
-    from hedgerow.curator.small_range import SmallRange
+    from hedgerow.curator.statistics.small_range import SmallRange
 
     known = SmallRange(hr.marginals(DOMAIN, 1), 3, 99).incidence(DOMAIN)
     with pytest.raises(ValueError, match="read-only"):

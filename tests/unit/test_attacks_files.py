@@ -8,11 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator.coarse import CoarseErrors, Views
-from hedgerow.curator.people import PeopleCounts
-from hedgerow.privacy.ledger_transaction import Transaction
-from hedgerow.queries.coarse import GroupBlock
+from hedgerow.curator.statistics.coarse import CoarseErrors, Views
+from hedgerow.curator.statistics.people import PeopleCounts
+from hedgerow.privacy.ledger.transaction import Transaction
 from hedgerow.queries.form import Factor, GroupAxis, LinearForm
+from hedgerow.queries.strategies.coarse import GroupBlock
 
 DOMAIN = hr.Domain({"a": 2, "b": 3})
 BINS = hr.Domain({"x": hr.bins(0, 4, 1)})
@@ -192,7 +192,7 @@ class Killed(BaseException):
 
 
 def test_a_release_killed_while_it_opens_leaves_no_price_to_the_next_of_its_name(monkeypatch, tmp_path):
-    from hedgerow.mechanisms import run_account
+    from hedgerow.mechanisms import account as run_account
 
     def killed(*_, **__):
         raise Killed

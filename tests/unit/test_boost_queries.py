@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hedgerow as hr
-from hedgerow.curator.boosting import BoostWeights, LowSensitivityAnswers, sample_questions
-from hedgerow.curator.selection import exponentials
-from hedgerow.curator.statistics import Answers
-from hedgerow.curator.table import Rows
+from hedgerow.curator.noise.selection import exponentials
+from hedgerow.curator.rows.table import Rows
+from hedgerow.curator.statistics.boosting import BoostWeights, LowSensitivityAnswers, sample_questions
+from hedgerow.curator.statistics.statistics import Answers
 from hedgerow.learning.fitting_database import (
     databases,
     drawn_database,
@@ -24,7 +24,7 @@ from hedgerow.learning.fitting_database import (
     fit_program,
     query_matrix,
 )
-from hedgerow.mechanisms.boost_plan import (
+from hedgerow.mechanisms.boost_queries.plan import (
     Setting,
     advantage,
     log_databases,
@@ -116,7 +116,7 @@ def test_sampling_is_the_distribution_of_the_figure():
 
 
 def test_many_choices_have_the_law_of_one():
-    from hedgerow.curator.noise import os_entropy
+    from hedgerow.curator.noise.noise import os_entropy
 
     scores, epsilon = np.array([0, 1, 2, 5], dtype=np.int64), Fraction(1)
     drawn = np.bincount(exponentials(scores, 1, epsilon, 40_000, os_entropy), minlength=4)
@@ -268,7 +268,7 @@ def test_the_program_fits_what_can_be_fitted_and_says_when_nothing_does():
 
 
 def test_a_drawn_database_has_its_rows_and_moves_no_answer_further_than_it_may():
-    from hedgerow.curator.noise import os_entropy
+    from hedgerow.curator.noise.noise import os_entropy
 
     rng = np.random.default_rng(4)
     matrix = (rng.random((400, 30)) < 0.5).astype(float)
@@ -293,7 +293,7 @@ def test_the_number_of_small_databases_is_counted():
 def boosted(monkeypatch, **options):
     """A release with real rounds: 300 of 700 questions about 16 cells; and what its generators saw."""
     from hedgerow.curator.curator import Curator
-    from hedgerow.mechanisms import boost_queries
+    from hedgerow.mechanisms.boost_queries import boost_queries
 
     rng = np.random.default_rng(8)
     domain = hr.Domain(dict.fromkeys("abcd", 2))
@@ -407,7 +407,7 @@ def test_a_question_that_is_no_sum_is_answered_by_enumeration(tmp_path):
 
 
 def test_a_round_without_a_fit_is_reported_and_charged_in_full(monkeypatch):
-    from hedgerow.mechanisms import boost_queries
+    from hedgerow.mechanisms.boost_queries import boost_queries
 
     monkeypatch.setattr(boost_queries, "fit_program", lambda *_: None)
     curator = make()

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 import hedgerow as hr
-from hedgerow.learning.additive import Additive
-from hedgerow.learning.base_learner import BaseLearner
-from hedgerow.learning.histogram_learner import HistogramLearner
-from hedgerow.learning.stump_learner import StumpLearner
-from hedgerow.queries.column import Column
+from hedgerow.learning.learners.additive import Additive
+from hedgerow.learning.learners.base_learner import BaseLearner
+from hedgerow.learning.learners.histogram_learner import HistogramLearner
+from hedgerow.learning.learners.stump_learner import StumpLearner
+from hedgerow.queries.strategies.column import Column
 
 DOMAIN = hr.Domain(
     {
@@ -381,8 +381,8 @@ HOLDERS = {"list": list, "tuple": tuple, "arrow": _arrow, "categorical": pd.Cate
 
 
 def _class_codes(y, classes) -> list[int]:
-    from hedgerow.mechanisms.boost_input import classes_column
-    from hedgerow.queries.encoding import to_arrow
+    from hedgerow.mechanisms.boost_people.inputs import classes_column
+    from hedgerow.queries.domain.encoding import to_arrow
 
     attribute = hr.Categorical(classes, other=True, missing=True)
     return attribute.encode(to_arrow(classes_column(y))).tolist()
@@ -414,8 +414,8 @@ def test_an_oddly_nested_class_changes_no_other_rows_class(odd, holder):
 @pytest.mark.parametrize("odd", ["?", None, NAN, True, 10**400, b"x", 1j], ids=str)
 @pytest.mark.parametrize("holder", [list, tuple])
 def test_an_odd_feature_changes_no_other_rows_level(odd, holder):
-    from hedgerow.mechanisms.boost_input import columns_of
-    from hedgerow.queries.encoding import to_arrow
+    from hedgerow.mechanisms.boost_people.inputs import columns_of
+    from hedgerow.queries.domain.encoding import to_arrow
 
     named = hr.Categorical([1, 2, 2**53 + 1], other=True, missing=True)
     for attribute in (named, hr.bins(0, 4, 1, missing=True)):
@@ -549,7 +549,7 @@ def test_a_tuned_fit_forgets_what_a_theorem_said():
 
 
 def test_a_feature_that_says_next_to_nothing_still_gets_a_whole_factor():
-    from hedgerow.learning.base_learner import Evidence, Sums
+    from hedgerow.learning.learners.base_learner import Evidence, Sums
 
     features = {"good": hr.Categorical([0, 1]), "poor": hr.Categorical([0, 1])}
     counts = {

@@ -76,7 +76,7 @@ def test_sparse_mw_is_thm_3_3_at_thm_3_5():
 
 
 def test_online_mw_bounds_are_numeric_sparse_for_2k_questions_and_c_updates():
-    from hedgerow.curator.sparse_vector_plan import numeric_sparse_alpha
+    from hedgerow.curator.runs.sparse_vector_plan import numeric_sparse_alpha
 
     a = bounds.thm_4_14(N, X, K, EPS, BETA)
     c = 4 * log(X) / a**2  # not rounded up: the theorem is not either
@@ -89,7 +89,7 @@ def test_online_mw_bounds_are_numeric_sparse_for_2k_questions_and_c_updates():
 
 def test_sparse_bounds_agree_with_the_hypothesis_and_the_mechanism():
     import hedgerow as hr
-    from hedgerow.learning.sparse import variables
+    from hedgerow.learning.sparse.sparse import variables
 
     for m in (1, 10, 100):
         for alpha in (0.05, 0.2, 0.7):

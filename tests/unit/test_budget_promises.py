@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import hedgerow as hr
 from hedgerow.privacy.event import Pure
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.release import witness
 from hedgerow.serve.commands import app
 
@@ -35,7 +35,7 @@ COMMANDS = get_command(app)
 def quick(monkeypatch):
     """Reports, and putting all commands together, take most of a release's time and say nothing here."""
     monkeypatch.setattr("typer.testing._get_command", lambda _: COMMANDS)
-    monkeypatch.setattr("hedgerow.release.report.Report.write", lambda _, path: path.write_text(""))
+    monkeypatch.setattr("hedgerow.release.report.report.Report.write", lambda _, path: path.write_text(""))
 
 
 def refused(result, code: int = 2) -> str:

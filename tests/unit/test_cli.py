@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from hedgerow.curator.table import Rows
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.curator.rows.table import Rows
+from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.serve.commands import app
 
 SCHEMA = """\

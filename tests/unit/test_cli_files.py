@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 import hedgerow as hr
-from hedgerow.curator.csv_file import CsvFile
-from hedgerow.curator.table import Rows
+from hedgerow.curator.rows.csv_file import CsvFile
+from hedgerow.curator.rows.table import Rows
 from hedgerow.serve.commands import app
 
 KEY = bytes(range(32))

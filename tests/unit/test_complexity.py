@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.learning.dense import DenseHypothesis
-from hedgerow.learning.dense_tables import tables_of
+from hedgerow.learning.dense.dense import DenseHypothesis
+from hedgerow.learning.dense.tables import tables_of
 from hedgerow.privacy import bounds
 from hedgerow.queries.complexity import (
     Incidence,

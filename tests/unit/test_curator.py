@@ -10,7 +10,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.curator import curator as curator_module
-from hedgerow.curator.statistics import LevelCounts, QueryErrors, TableErrors
+from hedgerow.curator.statistics.statistics import LevelCounts, QueryErrors, TableErrors
 
 DOMAIN = hr.Domain({"sex": ["F", "M"], "age": hr.bins(0, 100, 10), "k": 4})
 
@@ -204,7 +204,7 @@ def test_a_score_without_its_own_sensitivity_is_refused():
 @pytest.mark.parametrize("score", ["queries", "tables"])
 def test_scores_move_by_at_most_their_sensitivity(score):
     """Add one row, and swap one row: no score moves by more than what `Privacy` charges for."""
-    from hedgerow.curator.table import Rows
+    from hedgerow.curator.rows.table import Rows
     from hedgerow.privacy.budget import Privacy
 
     w = hr.marginals(DOMAIN, 2)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.release.population import MAX_ROWS, UNIT, Population
 from hedgerow.serve.demo import QUESTIONS, ask_all
 

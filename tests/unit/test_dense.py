@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
 from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
-from hedgerow.learning import dense_kernels as kernels
-from hedgerow.learning import layout as layouts
-from hedgerow.learning.dense import DenseHypothesis, _product, _whole
+from hedgerow.learning.dense import kernels
+from hedgerow.learning.dense import layout as layouts
+from hedgerow.learning.dense.dense import DenseHypothesis, _product, _whole
 from hedgerow.learning.experts import relative_entropy
-from hedgerow.queries.domain import Domain
+from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.query import ONE, Query
 from hedgerow.queries.workload import marginals
 

@@ -25,9 +25,11 @@ from typer.testing import CliRunner
 
 import hedgerow
 from hedgerow import errors
-from hedgerow.privacy import ledger_failure, ledger_store
-from hedgerow.privacy.ledger import Ledger
-from hedgerow.release import plan_curve, writing
+from hedgerow.privacy.ledger import failure as ledger_failure
+from hedgerow.privacy.ledger import store as ledger_store
+from hedgerow.privacy.ledger.ledger import Ledger
+from hedgerow.release import writing
+from hedgerow.release.plan import curve as plan_curve
 from hedgerow.serve import failure, signals
 from hedgerow.serve.commands import app
 

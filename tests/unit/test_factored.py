@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.learning.consistency import Target, combined, consistent, measured_total
-from hedgerow.learning.dense import DenseHypothesis
-from hedgerow.learning.factored import FactoredHypothesis, Zeros
-from hedgerow.learning.resolution import Resolutions
-from hedgerow.queries.coarse import GroupBlock
+from hedgerow.learning.dense.dense import DenseHypothesis
+from hedgerow.learning.factored.consistency import Target, combined, consistent, measured_total
+from hedgerow.learning.factored.factored import FactoredHypothesis, Zeros
+from hedgerow.learning.factored.resolution import Resolutions
+from hedgerow.queries.strategies.coarse import GroupBlock
 
 DOMAIN = hr.Domain({"a": 3, "b": 4, "c": 2, "d": 5, "e": 3})
 

@@ -14,12 +14,13 @@ import pandas as pd
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator.strategy import StrategyAnswers
-from hedgerow.mechanisms import factorization_matrix, factorization_plan
+from hedgerow.curator.statistics.strategy import StrategyAnswers
+from hedgerow.mechanisms.factorization import matrix as factorization_matrix
+from hedgerow.mechanisms.factorization import plan as factorization_plan
 from hedgerow.privacy import event as events
 from hedgerow.privacy.budget import Privacy
-from hedgerow.queries.contrast import Contrasts
-from hedgerow.queries.strategy import MatrixStrategy, Residual, ResidualStrategy
+from hedgerow.queries.strategies.contrast import Contrasts
+from hedgerow.queries.strategies.strategy import MatrixStrategy, Residual, ResidualStrategy
 from sizes import size
 
 BUDGET = hr.Budget(epsilon=1, delta=1e-6)

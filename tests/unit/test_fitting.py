@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
 from hedgerow.errors import DomainMismatch
-from hedgerow.learning.dense import DenseHypothesis
-from hedgerow.learning.fitting import proximal_step
-from hedgerow.queries.domain import Domain
+from hedgerow.learning.dense.dense import DenseHypothesis
+from hedgerow.learning.dense.fitting import proximal_step
+from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.measurement import Measurement, Noise
 from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload

@@ -43,7 +43,7 @@ def test_a_room_imports_only_rooms_above_it(room):
 
 def test_the_arrow_test_sees_an_arrow_that_points_the_wrong_way(tmp_path):
     bad = tmp_path / "bad.py"
-    bad.write_text("from hedgerow.curator.table import Table\nfrom hedgerow import synopsis\n")
+    bad.write_text("from hedgerow.curator.rows.table import Table\nfrom hedgerow import synopsis\n")
     assert imports_of(bad) == {"curator", "synopsis"}
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import DomainMismatch, HedgerowError, RangeTooLarge
-from hedgerow.learning.belief import Beliefs
-from hedgerow.learning.junction_tree import Graph
-from hedgerow.learning.pairs import PairWalk
-from hedgerow.learning.resolution import Resolutions
+from hedgerow.learning.factored.belief import Beliefs
+from hedgerow.learning.factored.junction_tree import Graph
+from hedgerow.learning.factored.pairs import PairWalk
+from hedgerow.learning.factored.resolution import Resolutions
 
 
 def random_resolutions(rng, shape):

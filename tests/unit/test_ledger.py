@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 
 from hedgerow.errors import BudgetExceeded, LedgerError, RequestReused, UnknownEvent
-from hedgerow.privacy import ledger_store
 from hedgerow.privacy.budget import GRAIN, Budget, Cost
 from hedgerow.privacy.event import Approximate, Gaussian, Laplace, Nothing, Pure, Together
-from hedgerow.privacy.ledger import Ledger, Receipt, Transaction, verify_export
-from hedgerow.privacy.ledger_line import GENESIS, canonical, chain
+from hedgerow.privacy.ledger import store as ledger_store
+from hedgerow.privacy.ledger.ledger import Ledger, Receipt, Transaction, verify_export
+from hedgerow.privacy.ledger.line import GENESIS, canonical, chain
 
 PURE = Budget(epsilon=1)
 MIXED = Budget(rho="1/10", delta=1e-6)

@@ -21,11 +21,11 @@ import hedgerow as hr
 from hedgerow import primitives
 from hedgerow.audit import one_sided as exact
 from hedgerow.audit.ledger_replay import price, replay
-from hedgerow.curator.comparison import State, begin
-from hedgerow.curator.exact_answers import exact_steps, questions_of
-from hedgerow.curator.one_sided import OneSidedPlan, OneSidedRun, ask_both, best_share, plan, planned
-from hedgerow.curator.people import PeopleCounts
-from hedgerow.curator.statistics import Answers, LevelCounts, TableOf
+from hedgerow.curator.runs.comparison import State, begin
+from hedgerow.curator.runs.exact_answers import exact_steps, questions_of
+from hedgerow.curator.runs.one_sided import OneSidedPlan, OneSidedRun, ask_both, best_share, plan, planned
+from hedgerow.curator.statistics.people import PeopleCounts
+from hedgerow.curator.statistics.statistics import Answers, LevelCounts, TableOf
 from hedgerow.errors import HedgerowError, LedgerError, RunClosed, UnsupportedQuery
 from hedgerow.privacy.accountant import (
     BasicAccountant,
@@ -485,8 +485,8 @@ def test_names_of_runs_cannot_be_used_by_other_acts():
 WORKER = """
 import sys, os, signal
 import hedgerow as hr
-from hedgerow.curator.one_sided import ask_both
-from hedgerow.privacy.ledger_store import Store
+from hedgerow.curator.runs.one_sided import ask_both
+from hedgerow.privacy.ledger.store import Store
 path, where, estimate = sys.argv[1], sys.argv[2], float(sys.argv[3])
 domain = hr.Domain({"a": 3, "b": 2})
 rows = {"a": [0] * 50 + [1] * 20 + [2] * 5, "b": [0, 1, 1] * 25}

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator.sparse_vector_plan import numeric_sparse_alpha
+from hedgerow.curator.runs.sparse_vector_plan import numeric_sparse_alpha
 from hedgerow.errors import RequestReused
-from hedgerow.learning.dense import DenseHypothesis
-from hedgerow.mechanisms.idc_terms import Terms, Total
+from hedgerow.learning.dense.dense import DenseHypothesis
+from hedgerow.mechanisms.online.terms import Terms, Total
 from hedgerow.privacy import bounds
 from hedgerow.queries.packing import pack_questions, unpack_questions
 from hedgerow.queries.query import ONE

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.release import plan_simulate
-from hedgerow.release.plan import winners
-from hedgerow.release.plan_population import Crowd, crowds, independent, shadow
-from hedgerow.release.plan_task import Task
+from hedgerow.release.plan import simulate as plan_simulate
+from hedgerow.release.plan.plan import winners
+from hedgerow.release.plan.population import Crowd, crowds, independent, shadow
+from hedgerow.release.plan.task import Task
 from hedgerow.release.population import Population
 from sizes import FULL, size
 
@@ -208,7 +208,7 @@ def test_curves_fall_with_epsilon_and_charts_are_specifications():
 
 
 def test_a_chart_is_written_as_svg(tmp_path):
-    from hedgerow.release.plan_curve import write
+    from hedgerow.release.plan.curve import write
 
     made = hr.plan(SMALL, 1000, hr.marginals(SMALL, 2), BUDGET, simulate=False)
     write(made.chart(), tmp_path / "plan.svg")

@@ -17,12 +17,12 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.privacy import bounds
-from hedgerow.queries.domain import OpenDomain
-from hedgerow.release import plan_simulate
-from hedgerow.release.plan import make
-from hedgerow.release.plan_mechanisms import NAMES, SCHEMA
-from hedgerow.release.plan_population import Crowd, correlated, names, shadow
-from hedgerow.release.plan_task import Task
+from hedgerow.queries.domain.domain import OpenDomain
+from hedgerow.release.plan import simulate as plan_simulate
+from hedgerow.release.plan.mechanisms import NAMES, SCHEMA
+from hedgerow.release.plan.plan import make
+from hedgerow.release.plan.population import Crowd, correlated, names, shadow
+from hedgerow.release.plan.task import Task
 
 HOMES = {e.name: e.home for e in (*SCHEMA, *NAMES)}
 # One run's errors may all hang together, like one number: 1e-6 of a Gaussian, and of a Laplace law, per task.

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import hedgerow as hr
-from hedgerow.learning.projection import Answering, project
+from hedgerow.learning.projection.projection import Answering, project
 from hedgerow.queries.workload import Workload
 
 DOMAIN = hr.Domain({"a": 3, "b": 2, "c": 4})
@@ -49,7 +49,7 @@ def matrix(workload: Workload) -> np.ndarray:
 @pytest.mark.parametrize("places", [1 << 25, 0], ids=["laid out", "by table"])
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_the_transpose_is_the_transpose(name, places, monkeypatch):
-    monkeypatch.setattr("hedgerow.learning.projection._PLACES", places)
+    monkeypatch.setattr("hedgerow.learning.projection.projection._PLACES", places)
     workload = WORKLOADS[name]
     map_, w = Answering(DOMAIN, workload), matrix(workload)
     rng = np.random.default_rng(1)

@@ -18,7 +18,7 @@ import hedgerow as hr
 from hedgerow.errors import BudgetExceeded, LedgerError
 from hedgerow.privacy.budget import Budget, Cost, epsilon_of, exact
 from hedgerow.privacy.event import Approximate, Gaussian, Pure
-from hedgerow.privacy.ledger import Ledger, Receipt, verify_export
+from hedgerow.privacy.ledger.ledger import Ledger, Receipt, verify_export
 from hedgerow.privacy.raising import holds, raised, restated
 from sizes import size
 
@@ -233,7 +233,7 @@ def test_a_pure_promise_is_raised_as_before() -> None:
 
 def forged(export: dict[str, Any], **details: Any) -> dict[str, Any]:
     """The export with its raise changed and a chain that fits."""
-    from hedgerow.privacy.ledger_line import GENESIS, canonical, chain
+    from hedgerow.privacy.ledger.line import GENESIS, canonical, chain
 
     export = json.loads(json.dumps(export))
     previous = GENESIS

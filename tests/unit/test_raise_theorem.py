@@ -12,7 +12,7 @@ import pytest
 
 from hedgerow.privacy.budget import Budget, epsilon_of, exact
 from hedgerow.privacy.event import Pure
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.raising import raised
 
 

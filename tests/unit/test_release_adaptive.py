@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import hedgerow as hr
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.release import catalogue
 from hedgerow.release.dataset import Dataset
 from hedgerow.release.publication import Publication

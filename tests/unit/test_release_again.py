@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import hedgerow as hr
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.release import catalogue
 from hedgerow.release.publication import Publication
 from hedgerow.serve.commands import app
@@ -139,7 +139,9 @@ def test_a_named_release_of_one_act_is_the_same_release_when_it_is_asked_for_aga
 def test_a_folder_never_holds_half_a_release(data, monkeypatch):
     command = ["release", data, "--schema", "schema.yaml", "--epsilon", 1, "--out", "out"]
     with monkeypatch.context() as patch:
-        patch.setattr("hedgerow.release.report.Report.write", lambda self, path: crash(self, None, None))
+        patch.setattr(
+            "hedgerow.release.report.report.Report.write", lambda self, path: crash(self, None, None)
+        )
         assert run(*command, "--workload", "marginals:1").exit_code == 130
     assert not Path("out").exists()
     assert run(*command, "--workload", "marginals:1").exit_code == 0
@@ -401,8 +403,8 @@ def test_an_error_that_cannot_be_stated_does_not_hold_up_what_is_paid_for(data, 
         raise hr.RangeTooLarge("the table has too many cells")
 
     monkeypatch.setattr(Synopsis, "answer", large)
-    monkeypatch.setattr("hedgerow.release.report.Report.write", lambda _, path: path.write_text(""))
-    monkeypatch.setattr("hedgerow.release.report.Report.__init__", lambda *_, **__: None)
+    monkeypatch.setattr("hedgerow.release.report.report.Report.write", lambda _, path: path.write_text(""))
+    monkeypatch.setattr("hedgerow.release.report.report.Report.__init__", lambda *_, **__: None)
     done = run("release", data, "--schema", "schema.yaml", "--epsilon", 1, "--workload", "marginals:1")
     assert done.exit_code == 0, done.output
     assert "Stated error" not in done.output

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.release import charts, views
-from hedgerow.release.report import Asked, Report
+from hedgerow.release.report import charts, views
+from hedgerow.release.report.report import Asked, Report
 
 EVIL = "</script><img src=x onerror=alert(1)>"
 
@@ -72,7 +72,7 @@ def test_what_was_spent_is_told_and_a_simulation_is_marked(page):
 
 
 def test_questions_show_the_truth_only_when_it_is_given(synopsis):
-    from hedgerow.queries.sql import sql
+    from hedgerow.queries.sql.statement import sql
 
     text = "SELECT sex, COUNT(*) AS n FROM t GROUP BY sex"
     question = sql(synopsis.domain, text)
@@ -117,7 +117,7 @@ def test_the_script_comes_from_the_installed_package_and_is_kept(tmp_path, monke
 
 
 def test_labels_of_bins_are_read_without_counting_signs():
-    from hedgerow.release.views import short_labels
+    from hedgerow.release.report.views import short_labels
 
     assert short_labels(hr.Bins([0, 1_000_000, 2_500_000])) == ["0–1,000,000", "1,000,000–2,500,000"]
     assert short_labels(hr.Bins([-1_000_000, -0.5, 0.1])) == ["-1,000,000 to -0.5", "-0.5 to 0.1"]

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator.table import Rows
+from hedgerow.curator.rows.table import Rows
 
 DOMAIN = hr.Domain({"sex": ["F", "M"], "age": hr.bins(0, 100, 10), "k": hr.Categorical(range(3)), "c": 4})
 ROWS = 20_000
@@ -238,7 +238,7 @@ def test_worst_case_spend_against_an_adversary_is_at_most_twice_and_a_half_fresh
     assert missed["certified"] == 0
     assert missed["measured"] <= 6
     asked = 400
-    from hedgerow.mechanisms.session_price import direct_price
+    from hedgerow.mechanisms.session.price import direct_price
 
     fresh = asked * direct_price(c, pool[0], core.own_goal).amount
     assert core.spent.amount <= 2.5 * fresh + start + 1e-5
@@ -249,7 +249,7 @@ def test_a_few_expected_questions_are_not_worth_priming():
     session = hr.Session(within=0.02, questions=20).open(c)
     assert not session._core.primed
     assert session.ask(SQL).source == "measured"
-    from hedgerow.mechanisms.session_price import direct_price
+    from hedgerow.mechanisms.session.price import direct_price
 
     one = direct_price(c, hr.Query.total(), session._core.own_goal).amount
     assert session._core.spent.amount < 2 * one
@@ -415,7 +415,7 @@ def test_nothing_is_compared_unless_the_worst_case_is_set_aside():
     assert session.ask(SQL).source == "certified"
     run = session._core.guards[0]._runs["over"]
     asked = run.asked
-    from hedgerow.mechanisms.session_price import direct_price
+    from hedgerow.mechanisms.session.price import direct_price
 
     direct = direct_price(c, hr.Query.total(), session._core.own_goal)
     ann = session.share(c.allot(direct * 2, "ann"))

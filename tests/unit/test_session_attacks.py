@@ -16,10 +16,10 @@ import pandas as pd
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator.table import Rows
-from hedgerow.mechanisms import session_log
-from hedgerow.mechanisms.session_form import is_nothing, one_form
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.curator.rows.table import Rows
+from hedgerow.mechanisms.session import log as session_log
+from hedgerow.mechanisms.session.form import is_nothing, one_form
+from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.queries.query import ONE
 from sizes import size
 
@@ -294,7 +294,7 @@ def test_other_odd_things_are_refused_in_one_sentence():
 
 def test_a_list_is_judged_by_its_dearest_piece():
     """There is enough to set aside the worst case of the first piece, not that of the second."""
-    from hedgerow.mechanisms.session_certify import Certify
+    from hedgerow.mechanisms.session.certify import Certify
 
     c = curator(hr.Budget(rho=9, delta=1e-6))
     session = hr.Session(within=0.05, questions=2000).open(c)

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator.comparison import advance, begin
-from hedgerow.curator.sparse_vector_plan import plan
-from hedgerow.mechanisms.session_guard import two_sided_threshold
+from hedgerow.curator.runs.comparison import advance, begin
+from hedgerow.curator.runs.sparse_vector_plan import plan
+from hedgerow.mechanisms.session.guard import two_sided_threshold
 from hedgerow.privacy.budget import Cost
 from sizes import size
 

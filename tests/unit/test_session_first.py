@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator.table import Rows
-from hedgerow.mechanisms.session_foresee import foresee
-from hedgerow.mechanisms.session_price import Goal, direct_price
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.curator.rows.table import Rows
+from hedgerow.mechanisms.session.foresee import foresee
+from hedgerow.mechanisms.session.price import Goal, direct_price
+from hedgerow.privacy.ledger.ledger import Ledger
 
 DOMAIN = hr.Domain({"sex": ["F", "M"], "age": hr.bins(0, 100, 10), "k": hr.Categorical(range(3))})
 COUNT = "SELECT COUNT(*) FROM t WHERE k = 1"

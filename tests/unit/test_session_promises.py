@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator.table import Rows
-from hedgerow.mechanisms.run_account import RunAccount
-from hedgerow.mechanisms.session_core import Core, guard_share
+from hedgerow.curator.rows.table import Rows
+from hedgerow.mechanisms.account import RunAccount
+from hedgerow.mechanisms.session.core import Core, guard_share
 from hedgerow.privacy.event import Pure
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.queries.measurement import Noise
 from sizes import size
 
@@ -440,7 +440,7 @@ def test_a_price_that_was_never_paid_binds_nobody(monkeypatch, tmp_path):
 
 
 def test_a_reserve_that_was_left_behind_comes_back(tmp_path):
-    from hedgerow.mechanisms.session_log import give_back
+    from hedgerow.mechanisms.session.log import give_back
 
     path, plan = tmp_path / "l.db", hr.Session(within=0.03, questions=2000)
     c = curator(ledger=path)
@@ -463,7 +463,7 @@ def test_a_trip_is_paid_from_what_was_set_aside_whatever_others_spend(monkeypatc
     c = curator()
     plan = hr.Session(budget=hr.Budget(rho="1/100000", delta=0), within=0.02, questions=60)
     session = plan.open(c)
-    from hedgerow.mechanisms.session_guard import Guard
+    from hedgerow.mechanisms.session.guard import Guard
 
     names = iter(range(9))
 
@@ -520,7 +520,7 @@ def test_a_reserve_that_was_written_down_and_never_made_harms_nobody(monkeypatch
 
 def test_an_interrupted_question_leaves_nothing_half_done(monkeypatch, tmp_path):
     """Ctrl-C after a table was paid for and before it was learned: the next question knows it."""
-    from hedgerow.mechanisms.session_belief import DenseBelief
+    from hedgerow.mechanisms.session.belief import DenseBelief
 
     path = tmp_path / "l.db"
     plan = hr.Session(budget=hr.Budget(rho="1/100000", delta=0), within=0.02, questions=60)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator.noise import os_entropy
-from hedgerow.curator.smooth import SmoothRound, _below, smoothed, weak_hypothesis
-from hedgerow.mechanisms.boost_rounds import Terms, penalties_of, stumps
+from hedgerow.curator.noise.noise import os_entropy
+from hedgerow.curator.statistics.smooth import SmoothRound, _below, smoothed, weak_hypothesis
+from hedgerow.mechanisms.boost_people.rounds import Terms, penalties_of, stumps
 from hedgerow.privacy.budget import Cost
 
 DOMAIN = hr.Domain({"a": 6, "y": 2})

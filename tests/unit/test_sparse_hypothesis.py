@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
-from hedgerow.learning.dense import DenseHypothesis
-from hedgerow.learning.sparse import SparseHypothesis, StructureFull, variables
-from hedgerow.queries.domain import Domain
+from hedgerow.learning.dense.dense import DenseHypothesis
+from hedgerow.learning.sparse.sparse import SparseHypothesis, StructureFull, variables
+from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.query import ONE, Query, SparseQuery
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.learning.sparse import variables
+from hedgerow.learning.sparse.sparse import variables
 from hedgerow.queries.literals import conjunction_count
 from hedgerow.queries.query import ONE
 

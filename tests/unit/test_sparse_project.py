@@ -13,16 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hedgerow as hr
-from hedgerow.curator.sketch import LengthOfCounts, SketchOf
-from hedgerow.curator.table import Rows
-from hedgerow.queries.hash_kernels import (
+from hedgerow.curator.rows.table import Rows
+from hedgerow.curator.statistics.sketch import LengthOfCounts, SketchOf
+from hedgerow.queries.strategies.hash_kernels import (
     fold_table,
     polynomial_binary,
     polynomial_mersenne,
     times_binary,
     times_mersenne,
 )
-from hedgerow.queries.sketch_matrix import FIELDS, SketchMatrix
+from hedgerow.queries.strategies.sketch_matrix import FIELDS, SketchMatrix
 from sizes import size
 
 P = (1 << 61) - 1

@@ -13,8 +13,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow import primitives
-from hedgerow.curator.comparison import State, advance, begin
-from hedgerow.curator.sparse_vector_plan import Plan, numeric_sparse_alpha, plan
+from hedgerow.curator.runs.comparison import State, advance, begin
+from hedgerow.curator.runs.sparse_vector_plan import Plan, numeric_sparse_alpha, plan
 from hedgerow.errors import HedgerowError, LedgerError, RunClosed, UnknownEvent, UnsupportedQuery
 from hedgerow.privacy.accountant import RenyiAccountant, cost
 from hedgerow.privacy.budget import Cost, epsilon_of, rho_of
@@ -347,9 +347,9 @@ def test_renyi_accounting_does_not_rescue_gaussian_noise():
 
 
 def test_no_mechanism_and_so_no_plan_opens_a_gaussian_run(monkeypatch):
-    from hedgerow.curator import sparse_vector_plan
-    from hedgerow.release.plan import make
-    from hedgerow.release.plan_task import Task
+    from hedgerow.curator.runs import sparse_vector_plan
+    from hedgerow.release.plan.plan import make
+    from hedgerow.release.plan.task import Task
 
     monkeypatch.setattr(sparse_vector_plan, "_gaussian", lambda *_: pytest.fail("a Gaussian run was planned"))
     budget = hr.Budget(epsilon=1, delta=1e-6)

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.errors import DomainMismatch, HedgerowError, RangeTooLarge, UnsupportedQuery
-from hedgerow.queries.attribute import Categorical
-from hedgerow.queries.bins import Bins, bins, dates
-from hedgerow.queries.domain import Domain
+from hedgerow.queries.domain.attribute import Categorical
+from hedgerow.queries.domain.bins import Bins, bins, dates
+from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.question import Question, Result, ratio
-from hedgerow.queries.sql import sql
+from hedgerow.queries.sql.statement import sql
 from sizes import size
 
 INJECTION = "'; DROP TABLE t; --"

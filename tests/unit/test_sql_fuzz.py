@@ -13,7 +13,7 @@ import pytest
 
 from hedgerow.errors import HedgerowError
 from hedgerow.queries.question import Question
-from hedgerow.queries.sql import sql
+from hedgerow.queries.sql.statement import sql
 from sizes import size
 
 STATEMENTS = size(2_000, 20_000)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator.table import Rows
-from hedgerow.curator.weighted import REACH, STEPS, WeightedSums
+from hedgerow.curator.rows.table import Rows
+from hedgerow.curator.statistics.weighted import REACH, STEPS, WeightedSums
 from hedgerow.privacy.budget import Privacy
-from hedgerow.queries.column import Column
 from hedgerow.queries.query import ONE
+from hedgerow.queries.strategies.column import Column
 
 DOMAIN = hr.Domain({"a": 4, "b": 3, "y": hr.Categorical([0, 1], missing=True)})
 SIDES = [0, 1, -1]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.curator.noise import discrete_laplace, os_entropy
+from hedgerow.curator.noise.noise import discrete_laplace, os_entropy
 
 BELOW, OVER, ABOVE = -(10**6), -(10**6) - 1, 10**6
 

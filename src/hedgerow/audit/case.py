@@ -19,10 +19,10 @@ from hedgerow.audit.act_by_act import ActByAct
 from hedgerow.audit.ledger_replay import price
 from hedgerow.audit.neighbours import DOMAIN, neighbouring_tables
 from hedgerow.audit.rehearsal import World, repeated, whole_runs
-from hedgerow.curator.comparison import advance, begin
 from hedgerow.curator.curator import Curator
-from hedgerow.curator.noise import os_entropy
-from hedgerow.curator.sparse_vector import SparseVectorRun
+from hedgerow.curator.noise.noise import os_entropy
+from hedgerow.curator.runs.comparison import advance, begin
+from hedgerow.curator.runs.sparse_vector import SparseVectorRun
 from hedgerow.errors import HedgerowError
 from hedgerow.privacy.budget import Budget
 from hedgerow.queries.query import Query

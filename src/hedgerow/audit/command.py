@@ -19,9 +19,9 @@ from hedgerow.audit.ledger_replay import replay
 from hedgerow.audit.neighbours import neighbouring_answers, neighbouring_tables
 from hedgerow.audit.registry import audits
 from hedgerow.audit.statistical import Progress
-from hedgerow.curator.sparse_vector_plan import Method, plan
+from hedgerow.curator.runs.sparse_vector_plan import Method, plan
 from hedgerow.privacy.budget import Budget, Cost
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.release.dataset import ledger_path
 
 EPSILONS = (0.5, 1.0, 4.0)

@@ -22,12 +22,12 @@ from hedgerow.audit.neighbours import DOMAIN, neighbouring_answers, neighbouring
 from hedgerow.audit.one_sided import MISTAKES
 from hedgerow.audit.rehearsal import Rehearsal, World, repeated, whole_runs
 from hedgerow.audit.statistical import Progress, audit
-from hedgerow.curator.boosting import BoostWeights, sample_questions
-from hedgerow.curator.comparison import _noise
 from hedgerow.curator.curator import Curator
-from hedgerow.curator.noise import os_entropy
-from hedgerow.curator.sparse_vector_plan import plan
-from hedgerow.curator.statistics import Answers, QueryErrors
+from hedgerow.curator.noise.noise import os_entropy
+from hedgerow.curator.runs.comparison import _noise
+from hedgerow.curator.runs.sparse_vector_plan import plan
+from hedgerow.curator.statistics.boosting import BoostWeights, sample_questions
+from hedgerow.curator.statistics.statistics import Answers, QueryErrors
 from hedgerow.privacy.budget import Budget, Cost, Privacy
 from hedgerow.privacy.event import Nothing
 from hedgerow.queries.query import Query

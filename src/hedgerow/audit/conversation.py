@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.audit.rehearsal import Rehearsal, World
-from hedgerow.curator.comparison import begin
-from hedgerow.curator.sparse_vector import SparseVectorRun
-from hedgerow.mechanisms.idc_conversation import SOURCES, Conversation
+from hedgerow.curator.runs.comparison import begin
+from hedgerow.curator.runs.sparse_vector import SparseVectorRun
+from hedgerow.mechanisms.online.conversation import SOURCES, Conversation
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.event import Event
 from hedgerow.synopsis.answer import Answer

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.curator import selection
-from hedgerow.curator.sparse_vector_plan import Plan
+from hedgerow.curator.noise import selection
+from hedgerow.curator.runs.sparse_vector_plan import Plan
 
 if TYPE_CHECKING:
-    from hedgerow.curator.small_range import SmallRange
-    from hedgerow.curator.table import Rows
+    from hedgerow.curator.rows.table import Rows
+    from hedgerow.curator.statistics.small_range import SmallRange
 
 D = Context(prec=60, rounding=ROUND_HALF_EVEN)
 SLACK = 1e-12

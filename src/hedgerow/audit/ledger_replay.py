@@ -19,7 +19,7 @@ import numpy as np
 
 from hedgerow.audit.cap_replay import OWNER, Caps
 from hedgerow.audit.finding import Finding
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.queries.measurement import Measurement
 
 _PURE = ("laplace", "exponential", "permute_and_flip", "randomized_response", "pure", "bounded_range")

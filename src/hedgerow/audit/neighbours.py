@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from hedgerow.audit.rehearsal import NamesWorld, World
-from hedgerow.queries.domain import Domain, OpenDomain
+from hedgerow.queries.domain.domain import Domain, OpenDomain
 
 Pair = tuple[list[int], list[int]]
 Change = tuple[list[tuple[int]], list[tuple[int]]]

@@ -17,9 +17,9 @@ from hedgerow.audit.exact import SLACK, Law
 from hedgerow.audit.finding import Finding
 from hedgerow.audit.neighbours import DOMAIN
 from hedgerow.audit.rehearsal import World
-from hedgerow.curator.exact_answers import questions_of
-from hedgerow.curator.one_sided import _differences, _guesses
-from hedgerow.curator.one_sided_plan import OneSidedPlan, Side, plan
+from hedgerow.curator.runs.exact_answers import questions_of
+from hedgerow.curator.runs.one_sided import _differences, _guesses
+from hedgerow.curator.runs.one_sided_plan import OneSidedPlan, Side, plan
 from hedgerow.privacy.budget import Budget, Cost, Privacy
 from hedgerow.privacy.event import OneSidedSparseVector
 from hedgerow.queries.query import Norms, Query

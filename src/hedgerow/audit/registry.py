@@ -42,10 +42,10 @@ from hedgerow.audit.neighbours import (
 from hedgerow.audit.one_sided import values_of
 from hedgerow.audit.rehearsal import World
 from hedgerow.audit.statistical import Progress, audit
-from hedgerow.curator.comparison import advance, begin
 from hedgerow.curator.curator import Curator
-from hedgerow.curator.noise import os_entropy
-from hedgerow.curator.sparse_vector import SparseVectorRun
+from hedgerow.curator.noise.noise import os_entropy
+from hedgerow.curator.runs.comparison import advance, begin
+from hedgerow.curator.runs.sparse_vector import SparseVectorRun
 from hedgerow.queries.query import Query
 
 DELTA = 0.01  # large enough that an audit of an (epsilon, delta) claim has something to find
@@ -272,7 +272,7 @@ def _register_session() -> None:
 def _register_boosting() -> None:
     """One round of each mode against a row of full weight, drawn often; and whole runs."""
     import hedgerow as hr
-    from hedgerow.learning.histogram_learner import HistogramLearner
+    from hedgerow.learning.learners.histogram_learner import HistogramLearner
 
     name, learner = "BoostedClassifier", HistogramLearner(rounds=2)
     paper: dict[str, Any] = {"mode": "theorem", "gamma": 0.5, "eta": 0.4}
@@ -293,9 +293,9 @@ def _register_boosting() -> None:
 
 def full_weight(curator: Curator) -> Any:
     """Weighted counts after a history that gets rows with a = 0 or a = 2 as wrong as can be."""
-    from hedgerow.curator.weighted import REACH, STEPS, WeightedSums
-    from hedgerow.mechanisms.boost_rounds import logistic_weights
-    from hedgerow.queries.column import Column
+    from hedgerow.curator.statistics.weighted import REACH, STEPS, WeightedSums
+    from hedgerow.mechanisms.boost_people.rounds import logistic_weights
+    from hedgerow.queries.strategies.column import Column
 
     margins = {"a": np.array([REACH, STEPS, -REACH])}
     columns = (Column("a", [0, 1, 2], [1, 1, 1]), Column("b", [0, 1], [2, 2]))
@@ -306,8 +306,8 @@ def _smooth_round(curator: Curator, epsilon: float) -> Any:
     """A round of the theorem's mode after two hypotheses, at the whole of an epsilon claim."""
     from fractions import Fraction
 
-    from hedgerow.curator.smooth import SmoothRound, weak_hypothesis
-    from hedgerow.mechanisms.boost_rounds import penalties_of, stumps
+    from hedgerow.curator.statistics.smooth import SmoothRound, weak_hypothesis
+    from hedgerow.mechanisms.boost_people.rounds import penalties_of, stumps
 
     cap, samples = 3, max(1, int(3 * epsilon / 2))
     base = min(Fraction(1, 2), Fraction(epsilon) * cap / (4 * samples))
@@ -320,8 +320,8 @@ def _smooth_round(curator: Curator, epsilon: float) -> Any:
 
 def _paper_sketch(curator: Curator, epsilon: float) -> Any:
     """The paper's Laplace noise on a small sketch, for the whole of an (epsilon, DELTA) claim."""
-    from hedgerow.curator.sketch import measure_sketch
-    from hedgerow.queries.sketch_matrix import SketchMatrix
+    from hedgerow.curator.statistics.sketch import measure_sketch
+    from hedgerow.queries.strategies.sketch_matrix import SketchMatrix
 
     matrix = SketchMatrix(6, bytes(32), columns="signs", independence=4)
     return measure_sketch(curator, matrix, epsilon, noise="laplace")
@@ -341,7 +341,7 @@ def _one_sided(side: Literal["over", "under"], epsilon: float, world: World, siz
 
 def _adaptive(curator: Curator, epsilon: float, one_way: float = 0.35) -> Any:
     """One-way tables, and again if they are mostly noise; a choice by what they said, the chosen table."""
-    from hedgerow.mechanisms.adaptive import AdaptiveRelease
+    from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease
     from hedgerow.queries.workload import marginals
 
     made = AdaptiveRelease(epsilon=epsilon, measurements=1, one_way=one_way)

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.curator.curator import Curator
-from hedgerow.curator.table import Table
+from hedgerow.curator.rows.table import Table
 from hedgerow.errors import HedgerowError
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.event import Event
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.ledger.ledger import Ledger
 
 
 @dataclass(frozen=True)

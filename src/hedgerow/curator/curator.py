@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hedgerow.curator import noise as sampling
-from hedgerow.curator import selection
 from hedgerow.curator.forgetting import forgetting
-from hedgerow.curator.noise import Entropy
+from hedgerow.curator.noise import noise as sampling
+from hedgerow.curator.noise import selection
+from hedgerow.curator.noise.noise import Entropy
 from hedgerow.curator.opening import open_ledger
-from hedgerow.curator.sparse_vector_plan import RESERVED, first_request
-from hedgerow.curator.statistics import Answers, Score, Statistic, TableOf, is_score, statistic_of
-from hedgerow.curator.table import Rows, Table
+from hedgerow.curator.rows.table import Rows, Table
+from hedgerow.curator.runs.sparse_vector_plan import RESERVED, first_request
+from hedgerow.curator.statistics.statistics import Answers, Score, Statistic, TableOf, is_score, statistic_of
 from hedgerow.errors import LedgerError, UnsupportedQuery
 from hedgerow.privacy import event as events
 from hedgerow.privacy.accountant import cost as cost_of
@@ -30,21 +30,21 @@ from hedgerow.privacy.budget import (
     selection_epsilon,
 )
 from hedgerow.privacy.event import Event
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.rational import Number, exact
 from hedgerow.queries.argument import one_of, text
-from hedgerow.queries.domain import Domain
+from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.measurement import Measurement, Noise, pack, unpack
 from hedgerow.queries.query import ONE, Norms
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hedgerow.curator.one_sided import OneSidedRun
-    from hedgerow.curator.sparse_vector import SparseVectorRun
-    from hedgerow.curator.sparse_vector_plan import Method
-    from hedgerow.privacy.receipt import Receipt
-    from hedgerow.queries.domain import OpenDomain
+    from hedgerow.curator.runs.one_sided import OneSidedRun
+    from hedgerow.curator.runs.sparse_vector import SparseVectorRun
+    from hedgerow.curator.runs.sparse_vector_plan import Method
+    from hedgerow.privacy.ledger.receipt import Receipt
+    from hedgerow.queries.domain.domain import OpenDomain
 
 NoiseChoice = Literal["auto", "laplace", "gaussian"]
 Spend = Cost | Budget | float | int | str | Fraction | None
@@ -244,13 +244,15 @@ class Curator:
         ([MS20] Thm 1) at the score's own sensitivity; charged in the transaction that draws the choice.
 
         Args:
-            score: one of the scores in `curator.statistics`; each carries its own sensitivity.
+            score: one of the scores in `curator.statistics.statistics`; each carries its own sensitivity.
             spend: an epsilon, Budget or Cost.
             method: `exponential`, or `permute_and_flip` (never worse under pure epsilon).
             request, note, run: as in `measure_all`.
         """
         if not is_score(score):
-            raise UnsupportedQuery("a score must carry its own sensitivity; see hedgerow.curator.statistics")
+            raise UnsupportedQuery(
+                "a score must carry its own sensitivity; see hedgerow.curator.statistics.statistics"
+            )
         score.check(self._domain)
         one_of("method", method, "exponential", "permute_and_flip")
         bounded = method == "exponential"
@@ -286,7 +288,7 @@ class Curator:
 
         Privacy: AboveThreshold, Sparse and NumericSparse ([DR14] Sec. 3.6, discrete noise), Sparse with one
         threshold ([LSL17] Alg. 1), or Gaussian noise with a bounded stream ([ZW20]); the proofs are in
-        `curator.comparison`. The noisy threshold is drawn in the transaction that makes the charge.
+        `curator.runs.comparison`. The noisy threshold is drawn in the transaction that makes the charge.
 
         Args:
             threshold: T, in rows.
@@ -302,8 +304,8 @@ class Curator:
             run: the run's label: a run that the ledger knows is continued, with its own threshold, free.
             note: words kept in the ledger.
         """
-        from hedgerow.curator.sparse_vector import SparseVectorRun
-        from hedgerow.curator.sparse_vector_plan import plan
+        from hedgerow.curator.runs.sparse_vector import SparseVectorRun
+        from hedgerow.curator.runs.sparse_vector_plan import plan
 
         text("method", method)
         one_of("allocation", allocation, "even", "optimised")
@@ -340,8 +342,8 @@ class Curator:
     ) -> OneSidedRun:
         """Open a one-sided sparse vector: any number of "below", one trip, charged whole, now.
 
-        Privacy: the theorem of `curator.one_sided`; only under `add_remove`. The noisy threshold is drawn in
-        the transaction that makes the charge.
+        Privacy: the theorem of `curator.runs.one_sided`; only under `add_remove`. The noisy threshold is
+        drawn in the transaction that makes the charge.
 
         Args:
             threshold: T, in rows.
@@ -352,7 +354,7 @@ class Curator:
             run: the run's label: a run that the ledger knows is continued, with its own threshold, free.
             note: words kept in the ledger.
         """
-        from hedgerow.curator.one_sided import OneSidedRun, planned
+        from hedgerow.curator.runs.one_sided import OneSidedRun, planned
 
         made = planned(self, threshold, spend, side=side, denominator=denominator, share=share, run=run)
         return OneSidedRun(self, made, run, note)

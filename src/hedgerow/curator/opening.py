@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hedgerow.curator.table import Table
-from hedgerow.curator.unit_ids import EARLIER
+from hedgerow.curator.rows.table import Table
+from hedgerow.curator.rows.unit_ids import EARLIER
 from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.ledger import Ledger
-from hedgerow.privacy.ledger_nearby import SUFFIX
+from hedgerow.privacy.ledger.ledger import Ledger
+from hedgerow.privacy.ledger.nearby import SUFFIX
 
 
 def open_ledger(

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.curator.noise import uniform_below
+from hedgerow.curator.noise.noise import uniform_below
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.queries.low_sensitivity import LowSensitivity
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hedgerow.curator.noise import Entropy
-    from hedgerow.queries.domain import Domain
+    from hedgerow.curator.noise.noise import Entropy
+    from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.workload import Workload
 
 ENUMERATED = 2_000_000  # databases

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from hedgerow.queries.domain import Domain
+    from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.measurement import Measurement
 
 Question = TypeVar("Question", contravariant=True)

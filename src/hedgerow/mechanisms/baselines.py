@@ -8,12 +8,12 @@ from hashlib import sha256
 from typing import Any, ClassVar, Literal
 
 from hedgerow.curator.curator import Curator, NoiseChoice, Spend
-from hedgerow.curator.local import randomize
+from hedgerow.curator.noise.local import randomize
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
-from hedgerow.mechanisms.run_account import Resumable, RunAccount
+from hedgerow.mechanisms.account import Resumable, RunAccount
 from hedgerow.privacy.budget import Budget
 from hedgerow.queries.argument import one_of
-from hedgerow.queries.domain import Domain
+from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.measurement import Measurement
 from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload
@@ -171,7 +171,7 @@ class RandomizedResponse(Baseline):
 
     Privacy: k-ary randomised response ([W65], [KOV16]), epsilon split over `max_rows` records and, `by`
     "attribute", over the attributes. Accuracy: Hoeffding (W3). Only under `replace`. Charged in
-    `curator.local.randomize`.
+    `curator.noise.local.randomize`.
 
     Args:
         by: `row` (one report of the whole row), `attribute` (one report per attribute), or `auto`.

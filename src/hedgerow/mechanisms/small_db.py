@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hedgerow.curator.curator import Curator
-from hedgerow.curator.small_range import SmallRange, choose_database, log_range, rows_of, steps
+from hedgerow.curator.statistics.small_range import SmallRange, choose_database, log_range, rows_of, steps
 from hedgerow.errors import UnsupportedQuery
+from hedgerow.mechanisms.account import Resumable, RunAccount, check_delta
 from hedgerow.mechanisms.baselines import Baseline, finite
-from hedgerow.mechanisms.run_account import Resumable, RunAccount, check_delta
 from hedgerow.privacy.bounds import log_whole, range_size, small_db_size
 from hedgerow.privacy.budget import Cost, selection_epsilon
 from hedgerow.queries.argument import number
-from hedgerow.queries.domain import Domain
+from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.query import Norms, Query
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.small import SmallDatabase, SmallSynopsis

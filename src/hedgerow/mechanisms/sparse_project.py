@@ -9,8 +9,8 @@ from math import ceil, inf, log, sqrt
 from typing import Any, ClassVar, Literal
 
 from hedgerow.curator.curator import Curator
-from hedgerow.curator.noise import current_entropy
-from hedgerow.curator.sketch import LengthOfCounts, RowsOfNames, measure_sketch, open_domain
+from hedgerow.curator.noise.noise import current_entropy
+from hedgerow.curator.statistics.sketch import LengthOfCounts, RowsOfNames, measure_sketch, open_domain
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.mechanisms.baselines import Baseline, guarded
 from hedgerow.privacy.bounds import sparse_project_size, thm_4_9_sparse
@@ -18,7 +18,7 @@ from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.rational import exact
 from hedgerow.queries.argument import between, number, one_of, whole
 from hedgerow.queries.query import Norms, SparseQuery
-from hedgerow.queries.sketch_matrix import LARGEST, SEED_BYTES, SketchMatrix
+from hedgerow.queries.strategies.sketch_matrix import LARGEST, SEED_BYTES, SketchMatrix
 from hedgerow.synopsis.sketch import SketchSynopsis
 
 ASIDE = (Fraction(1, 50), Fraction(1, 100))  # of the price, for |D|_2 and for the number of rows
@@ -30,9 +30,10 @@ _SMALLEST = 1 << 10
 class SparseProject(Baseline):
     """A noisy random projection u = A D and the seed of A: any m-sparse query with error about sqrt(m).
 
-    Privacy, for every seed: see `curator.sketch.measure_sketch`, where the charge is made. `theorem` mode
-    adds Laplace noise ([BR11] Alg. 2, Thm 4.5), `tuned` mode Gaussian noise to a matrix with few entries per
-    column; in tuned mode |D|_2 and the number of rows are measured too (3% of the price) unless declared.
+    Privacy, for every seed: see `curator.statistics.sketch.measure_sketch`, where the charge is made.
+    `theorem` mode adds Laplace noise ([BR11] Alg. 2, Thm 4.5), `tuned` mode Gaussian noise to a matrix with
+    few entries per column; in tuned mode |D|_2 and the number of rows are measured too (3% of the price)
+    unless declared.
     Accuracy: [BR11] Thm 4.9 in theorem mode; in tuned mode each answer's noise has the variance of one
     Gaussian of 1/(2 rho) per name asked for, and T is chosen so that the projection's distortion has about
     `distortion` times that standard deviation. Both hold for queries that do not depend on the seed.

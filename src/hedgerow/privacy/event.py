@@ -204,7 +204,7 @@ class SparseVector(Event):
             raise BadValue("SparseVector is refreshed (1) or not (0).")
 
     def leaves(self) -> Iterator[tuple[Event, int]]:
-        """What the proof in `curator.sparse_vector` makes of it: pure acts, and Laplace noise on values."""
+        """What the proof in `curator.runs.sparse_vector` makes of it: pure acts, and Laplace noise."""
         once, each = self.sensitivity / self.threshold_scale, 2 * self.sensitivity / self.query_scale
         if self.refreshed:
             yield Pure(once + each), int(self.count)
@@ -223,7 +223,8 @@ class SparseVector(Event):
 class GaussianSparseVector(Event):
     """A sparse-vector run with discrete Gaussian noise: at most `length` questions and `count` "above".
 
-    Its Renyi divergence is in `curator.sparse_vector`; `delta` is what a ledger turns it into epsilon with.
+    Its Renyi divergence is in `curator.runs.sparse_vector`; `delta` is what a ledger turns it into
+    epsilon with.
     """
 
     kind: ClassVar[str] = "gaussian_sparse_vector"
@@ -257,8 +258,8 @@ class GaussianSparseVector(Event):
 class OneSidedSparseVector(Event):
     """A one-sided sparse vector: any number of "below", one trip, geometric noise; scales in lattice steps.
 
-    The theorem is in `curator.one_sided`: its privacy loss lies in an interval of length `range`, of which at
-    most `epsilon` is on one side of zero.
+    The theorem is in `curator.runs.one_sided`: its privacy loss lies in an interval of length `range`, of
+    which at most `epsilon` is on one side of zero.
 
     >>> act = OneSidedSparseVector(1, 10, 20)
     >>> act.epsilon, act.range

@@ -15,7 +15,7 @@ from hedgerow.queries.workload import Workload
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hedgerow.queries.domain import Domain
+    from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.query import Query
 
 _MARKS = 1 << 28  # cells x queries that are looked at
@@ -61,7 +61,7 @@ class Incidence:
     def of(cls, domain: Domain, workload: Workload) -> Incidence:
         """The incidence of a workload of counting queries.
 
-        >>> from hedgerow.queries.domain import Domain
+        >>> from hedgerow.queries.domain.domain import Domain
         >>> from hedgerow.queries.workload import marginals
         >>> domain = Domain({"a": 2, "b": 3, "c": 5})
         >>> Incidence.of(domain, marginals(domain, [("a",), ("b",)])).cells
@@ -110,9 +110,9 @@ def vc_dimension(domain: Domain, workload: Workload) -> int:
         domain: the declared attributes.
         workload: counting queries; too large a class is refused, see the closed forms below.
 
-    >>> from hedgerow.queries.domain import Domain
+    >>> from hedgerow.queries.domain.domain import Domain
     >>> from hedgerow.queries.workload import ranges
-    >>> from hedgerow.queries.bins import bins
+    >>> from hedgerow.queries.domain.bins import bins
     >>> domain = Domain({"age": bins(0, 100, 10)})
     >>> vc_dimension(domain, ranges(domain, 1))
     2

@@ -16,7 +16,7 @@ from hedgerow.queries.query import ONE, Query
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hedgerow.queries.domain import Domain
+    from hedgerow.queries.domain.domain import Domain
 
 CELLS = 1 << 24
 """The largest table that is written out; a product of one-attribute predicates never is."""

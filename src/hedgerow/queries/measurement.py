@@ -17,7 +17,7 @@ from hedgerow.errors import BadValue
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hedgerow.queries.strategy import Strategy
+    from hedgerow.queries.strategies.strategy import Strategy
     from hedgerow.queries.workload import Workload
 
 Family = Literal["laplace", "gaussian", "none"]

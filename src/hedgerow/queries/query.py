@@ -14,12 +14,12 @@ import numpy as np
 
 from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
 from hedgerow.queries.argument import finite, numbers
-from hedgerow.queries.encoding import text_of
+from hedgerow.queries.domain.encoding import text_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hedgerow.queries.domain import Domain
+    from hedgerow.queries.domain.domain import Domain
 
 ONE = 1 << 20
 """Weights are integers in units of 1/ONE, so that exact answers are exact integers on every engine."""
@@ -118,7 +118,7 @@ class Query:
         decoded value. Levels without a value (missing, and `other` of numbers and dates) meet no function and
         are never passed to one; name them: `{"age": None}` is the missing level.
 
-        >>> from hedgerow.queries.domain import Domain
+        >>> from hedgerow.queries.domain.domain import Domain
         >>> Query.where(Domain({"sex": ["F", "M"], "age": 5}), {"sex": "F", "age": [3, 4]}).largest == ONE
         True
         """

@@ -17,7 +17,7 @@ from hedgerow.queries.form import GroupAxis, LinearForm, check_cells, spread
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hedgerow.queries.domain import Domain
+    from hedgerow.queries.domain.domain import Domain
 
 GROUPS = 1 << 20
 _WORK = 1 << 30

@@ -19,7 +19,7 @@ from hedgerow.queries.query import ONE, Norms, Query
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hedgerow.queries.domain import Domain
+    from hedgerow.queries.domain.domain import Domain
 
 _BLOCK_LIMIT = 1_000_000
 ANSWER_LIMIT = 1 << 28
@@ -203,7 +203,7 @@ def _finite(domain: Any) -> Domain:
 def marginals(domain: Domain, over: int | Sequence[Sequence[str]]) -> Workload:
     """All cells of all tables over `over` attributes, or of the listed tables.
 
-    >>> from hedgerow.queries.domain import Domain
+    >>> from hedgerow.queries.domain.domain import Domain
     >>> len(marginals(Domain({"a": 2, "b": 3, "c": 4}), 2))
     26
     """

@@ -13,8 +13,8 @@ from hedgerow.queries.block import ProductBlock
 
 if TYPE_CHECKING:
     from hedgerow.privacy.budget import Budget
-    from hedgerow.privacy.ledger_entry import Settings
-    from hedgerow.queries.domain import Domain
+    from hedgerow.privacy.ledger.entry import Settings
+    from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.workload import Workload
 
 AUTO = "auto"
@@ -77,7 +77,7 @@ _NAMED = frozenset({"run"})
 
 MECHANISMS: dict[str, Offer] = {
     "adaptive": Offer(
-        "hedgerow.mechanisms.adaptive",
+        "hedgerow.mechanisms.adaptive.adaptive",
         "AdaptiveRelease",
         "a model of the rows, learned from the tables it gets most wrong",
         takes=frozenset({"run", "objective", "seconds", "memory", "prior", "watch"}),
@@ -88,7 +88,7 @@ MECHANISMS: dict[str, Offer] = {
     ),
     "laplace": Offer(_BASELINES, "LaplaceBaseline", "Laplace noise on every table or answer", takes=_NAMED),
     "factorization": Offer(
-        "hedgerow.mechanisms.factorization",
+        "hedgerow.mechanisms.factorization.factorization",
         "Factorization",
         "Gaussian noise on what tables or ranges are best rebuilt from",
         _needs_delta,
@@ -102,7 +102,7 @@ MECHANISMS: dict[str, Offer] = {
         _NAMED,
     ),
     "offline-mw": Offer(
-        "hedgerow.mechanisms.offline_mw",
+        "hedgerow.mechanisms.offline_mw.offline_mw",
         "OfflineMW",
         "a distribution over all cells, taught by the tables or answers it gets most wrong",
         _needs_few_cells,
@@ -166,7 +166,7 @@ def _suited(budget: Budget, asked: Workload | None) -> str:
 def workload(domain: Domain, text: str) -> Workload:
     """A workload from its name and size, `marginals:2`, or from named tables, `marginals:age,sex;region`.
 
-    >>> from hedgerow.queries.domain import Domain
+    >>> from hedgerow.queries.domain.domain import Domain
     >>> workload(Domain({"a": 2, "b": 3, "c": 4}), "marginals:2")
     Workload(marginals:2: 26 queries over 3 tables)
     """

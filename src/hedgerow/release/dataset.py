@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hedgerow.errors import HedgerowError, LedgerError, missing
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.ledger import Ledger, Settings
-from hedgerow.privacy.ledger_nearby import SUFFIX
-from hedgerow.privacy.ledger_place import Data, knowing
-from hedgerow.privacy.ledger_sqlite import is_ledger
+from hedgerow.privacy.ledger.ledger import Ledger, Settings
+from hedgerow.privacy.ledger.nearby import SUFFIX
+from hedgerow.privacy.ledger.place import Data, knowing
+from hedgerow.privacy.ledger.sqlite import is_ledger
 from hedgerow.privacy.rational import exact
 from hedgerow.release import witness
 from hedgerow.release.numerals import amount, small
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
-    from hedgerow.curator.table import Table
-    from hedgerow.queries.domain import Domain
+    from hedgerow.curator.rows.table import Table
+    from hedgerow.queries.domain.domain import Domain
 
 DELTA = "1e-9"
 _LEAST, _MOST, _LEAST_DELTA = 1e-9, 1_000_000, 1e-30
@@ -195,8 +195,8 @@ class Dataset:
             epsilon: as in `settings`.
             step: told how far reading is.
         """
-        from hedgerow.curator.table import Table
-        from hedgerow.curator.unit_ids import EARLIER
+        from hedgerow.curator.rows.table import Table
+        from hedgerow.curator.rows.unit_ids import EARLIER
 
         known = self.settings(epsilon)
         unit, max_rows = self._whom(known, epsilon)

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.random import PCG64, Generator
 
-from hedgerow.queries.attribute import Categorical
-from hedgerow.queries.bins import Bins, bins, dates
-from hedgerow.queries.domain import Domain
+from hedgerow.queries.domain.attribute import Categorical
+from hedgerow.queries.domain.bins import Bins, bins, dates
+from hedgerow.queries.domain.domain import Domain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -28,9 +28,9 @@ from hedgerow.release.writing import naming, put
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
-    from hedgerow.queries.domain import Domain
+    from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.workload import Workload
-    from hedgerow.release.report import Asked
+    from hedgerow.release.report.report import Asked
     from hedgerow.synopsis import Synopsis
 
 FILES = ("synopsis.hedgerow", "synthetic.csv", "report.html", witness.RECEIPT)
@@ -99,7 +99,7 @@ class Publication:
 
     def publish(self) -> Published:
         """Check, charge, write."""
-        from hedgerow.curator.inspection import unread_in
+        from hedgerow.curator.rows.inspection import unread_in
 
         domain = Schema.load(self.schema).confirmed_domain()
         asked = catalogue.workload(domain, self.workload)
@@ -213,9 +213,9 @@ class Publication:
         return not there
 
     def _write(self, synopsis: Synopsis, asked: Workload, run: str | None) -> Published:
-        from hedgerow.release.report import ABOUT, Report
+        from hedgerow.release.report.report import ABOUT, Report
+        from hedgerow.release.report.views import mean_error
         from hedgerow.release.rows import write_rows
-        from hedgerow.release.views import mean_error
 
         files, count = ["synopsis.hedgerow", "report.html", "receipt.json"], None
         with tempfile.TemporaryDirectory(dir=self.out, prefix=".hedgerow-") as made:
@@ -250,7 +250,7 @@ def _public(path: Path, domain: Domain) -> Synopsis:
 
 def _check_size(asked: Workload, domain: Domain) -> None:
     """Refuse tables that no engine will count before a ledger is made for them."""
-    from hedgerow.curator.table import CELL_LIMIT
+    from hedgerow.curator.rows.table import CELL_LIMIT
 
     for clique in asked.cliques:
         if domain.cells(clique) > CELL_LIMIT:

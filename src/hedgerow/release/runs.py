@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.privacy.budget import Cost
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.release.numerals import amount
 from hedgerow.release.writing import put
 

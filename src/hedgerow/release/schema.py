@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.errors import DomainMismatch
-from hedgerow.queries.domain import Domain
-from hedgerow.queries.schema_file import read_schema
+from hedgerow.queries.domain.domain import Domain
+from hedgerow.queries.domain.schema_file import read_schema
 from hedgerow.release.writing import whole
 
 _WARNING = """\

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 
 from hedgerow.errors import BudgetExceeded, HedgerowError, LedgerError
 from hedgerow.privacy.budget import Cost
-from hedgerow.privacy.receipt import Receipt
+from hedgerow.privacy.ledger.receipt import Receipt
 from hedgerow.release.numerals import amount
 
 if TYPE_CHECKING:
-    from hedgerow.privacy.ledger import Ledger
+    from hedgerow.privacy.ledger.ledger import Ledger
 
 RECEIPT = "receipt.json"
 

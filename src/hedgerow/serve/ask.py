@@ -31,11 +31,11 @@ from hedgerow.serve.terminal import (
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
-    from hedgerow.mechanisms.session import Session
-    from hedgerow.mechanisms.session_foresee import Foresight
-    from hedgerow.mechanisms.session_open import OpenSession
+    from hedgerow.mechanisms.session.foresee import Foresight
+    from hedgerow.mechanisms.session.open_session import OpenSession
+    from hedgerow.mechanisms.session.session import Session
     from hedgerow.privacy.budget import Cost
-    from hedgerow.privacy.ledger import Ledger
+    from hedgerow.privacy.ledger.ledger import Ledger
 
     First = Callable[[Curator, Cost], Foresight]
 
@@ -93,11 +93,11 @@ def ask(
     either has, --anew learns again and pays again, from the same budget.
     """
     from hedgerow.curator.curator import Curator
-    from hedgerow.mechanisms.session import Session
-    from hedgerow.mechanisms.session_foresee import foresee
-    from hedgerow.mechanisms.session_price import refuse_accuracy
+    from hedgerow.mechanisms.session.foresee import foresee
+    from hedgerow.mechanisms.session.price import refuse_accuracy
+    from hedgerow.mechanisms.session.session import Session
     from hedgerow.privacy.budget import Cost
-    from hedgerow.queries.sql import sql as compiled
+    from hedgerow.queries.sql.statement import sql as compiled
     from hedgerow.release.dataset import Dataset
     from hedgerow.release.schema import Schema
 
@@ -191,7 +191,7 @@ def _learned(curator: Curator, epsilon: str | None, anew: bool) -> tuple[int, Se
     What was learned under another schema cannot answer under this one; learning again must be said.
     """
     from hedgerow.errors import HedgerowError
-    from hedgerow.mechanisms.session_core import begun_sessions
+    from hedgerow.mechanisms.session.core import begun_sessions
 
     number, found = 0, None
     while (kept := curator.ledger.recall(_numbered(_PRICE, number), "ask")) is not None:
@@ -224,7 +224,7 @@ def _numbered(words: str, number: int) -> str:
 
 
 def _numbered_session(ledger: Ledger, number: int, price: bytes) -> Session:
-    from hedgerow.mechanisms.session import Session
+    from hedgerow.mechanisms.session.session import Session
     from hedgerow.privacy.budget import Cost
 
     return Session(

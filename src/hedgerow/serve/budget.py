@@ -46,10 +46,10 @@ def init(
     It is written beside the data, in DATA.hedgerow.db, with whom it protects; `release` charges it. It
     belongs to the rows, whatever schema reads them.
     """
-    from hedgerow.curator.files import is_csv
-    from hedgerow.curator.inspection import Inspector, unread_words
+    from hedgerow.curator.rows.files import is_csv
+    from hedgerow.curator.rows.inspection import Inspector, unread_words
     from hedgerow.errors import HedgerowError, LedgerError
-    from hedgerow.privacy.ledger import Ledger
+    from hedgerow.privacy.ledger.ledger import Ledger
     from hedgerow.release.dataset import Dataset, make_budget, refuse_missing
 
     refuse_missing(data, ledger)
@@ -158,7 +158,7 @@ def settle(data: DataOrLedger, ledger: LedgerFile = None, json: Json = False) ->
     A session of given accuracy sets aside the worst that its next question can cost; one that was killed
     leaves that behind. Safe at any time: a session that is in use sets aside what it needs again.
     """
-    from hedgerow.mechanisms.session_log import give_back
+    from hedgerow.mechanisms.session.log import give_back
 
     path = _path(data, ledger)
     with _open(data, ledger) as opened:
@@ -181,7 +181,7 @@ def verify(
     Walks the chain of hashes and does all sums again. DATA may also be what `export` wrote.
     """
     from hedgerow.errors import HedgerowError
-    from hedgerow.privacy.ledger import verify_export
+    from hedgerow.privacy.ledger.ledger import verify_export
 
     given = _receipt(receipt) if receipt is not None else None
     if data.suffix == ".json":
@@ -238,7 +238,7 @@ def _path(data: Path, ledger: Path | None) -> Path:
 def _open(data: Path, ledger: Path | None, *, readonly: bool = False) -> Any:
     """The ledger of DATA, or DATA itself if it is one; an auditor may have no right to write."""
     from hedgerow.errors import LedgerError, missing
-    from hedgerow.privacy.ledger import Ledger
+    from hedgerow.privacy.ledger.ledger import Ledger
     from hedgerow.release.dataset import refuse_unnamed
 
     path = _path(data, ledger)
@@ -339,7 +339,7 @@ def _json_file(path: Path) -> Any:
 
 def _receipt(path: Path) -> Any:
     from hedgerow.errors import HedgerowError
-    from hedgerow.privacy.receipt import Receipt
+    from hedgerow.privacy.ledger.receipt import Receipt
 
     try:
         return Receipt.from_json(_json_file(path))

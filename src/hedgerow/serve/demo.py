@@ -10,9 +10,9 @@ import typer
 from hedgerow.serve.terminal import Json, emit, progress, screen
 
 if TYPE_CHECKING:
-    from hedgerow.queries.domain import Domain
+    from hedgerow.queries.domain.domain import Domain
     from hedgerow.release.population import Population
-    from hedgerow.release.report import Asked
+    from hedgerow.release.report.report import Asked
     from hedgerow.synopsis import Synopsis
 
 DATA, SCHEMA, MARK = "people.csv", "schema.yaml", "demo.txt"
@@ -69,7 +69,7 @@ def demo(
     Writes a made-up census of people with several rows each, gives it a budget, learns a model of it for all
     two-way tables, asks a dozen questions in SQL, and writes synthetic rows and a report.
     """
-    from hedgerow.privacy.ledger import Ledger
+    from hedgerow.privacy.ledger.ledger import Ledger
     from hedgerow.release.dataset import Dataset, ledger_path, make_budget
     from hedgerow.release.population import MAX_ROWS, UNIT, Population
     from hedgerow.release.publication import Publication
@@ -99,8 +99,8 @@ def demo(
 
 def ask_all(synopsis: Synopsis, people: Population) -> list[Asked]:
     """Every question, its released answer, and the true one, which only a made-up population has."""
-    from hedgerow.queries.sql import sql
-    from hedgerow.release.report import Asked
+    from hedgerow.queries.sql.statement import sql
+    from hedgerow.release.report.report import Asked
 
     truth = exact_tables(people)
     out = []

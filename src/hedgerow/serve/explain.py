@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.event import Event, from_json
-from hedgerow.privacy.ledger_entry import Settings, grains_from
+from hedgerow.privacy.ledger.entry import Settings, grains_from
 from hedgerow.release.numerals import amount
 
 if TYPE_CHECKING:
     from hedgerow.privacy.budget import Cost
-    from hedgerow.privacy.ledger import Ledger
+    from hedgerow.privacy.ledger.ledger import Ledger
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def plan(
     from hedgerow.errors import UnsupportedQuery
     from hedgerow.release.catalogue import workload as named
     from hedgerow.release.dataset import make_budget
-    from hedgerow.release.plan import plan as make_plan
+    from hedgerow.release.plan.plan import plan as make_plan
     from hedgerow.release.publication import refuse_existing, writable
     from hedgerow.release.schema import Schema
 
@@ -69,7 +69,7 @@ def plan(
             step=step,
         )
         if plot is not None:
-            from hedgerow.release.plan_curve import write
+            from hedgerow.release.plan.curve import write
 
             step("Drawing", None)
             write(made.chart(), plot)
@@ -82,7 +82,7 @@ def _show(made: Any, json: bool, plot: Path | None) -> None:
         return
     from rich.table import Table
 
-    from hedgerow.release.plan_table import HEADS
+    from hedgerow.release.plan.table import HEADS
 
     to = screen()
     to.print(made.title)

@@ -26,7 +26,7 @@ def query(
 ) -> None:
     """Answer SQL from a released synopsis, free of charge."""
     from hedgerow.errors import HedgerowError
-    from hedgerow.queries.sql import sql as compiled
+    from hedgerow.queries.sql.statement import sql as compiled
     from hedgerow.synopsis import Synopsis
 
     if not 0 < confidence < 1:

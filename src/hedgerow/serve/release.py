@@ -168,7 +168,7 @@ def release(
 def _refuse_unsaid(dataset: Dataset, epsilon: str | None, everything: bool, json: bool) -> None:
     """Spend all that remains only if that was said, or is said now."""
     from hedgerow.errors import HedgerowError
-    from hedgerow.privacy.ledger import Ledger
+    from hedgerow.privacy.ledger.ledger import Ledger
     from hedgerow.release.numerals import rest, used_up
 
     if epsilon is not None and everything:
@@ -198,7 +198,7 @@ def _somebody_is_there() -> bool:
 def _tell_unfinished(dataset: Dataset) -> None:
     """Say how a release that was interrupted goes on, if it had begun."""
     from hedgerow.errors import HedgerowError
-    from hedgerow.privacy.ledger import Ledger
+    from hedgerow.privacy.ledger.ledger import Ledger
     from hedgerow.release import runs
 
     with suppress(HedgerowError), Ledger.open(dataset.path, create=False) as ledger:

@@ -30,7 +30,7 @@ def infer(
 
     The file is the owner's alone, and nothing is released from it, until the owner has confirmed it.
     """
-    from hedgerow.curator.inspection import MOST_LEVELS, Inspector, unread_words
+    from hedgerow.curator.rows.inspection import MOST_LEVELS, Inspector, unread_words
     from hedgerow.errors import DomainMismatch, HedgerowError
     from hedgerow.release.publication import writable
     from hedgerow.release.schema import proposal_text
@@ -152,7 +152,7 @@ def _show(found: Any, fit: Any, strangers: list[str]) -> None:
 
 def _protected(data: Path, ledger: Path | None) -> str | None:
     """The unit that the dataset's ledger protects, if it has one."""
-    from hedgerow.privacy.ledger import Ledger
+    from hedgerow.privacy.ledger.ledger import Ledger
     from hedgerow.release.dataset import find_ledger
 
     path = find_ledger(data, ledger)
@@ -163,8 +163,8 @@ def _protected(data: Path, ledger: Path | None) -> str | None:
 
 
 def _fit(domain: Any, data: Path, unit: str | None, options: dict[str, Any], json: bool) -> Any:
-    from hedgerow.curator.inspection import Inspector
-    from hedgerow.curator.table import Table
+    from hedgerow.curator.rows.inspection import Inspector
+    from hedgerow.curator.rows.table import Table
 
     Table.open(data, domain, unit=unit, max_rows=None if unit is None else 1, **options)  # columns and types
     with progress(json) as step:
@@ -194,7 +194,7 @@ def _attributes(domain: Any) -> Any:
 def _show_fit(to: Any, fit: Any, domain: Any) -> None:
     from rich.table import Table
 
-    from hedgerow.curator.inspection import unread_words
+    from hedgerow.curator.rows.inspection import unread_words
 
     to.print()
     lines = f" in {fit.reading.lines:,} lines" if fit.reading else ""

@@ -24,7 +24,7 @@ from hedgerow.synopsis.synopsis import Provenance, Synopsis
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hedgerow.queries.domain import Domain
+    from hedgerow.queries.domain.domain import Domain
 
 _OWN = "this synopsis answers the questions of its own workload only"
 

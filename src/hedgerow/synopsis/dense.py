@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hedgerow.learning.dense import DenseHypothesis
+from hedgerow.learning.dense.dense import DenseHypothesis
 from hedgerow.privacy.bounds import selection_off, thm_12_6
 from hedgerow.queries.measurement import Noise
 from hedgerow.queries.packing import pack_measurement, pack_workload, unpack_measurement, unpack_workload
@@ -21,7 +21,7 @@ from hedgerow.synopsis.synopsis import Provenance
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hedgerow.queries.domain import Domain
+    from hedgerow.queries.domain.domain import Domain
     from hedgerow.synopsis.answer import Source
 
     Floats = NDArray[np.float64]

@@ -18,7 +18,7 @@ from hedgerow.synopsis.synopsis import Provenance, Synopsis
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hedgerow.queries.domain import Domain
+    from hedgerow.queries.domain.domain import Domain
     from hedgerow.synopsis.answer import Source
 
     Floats = NDArray[np.float64]

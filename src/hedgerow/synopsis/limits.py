@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hedgerow.errors import RangeTooLarge
-from hedgerow.queries.coarse import GroupBlock
 from hedgerow.queries.measurement import Measurement, Noise
 from hedgerow.queries.query import ONE, Query
+from hedgerow.queries.strategies.coarse import GroupBlock
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hedgerow.curator.local import LocalReports
+from hedgerow.curator.noise.local import LocalReports
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.queries.block import ProductBlock
 from hedgerow.queries.measurement import Measurement, Noise
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.block import Block
-    from hedgerow.queries.domain import Domain
+    from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.query import Query
 
 _LISTED = 1 << 22  # weights of listed queries that are combined

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
-from hedgerow.learning.factored import FactoredHypothesis, Zeros
-from hedgerow.learning.resolution import Node, Resolutions
+from hedgerow.learning.factored.factored import FactoredHypothesis, Zeros
+from hedgerow.learning.factored.resolution import Node, Resolutions
 from hedgerow.queries.argument import between
-from hedgerow.queries.coarse import GroupBlock
 from hedgerow.queries.measurement import Measurement, Noise
 from hedgerow.queries.query import ONE, Query
 from hedgerow.queries.question import Question
+from hedgerow.queries.strategies.coarse import GroupBlock
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.answer import Answer
 from hedgerow.synopsis.limits import MeasuredTable, limits, measured_whole
@@ -26,7 +26,7 @@ from hedgerow.synopsis.synopsis import Provenance, Synopsis
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hedgerow.queries.domain import Domain
+    from hedgerow.queries.domain.domain import Domain
     from hedgerow.synopsis.answer import Source
 
     Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ from numpy.random import PCG64, Generator
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hedgerow.queries.domain import Domain
+    from hedgerow.queries.domain.domain import Domain
 
 TableOf = Callable[[tuple[str, ...]], "NDArray[np.float64]"]
 

@@ -15,7 +15,7 @@ from hedgerow.errors import UnsupportedQuery
 from hedgerow.queries.argument import between
 from hedgerow.queries.packing import pack_measurement, unpack_measurement
 from hedgerow.queries.query import ONE, SparseQuery
-from hedgerow.queries.sketch_matrix import SketchMatrix
+from hedgerow.queries.strategies.sketch_matrix import SketchMatrix
 from hedgerow.synopsis.answer import Answer
 from hedgerow.synopsis.synopsis import Provenance, Synopsis
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.queries.contrast import Contrasts
 from hedgerow.queries.measurement import Measurement, Noise
-from hedgerow.queries.strategy import MatrixStrategy, Residual, ResidualStrategy
+from hedgerow.queries.strategies.contrast import Contrasts
+from hedgerow.queries.strategies.strategy import MatrixStrategy, Residual, ResidualStrategy
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.sampling import TreeModel
 from hedgerow.synopsis.synopsis import Provenance, Synopsis
@@ -20,7 +20,7 @@ from hedgerow.synopsis.synopsis import Provenance, Synopsis
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hedgerow.queries.domain import Domain
+    from hedgerow.queries.domain.domain import Domain
 
     Arrays = dict[str, NDArray[Any]]
     Floats = NDArray[np.float64]

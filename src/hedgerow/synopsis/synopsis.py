@@ -18,9 +18,9 @@ import numpy as np
 from hedgerow.bibliography import ENTRIES
 from hedgerow.errors import DomainMismatch, HedgerowError, UnsupportedQuery, of_system
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.receipt import Receipt
+from hedgerow.privacy.ledger.receipt import Receipt
 from hedgerow.queries.argument import number, whole
-from hedgerow.queries.domain import Domain, OpenDomain
+from hedgerow.queries.domain.domain import Domain, OpenDomain
 from hedgerow.queries.query import ONE, Query
 from hedgerow.queries.question import Question
 from hedgerow.queries.workload import Workload

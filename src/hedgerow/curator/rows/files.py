@@ -1,0 +1,126 @@
+"""The file engine: CSV and Parquet files, read as a stream of Arrow batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hedgerow.curator.rows.csv_file import CsvFile
+from hedgerow.curator.rows.csv_rows import CsvRows, Reading
+from hedgerow.curator.rows.parquet_files import ParquetFiles
+from hedgerow.errors import DataChanged, DomainMismatch, SourceError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".csv.zst", ".tsv.zst")
+
+Watch = Callable[[float | None], None]
+
+
+class FileEngine:
+    """Rows of a CSV file, whose cells stay text, or of Parquet files.
+
+    Args:
+        path: a file, a folder of Parquet files, or a pattern of them.
+        encoding, delimiter, multiline: of a CSV file, see `CsvFile.open`.
+        watch: told the part of the rows read so far, for the owner's progress bar.
+    """
+
+    in_memory = False
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        encoding: str | None = None,
+        delimiter: str | None = None,
+        multiline: bool = False,
+        watch: Watch | None = None,
+    ) -> None:
+        name = str(path)
+        if not name:
+            raise SourceError("the path of the data is empty")
+        if not Path(name).exists() and "*" not in name:
+            raise SourceError(f"there is no file {name!r}")
+        self.untyped = is_csv(name)
+        self.reading: Reading | None = None
+        self._watch = watch
+        self._rows: CsvRows | ParquetFiles
+        if self.untyped:
+            self._stamps = {name: _stamp(name)}
+            self._rows = CsvRows(CsvFile.open(Path(name), encoding, delimiter, multiline=multiline))
+            self.reading = self._rows.reading
+            return
+        if encoding is not None or delimiter is not None or multiline:
+            raise SourceError("an encoding, a delimiter and --multiline belong to CSV files only")
+        if not name.lower().endswith((".parquet", ".pq")) and not Path(name).is_dir():
+            raise SourceError(f"{name!r} is neither CSV (.csv, .tsv, .txt, also .gz) nor Parquet")
+        self._rows = ParquetFiles(name)
+        self._stamps = {file: _stamp(file) for file in self._rows.files}
+
+    @property
+    def written(self) -> int | None:
+        """When the file, or the newest of several, was last changed, in nanoseconds."""
+        return max((stamp[-1] for stamp in self._stamps.values() if stamp), default=None)
+
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns."""
+        import pyarrow as pa
+
+        if isinstance(self._rows, CsvRows):
+            return pa.schema([pa.field(name, pa.string()) for name in self._rows.file.columns])
+        return self._rows.schema()
+
+    def check(self, columns: Sequence[str]) -> None:
+        """Refuse types that differ from file to file; a CSV file was checked when it was opened."""
+        if isinstance(self._rows, ParquetFiles):
+            self._rows.check(columns)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """All rows of some columns, of the files as they were when they were opened."""
+        self._refuse_changed()
+        done, expected = 0, self.reading.rows if self.reading else getattr(self._rows, "rows", 0)
+        for batch in self._rows.batches(columns):
+            yield batch
+            done += batch.num_rows
+            if self._watch is not None:
+                self._watch(min(done / expected, 1.0) if expected else None)
+        self._refuse_changed()
+
+    def _refuse_changed(self) -> None:
+        """What was decided about the file when it was opened must still be about the same file."""
+        if any(_stamp(file) != stamp for file, stamp in self._stamps.items()):
+            raise DataChanged("the data file was changed or replaced after it was opened; open it again")
+
+
+def refuse_absent(wanted: Sequence[str], held: Sequence[str], *, untyped: bool) -> None:
+    """Refuse declared columns that the data does not have exactly once.
+
+    Args:
+        wanted: the declared columns.
+        held: the columns of the data.
+        untyped: whether the data is CSV text, whose first line may be a row: it is quoted only where it holds
+            declared names.
+    """
+    known = not untyped or any(name in held for name in wanted)
+    has = f"it has {', '.join(map(repr, held))}" if known else "does its first line hold names?"
+    for name in wanted:
+        if held.count(name) != 1:
+            how = "no column" if name not in held else "more than one column"
+            raise DomainMismatch(f"the data has {how} {name!r}; {has}")
+
+
+def is_csv(path: str | Path) -> bool:
+    """Whether a file's name says that it holds CSV text."""
+    return str(path).lower().endswith(_CSV)
+
+
+def _stamp(path: str) -> tuple[int, ...]:
+    """Which file a path names, and in which state."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return ()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns

@@ -1,0 +1,397 @@
+"""Table: an opaque handle to private rows. It has no public reads; only the curator can open it."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from hedgerow.curator.rows import bounding, kernels, unit_ids
+from hedgerow.curator.rows.duckdb import DuckDBEngine
+from hedgerow.curator.rows.engine import Engine
+from hedgerow.curator.rows.files import FileEngine, refuse_absent
+from hedgerow.curator.rows.memory import IDS, MemoryEngine
+from hedgerow.errors import DomainMismatch, RangeTooLarge, SourceError
+from hedgerow.privacy.ledger.entry import SPELLING
+from hedgerow.queries.argument import one_of, text
+from hedgerow.queries.domain.days import zone_is_known
+from hedgerow.queries.domain.domain import Domain, OpenDomain
+from hedgerow.queries.domain.encoding import as_text, kind_of, to_arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from hedgerow.curator.rows.csv_rows import Reading
+
+NullUnits = Literal["drop", "row"]
+
+CELL_LIMIT = 1 << 28
+_KEEP_ROWS_BYTES = 1 << 28
+_KEEP_TABLES_BYTES = 1 << 28
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Who is protected: the column that names a person, and how many of a person's rows are used.
+
+    `null_units` is the rule for rows without a name: `drop` leaves them out, `row` takes each for a
+    person of its own. `type` is the declared type of ids in a column of objects, see `unit_ids`.
+    """
+
+    column: str
+    max_rows: int
+    null_units: NullUnits = "drop"
+    type: str | None = None
+
+
+class Table:
+    """Private rows behind a declared domain.
+
+    Open one with `Table.open`; hand it to a `Curator`. A table never shows a row, a count or a value.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        domain: Domain | OpenDomain,
+        unit: Unit | None,
+        location: Path | None,
+        *,
+        same_rows: bool = False,
+        named: Path | None = None,
+    ) -> None:
+        self.domain = domain
+        self.unit = unit
+        self.location = location
+        self.named = named or location
+        self.same_rows = same_rows
+        self._engine = engine
+        self._check_columns()
+
+    @classmethod
+    def open(
+        cls,
+        source: Any,
+        domain: Domain | OpenDomain,
+        *,
+        unit: str | None = None,
+        max_rows: int | None = None,
+        null_units: NullUnits = "drop",
+        unit_type: str | None = None,
+        engine: Literal["auto", "duckdb", "memory"] = "auto",
+        encoding: str | None = None,
+        delimiter: str | None = None,
+        multiline: bool = False,
+        watch: Callable[[float | None], None] | None = None,
+        same_rows: bool = False,
+    ) -> Table:
+        """Open a CSV or Parquet file, or a pandas, polars or Arrow frame, or a mapping of columns.
+
+        Args:
+            source: the rows; with an `OpenDomain` also any iterable of names.
+            domain: the declared domain.
+            unit: the column that names the person (or household, or device) a row belongs to.
+            max_rows: how many rows of each unit are used; needed with `unit`.
+            null_units: what happens to rows whose unit is missing, `drop` or `row`.
+            unit_type: the type of unit ids in a column of objects (a list, a pandas object column): `text`,
+                `integer`, `decimal`, `boolean`, `date`, `datetime`, `binary` or `uuid`. A value of another
+                type is no id. Unless declared, each value goes by its own type. Other columns have a type:
+                floating-point ones cannot name units (but under a ledger of an earlier version, with `v1`).
+            engine: what reads a frame, `memory` unless said otherwise; files have their own.
+            encoding: of a CSV file's text; UTF-8 or what its byte order mark says, unless said otherwise.
+            delimiter: of a CSV file; what splits its header into most names, unless said otherwise.
+            multiline: the owner's word that a CSV file follows RFC 4180: quoted cells may run over lines,
+                also where a stray quote would do the same, and a backslash is a character like others.
+            watch: told the part of the rows read so far (None: unknown), for the owner's progress bar.
+            same_rows: take a file that was written again for the one that earlier runs began with.
+        """
+        if not isinstance(domain, (Domain, OpenDomain)):
+            raise DomainMismatch("a table is opened with a Domain or an OpenDomain; see Domain.load")
+        if (unit is None) != (max_rows is None):
+            raise DomainMismatch("`unit` and `max_rows` come together: whose rows, and how many of them")
+        if max_rows is not None and (not isinstance(max_rows, int) or max_rows < 1):
+            raise DomainMismatch("`max_rows` is a whole number of at least 1")
+        text("unit", unit)
+        if not isinstance(null_units, str) or null_units not in ("drop", "row"):
+            raise DomainMismatch("`null_units` is 'drop' or 'row'")
+        if unit_type is not None and (unit is None or unit_type not in (*unit_ids.TYPES, unit_ids.EARLIER)):
+            raise DomainMismatch(f"`unit_type` says what a `unit` is: {', '.join(unit_ids.TYPES)}")
+        one_of("engine", engine, "auto", "duckdb", "memory")
+        file = isinstance(source, (str, Path))
+        if isinstance(domain, OpenDomain) and not file and not _is_frame(source):
+            if not isinstance(source, Iterable):
+                raise SourceError("names are read from a file, a frame or a list of them")
+            source = {domain.column: list(source)}
+        made: Engine
+        if file:
+            if engine == "memory":
+                raise SourceError("files have an engine of their own: leave `engine` out")
+            made = FileEngine(
+                source, encoding=encoding, delimiter=delimiter, multiline=multiline, watch=watch
+            )
+        else:
+            made = (DuckDBEngine if engine == "duckdb" else MemoryEngine)(source, unit, unit_type)
+        bound = None
+        if unit is not None and max_rows is not None:
+            bound = Unit(unit, max_rows, null_units, unit_type)
+        named = Path(source).absolute() if file else None
+        return cls(made, domain, bound, named and named.resolve(), same_rows=same_rows, named=named)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the rows are a frame of the caller's; a source that does not say so is none."""
+        return getattr(self._engine, "in_memory", False)
+
+    @property
+    def written(self) -> bytes | None:
+        """When the data file was last changed, as a run's first line keeps it; None where it is no file."""
+        time = self._engine.written
+        return None if time is None else str(time).encode()
+
+    @property
+    def _reading(self) -> Reading | None:
+        """How a CSV file was read: for its owner, and nobody else."""
+        return self._engine.reading if isinstance(self._engine, FileEngine) else None
+
+    def _check_columns(self) -> None:
+        """Every declared column is there and of a type that fits: one sentence to the owner if not."""
+        schema = self._engine.schema()
+        names = list(self.domain) if isinstance(self.domain, Domain) else [self.domain.column]
+        wanted = [*names, *([self.unit.column] if self.unit else [])]
+        held = [name for name in schema.names if name != IDS]
+        refuse_absent(wanted, held, untyped=self._engine.untyped)
+        if isinstance(self.domain, Domain):
+            for name, attribute in self.domain.items():
+                if wrong := attribute.check_column(schema.field(name).type, untyped=self._engine.untyped):
+                    raise DomainMismatch(f"column {name!r} {wrong}")
+        elif kind_of(schema.field(self.domain.column).type) == "other":
+            raise DomainMismatch(f"column {self.domain.column!r} holds no names: they are text or numbers")
+        for name in wanted:
+            zone = getattr(schema.field(name).type, "tz", None)
+            if zone is not None and not zone_is_known(zone):
+                raise DomainMismatch(f"column {name!r} has times in a zone that is not known here, {zone!r}")
+        spelled = IDS in schema.names and unit_ids.type_of(schema.field(IDS).type) == "binary"  # of objects
+        ids = schema.field(self.unit.column).type if self.unit and not spelled else None
+        if self.unit and ids is not None and (wrong := unit_ids.refusal(ids, self.unit.type)):
+            raise DomainMismatch(f"column {self.unit.column!r} {wrong}")
+        self._engine.check(list(dict.fromkeys(wanted)))
+
+    def __repr__(self) -> str:
+        unit = f", unit={self.unit.column!r}, max_rows={self.unit.max_rows}" if self.unit else ""
+        return f"Table({self.domain!r}{unit})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a table of private rows cannot be pickled")
+
+
+class Rows:
+    """Exact integers about bounded rows; made by the curator for itself and shown to nobody else."""
+
+    def __init__(self, table: Table, key: bytes, spelling: int = SPELLING) -> None:
+        self._table = table
+        self._key = key
+        self._spelling = spelling
+        self._codes: list[NDArray[Any]] | None = None
+        self._tables: OrderedDict[tuple[str, ...], NDArray[np.int64]] = OrderedDict()
+        self._held = 0  # bytes of those tables
+        self._names: dict[str, int] | None = None
+        self._people = 0
+        self._lock = threading.RLock()  # one reader at a time: engines and caches are shared
+
+    @property
+    def domain(self) -> Domain:
+        """The finite domain the rows are coded in."""
+        if not isinstance(self._table.domain, Domain):
+            raise DomainMismatch("this table has an open domain of names; it has no contingency tables")
+        return self._table.domain
+
+    def tables(self, cliques: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], NDArray[np.int64]]:
+        """Exact contingency tables, all that are not cached in one pass over the rows."""
+        for clique in cliques:
+            if self.domain.cells(clique) > CELL_LIMIT:
+                raise RangeTooLarge(f"the table {' x '.join(clique)} has {self.domain.cells(clique):,} cells")
+        wanted = dict.fromkeys(cliques)
+        with self._lock:
+            new = [c for c in wanted if c not in self._tables]
+            found = {c: self._tables[c] for c in wanted if c in self._tables}
+            if new:
+                places = {c: tuple(self.domain.index(a) for a in c) for c in new}
+                counted = kernels.count_tables(self._batches(), self.domain.shape, list(places.values()))
+                found |= {c: counted[places[c]] for c in new}
+            for clique in wanted:
+                self._remember(clique, found[clique])
+            return found
+
+    def _remember(self, clique: tuple[str, ...], table: NDArray[np.int64]) -> None:
+        """A cache of tables bounded in bytes, the least recently used out first."""
+        table.setflags(write=False)
+        self._held += table.nbytes - (self._tables[clique].nbytes if clique in self._tables else 0)
+        self._tables[clique] = table
+        self._tables.move_to_end(clique)
+        while self._held > _KEEP_TABLES_BYTES and self._tables:
+            self._held -= self._tables.popitem(last=False)[1].nbytes
+
+    def count_where(self, attributes: Sequence[str], factors: Sequence[NDArray[np.int64]]) -> int:
+        """The exact sum over rows of a product of per-attribute weights, without a table."""
+        places = [self.domain.index(a) for a in attributes]
+        total = 0
+        with self._lock:
+            for codes in self._batches():
+                product = np.ones(codes.shape[1], dtype=np.int64)
+                for place, factor in zip(places, factors, strict=True):
+                    product *= factor[codes[place]]
+                total += int(product.sum())
+        return total
+
+    def names(self, elements: Iterable[str]) -> dict[str, int]:
+        """How many rows carry each of some names of an open domain."""
+        with self._lock:
+            if self._names is None:
+                self._names = self._count_names()
+        return {e: self._names.get(e, 0) for e in elements}
+
+    def all_names(self) -> tuple[list[str], NDArray[np.int64]]:
+        """Every name of an open domain that some row carries, and how many do."""
+        if isinstance(self._table.domain, Domain):
+            raise DomainMismatch("this table has a declared domain; names are for open ones")
+        self.names(())
+        assert self._names is not None
+        return list(self._names), np.fromiter(self._names.values(), np.int64, len(self._names))
+
+    def records(self) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
+        """Each row's unit (0, 1, ...) and the coded columns, for local randomisers."""
+        nothing = np.zeros((len(self.domain), 0), dtype=np.uint8)
+        with self._lock:
+            codes = np.concatenate([nothing, *self._batches()], axis=1)
+        if self._table.unit is None:
+            return np.arange(codes.shape[1], dtype=np.int64), list(codes)
+        return self._owner, list(codes)
+
+    def units(self) -> int:
+        """The number of protected units, which is public under `replace` and private otherwise."""
+        if not isinstance(self._table.domain, Domain):
+            self.names(())
+            return self._people
+        owners, _ = self.records()
+        return int(owners.max(initial=-1)) + 1
+
+    # -- reading ------------------------------------------------------------------------------------------
+
+    def _batches(self) -> Iterator[NDArray[Any]]:
+        """Coded rows, a batch at a time; kept in memory when they are small or had to be bounded."""
+        if self._codes is not None:
+            yield from self._codes
+            return
+        if self._table.unit is not None:
+            self._codes = [self._bounded()]
+            yield from self._codes
+            return
+        kept: list[NDArray[Any]] | None = []
+        size = 0
+        for batch in self._table._engine.batches(self.domain.names):
+            codes = self._encode(batch)
+            size += codes.nbytes
+            if size > _KEEP_ROWS_BYTES:
+                kept = None
+            elif kept is not None:
+                kept.append(codes)
+            yield codes
+        self._codes = kept
+
+    def _encode(self, batch: pa.RecordBatch) -> NDArray[Any]:
+        widest = max(self.domain.shape)
+        dtype = np.uint8 if widest <= 256 else np.uint16 if widest <= 65536 else np.int32
+        codes = np.empty((len(self.domain), batch.num_rows), dtype=dtype)
+        for i, attribute in enumerate(self.domain.values()):
+            codes[i] = attribute.encode(batch.column(i))
+        return codes
+
+    def _bounded(self) -> NDArray[Any]:
+        """All coded rows after contribution bounding."""
+        unit = self._table.unit
+        assert unit is not None
+        parts, ids = [], []
+        for batch in self._table._engine.batches([*self.domain.names, self._ids_column(unit)]):
+            rows = self._named_rows(batch)
+            parts.append(self._encode(rows))
+            ids.append(unit_ids.spell(rows.column(len(self.domain)), self._spelling))
+        codes = np.concatenate([np.zeros((len(self.domain), 0), dtype=np.uint8), *parts], axis=1)
+        owners, names = _owners(ids, unit)
+        keep = bounding.kept_rows(*_present(owners, names, codes), unit.max_rows, self._key)
+        keep = np.flatnonzero(owners >= 0)[keep]
+        self._owner = np.unique(owners[keep], return_inverse=True)[1].astype(np.int64)
+        return np.ascontiguousarray(codes[:, keep])
+
+    def _named_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of a batch, its last column the unit's, without lines in which that cell cannot be read.
+
+        A line that could be anybody's must not count as a person of its own, as one without a name may.
+        """
+        if self._table._reading is None or self._table.unit is None:
+            return batch
+        return batch.filter(batch.column(batch.num_columns - 1).is_valid())
+
+    def _ids_column(self, unit: Unit) -> str:
+        """The column that ids are read from: objects have one of their own, which version 1 does not know."""
+        own = self._spelling > 1 and IDS in self._table._engine.schema().names
+        return IDS if own else unit.column
+
+    def _count_names(self) -> dict[str, int]:
+        """Counts of all names of an open domain, after bounding."""
+        import pyarrow as pa
+
+        assert isinstance(self._table.domain, OpenDomain)
+        unit = self._table.unit
+        columns = [self._table.domain.column, *([self._ids_column(unit)] if unit else [])]
+        batches = [self._named_rows(batch) for batch in self._table._engine.batches(columns)]
+        texts = [as_text(b.column(0)) for b in batches]
+        encoded = (
+            pa.chunked_array(texts, pa.string()).combine_chunks().dictionary_encode(null_encoding="encode")
+        )
+        encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
+        names = ["" if v is None else v for v in encoded.dictionary.to_pylist()]
+        codes = np.asarray(encoded.indices, dtype=np.int64)
+        self._people = len(codes)
+        if unit is not None:
+            owners, people = _owners([unit_ids.spell(b.column(1), self._spelling) for b in batches], unit)
+            content = np.array([bounding.tag(self._key, n.encode()) for n in names] or [0], dtype=np.uint64)
+            content = content[codes][None, :]
+            keep = bounding.kept_rows(*_present(owners, people, content), unit.max_rows, self._key)
+            kept = np.flatnonzero(owners >= 0)[keep]
+            codes, self._people = codes[kept], len(np.unique(owners[kept]))
+        counts: dict[str, int] = {}
+        for name, count in zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True):
+            counts[name] = counts.get(name, 0) + count
+        return counts
+
+
+def _owners(ids: list[pa.Array], unit: Unit) -> tuple[NDArray[np.int64], list[bytes]]:
+    """Each row's unit as a position in the list of unit ids; -1 for rows that are left out."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    encoded = to_arrow(pa.chunked_array(ids, pa.large_binary())).dictionary_encode()
+    owners = np.asarray(pc.fill_null(encoded.indices, -1), dtype=np.int64).copy()
+    names = encoded.dictionary.to_pylist()
+    if unit.null_units == "row":
+        alone = np.flatnonzero(owners < 0)
+        owners[alone] = len(names) + np.arange(len(alone))
+        names += [b""] * len(alone)  # a unit of one row keeps it whatever its tag is
+    return owners, names
+
+
+def _present(
+    owners: NDArray[np.int64], names: list[bytes], content: NDArray[Any]
+) -> tuple[NDArray[np.int64], list[bytes], NDArray[Any]]:
+    here = owners >= 0
+    return owners[here], names, np.ascontiguousarray(content[:, here])
+
+
+def _is_frame(source: Any) -> bool:
+    return isinstance(source, Mapping) or hasattr(source, "columns") or hasattr(source, "schema")

@@ -1,0 +1,157 @@
+"""RunAccount: a release of several acts, paid from an account of its own, taken up again after a crash."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+
+from hedgerow.curator.curator import Curator, Spend
+from hedgerow.curator.rows.source import begin_run
+from hedgerow.errors import HedgerowError, LedgerError, UnsupportedQuery
+from hedgerow.privacy.budget import Cost
+from hedgerow.queries.argument import text
+
+
+@dataclass(frozen=True)
+class RunAccount:
+    """The account that pays for one release.
+
+    A release with a name (`run`) is made once: asked for again it is given the same answers, free. Without a
+    name, an unfinished release of the same plan is taken up, and a finished one is made anew. Neither goes on
+    with a data file that has changed, see `curator.rows.source`.
+
+    Args:
+        kind: the mechanism, in the account's name.
+        run: the name of the release, if it has one.
+        digest: a fingerprint of everything public that the release depends on.
+    """
+
+    kind: str
+    run: str | None
+    digest: str
+
+    def name(self, curator: Curator) -> str:
+        """The account: the first that was neither given up nor, when it has no name, finished.
+
+        A single # marks what is not the caller's own name, so that no two releases share an account.
+        """
+        text("the name of a run", self.run)
+        first, number = f"{self.kind} {self.run.replace('#', '##') if self.run else ''}".strip(), 0
+        while True:
+            name = f"{first} #{number}" if self.run else f"{first} #{self.digest[:12]} {number}"
+            name = first if self.run and not number else name
+            over = curator.ledger.recall(f"{name}: given up", name, analyst=name)
+            if over is None and not self.run:
+                over = curator.ledger.recall(f"{name}: done", self.digest, analyst=name)
+            if over is None:
+                return name
+            number += 1
+
+    def begun(self, curator: Curator) -> bool:
+        """Whether the ledger knows this release by its name: going on with it needs no more budget."""
+        return self.run is not None and _known(curator, self.name(curator))
+
+    def open(self, curator: Curator, spend: Spend) -> tuple[Curator, Cost]:
+        """The curator that pays from the account, and the release's price, fixed when it was first opened."""
+        ledger, name = curator.ledger, self.name(curator)
+        with ledger.transaction() as transaction:  # of two that begin at once the second one takes it up
+            if not _known(curator, name):
+                words = f"{self.kind}, plan {self.digest[:12]}"
+                transaction.allot(name, curator.price(spend), curator.account, words)
+            account = curator.child(name)
+            price = ledger.spent(name) + ledger.remaining(name)
+            kept = begin_run(  # what remains of the budget is another amount after a crash
+                account,
+                json.dumps(price.to_json()).encode(),
+                request=f"{name}: price",
+                question=self.digest,
+                note=f"{self.kind}: what it may spend was fixed",
+                run=name,
+                writer=transaction,
+            )
+        assert kept.answer is not None
+        return account, Cost.from_json(json.loads(kept.answer))
+
+    def abandon(self, curator: Curator) -> None:
+        """Give back what an unfinished release did not spend; it is not taken up again.
+
+        Without a name, all unfinished ones of this kind without a name: nobody else can take them up either.
+        """
+        ledger = curator.ledger
+        unnamed = [n for n in ledger.children(curator.account) if n.startswith(f"{self.kind} #")]
+        for name in [self.name(curator)] if self.run else unnamed:
+            if _known(curator, name) and not ledger.is_closed(name):
+                with suppress(LedgerError):  # it may be closed already
+                    self._end(curator.child(name), "given up", name, "not to be taken up again")
+
+    def give_up(self, account: Curator) -> None:
+        """A run that stopped before its first act gives its price back; any other waits to be taken up."""
+        with suppress(HedgerowError, OSError):
+            self._end(account, "given up", account.account, "given up before anything was read", unspent=True)
+
+    def close(self, account: Curator) -> None:
+        """Mark the run as done and give back what it did not spend; once."""
+        self._end(account, "done", self.digest, "done")
+
+    def _end(self, account: Curator, how: str, question: str, words: str, *, unspent: bool = False) -> None:
+        """Close the account with its last line, once; nothing is done if another process went on meanwhile.
+
+        Args:
+            account: the curator that pays from it.
+            how, question, words: of the last line.
+            unspent: only if nothing was spent.
+        """
+        name, ledger = account.account, account.ledger
+        with ledger.transaction() as both:
+            if both.recall(f"{name}: {how}", question, analyst=name) is not None:
+                return
+            if unspent and not ledger.spent(name).is_zero:
+                return
+            both.record(
+                b"",
+                account=name,
+                analyst=name,
+                request=f"{name}: {how}",
+                question=question,
+                note=f"{self.kind}: {words}",
+                run=name,
+            )
+            both.settle(name)
+
+
+class Resumable:
+    """What mechanisms share whose releases of several acts can be taken up again by name."""
+
+    def _account(self, digest: str) -> RunAccount:
+        """The account of a release that depends on what the digest says."""
+        raise NotImplementedError
+
+    def begun(self, curator: Curator) -> bool:
+        """Whether the ledger knows this run by its name: going on with it needs no more budget."""
+        return self._account("").begun(curator)
+
+    def abandon(self, curator: Curator) -> None:
+        """Leave an unfinished run of this name for good, or all without a name; what is unspent goes back."""
+        self._account("").abandon(curator)
+
+
+def check_delta(curator: Curator, rows: int | None) -> None:
+    """Refuse a delta that lets a whole row of so many be published: one in `rows` or more."""
+    if rows is None:
+        return
+    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+        raise UnsupportedQuery("a declared number of rows is a whole number, 1 or more")
+    if curator.ledger.budget.delta_exact * rows >= 1:
+        raise UnsupportedQuery(
+            f"a delta of {curator.ledger.budget.delta:g} is too large for {rows:,} rows: "
+            "it must be well below one in the number of rows"
+        )
+
+
+def _known(curator: Curator, account: str) -> bool:
+    try:
+        curator.ledger.spent(account)
+    except LedgerError:
+        return False
+    return True

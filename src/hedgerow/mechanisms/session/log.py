@@ -1,0 +1,204 @@
+"""Log: what a session has done, as lines of the ledger that every process of the session follows."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.errors import BudgetExceeded, LedgerError
+from hedgerow.privacy.budget import Cost
+from hedgerow.privacy.ledger.entry import OWNER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hedgerow.curator.curator import Curator
+    from hedgerow.privacy.ledger.ledger import Entry, Ledger
+
+_MEDIA = "application/json"
+_RESERVE = re.compile(r"(session .+): reserve [0-9a-f]{12}")
+
+
+class Log:
+    """A session's lines in the ledger, in order, under its name.
+
+    A line says what is about to be done; what it did is found in the ledger under the line's request id, so a
+    process that dies in between leaves no doubt. Lines are written by whoever has the session's turn (see
+    `Core.turn`), after reading everybody else's.
+
+    Args:
+        curator: who opened the session.
+        name: the session's name in the ledger.
+    """
+
+    def __init__(self, curator: Curator, name: str) -> None:
+        self.curator = curator
+        self.name = name
+        self.paid: dict[str, str] = {}
+        """Which account paid for what, by request id."""
+        self._seen = -1
+
+    def news(self) -> list[dict[str, Any]]:
+        """The lines that other processes wrote since this one last looked, or wrote itself."""
+        lines = []
+        for entry, line in self.replay(self._seen):
+            self._seen = entry.seq
+            if line is not None:
+                lines.append(line)
+            elif entry.request is not None:
+                self.paid[entry.request] = entry.account
+        return lines
+
+    def replay(self, after: int = -1) -> Iterator[tuple[Entry, dict[str, Any] | None]]:
+        """The session's charges, and its own lines with what they say, in order."""
+        return _lines(self.curator.ledger, self.name, after)
+
+    def write(self, line: dict[str, Any], *, durable: bool = True) -> None:
+        """Keep one line; only what costs nothing may do without waiting for the disk."""
+        entry = self.curator.ledger.record(
+            json.dumps(line).encode(),
+            account=self.curator.account,
+            analyst=self.curator.account,
+            note=f"Session: {line['do']}",
+            run=self.name,
+            content_type=_MEDIA,
+            durable=durable,
+        )
+        self._seen = entry.seq
+
+    def payer(self, account: str) -> Curator:
+        """The curator of an account that paid for something here."""
+        return self.curator if account == self.curator.account else self.curator.child(account)
+
+    def request(self, what: str) -> str:
+        """A request id that nobody has used."""
+        return f"{self.name}: {what} {secrets.token_hex(6)}"
+
+
+class Reserve:
+    """Money set aside for the worst that a comparison can lead to: one account for each payer of a session.
+
+    It is an account of its own: whatever else the payer does meanwhile, in whichever process, the worst case
+    stays affordable, because it is paid from there. All processes of a session share it. One that dies leaves
+    it behind for the next; `give_back` is for the owner who wants it at once.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._held: dict[str, str] = {}
+        self._left: dict[str, Cost] = {}  # in those accounts, as far as nobody has spent from them
+
+    def follow(self, line: dict[str, Any]) -> None:
+        """Another process set this aside."""
+        self._held[line["payer"]] = line["account"]
+
+    def refresh(self) -> None:
+        """Forget what someone else has given back, or spent."""
+        ledger = self._log.curator.ledger
+        self._left.clear()
+        self._held = {payer: name for payer, name in self._held.items() if _is_open(ledger, name)}
+
+    def held(self, payer: Curator) -> Cost:
+        """What is set aside for a payer now."""
+        ledger, name = self._log.curator.ledger, self._held.get(payer.account)
+        if name is None:
+            return Cost.zero(ledger.currency)
+        if name not in self._left:
+            self._left[name] = ledger.remaining(name)
+        return self._left[name]
+
+    def hold(self, payer: Curator, amount: Cost) -> bool:
+        """Whether so much is set aside now; False if the payer cannot afford it."""
+        if payer.account in self._held and amount <= self.held(payer):
+            return True
+        self.release(payer)
+        name = f"{self._log.name}: reserve {secrets.token_hex(6)}"
+        try:
+            payer.ledger.check(amount, payer.account)
+            self._log.write({"do": "reserve", "account": name, "payer": payer.account})
+            payer.ledger.allot(
+                name, amount, parent=payer.account, note="Session: the worst a comparison can cost"
+            )
+        except BudgetExceeded:
+            return False
+        self._held[payer.account] = name
+        return True
+
+    def fund(self, payer: Curator) -> Curator:
+        """The curator that pays from what was set aside, or the payer when nothing is."""
+        name = self._held.get(payer.account)
+        if name is None:
+            return payer
+        self._left.pop(name, None)
+        return payer.child(name)
+
+    def release(self, payer: Curator) -> None:
+        """Give the payer's reserve back."""
+        name = self._held.pop(payer.account, None)
+        if name is not None:
+            _settle(self._log.curator.ledger, name)
+
+    def close(self) -> None:
+        """Give everything back; a process that goes on sets it aside again."""
+        for name in self._held.values():
+            _settle(self._log.curator.ledger, name)
+        self._held.clear()
+
+
+def give_back(ledger: Ledger) -> int:
+    """Give back what sessions have set aside, and say how many accounts that closed.
+
+    Safe while a session is in use: it waits for the question that is being answered, and the session sets
+    aside what it needs before it compares again.
+
+    Args:
+        ledger: the dataset's ledger.
+    """
+    closed = 0
+    for name in list(_accounts(ledger)):
+        found = _RESERVE.fullmatch(name)
+        if found is None or not _set_aside(ledger, found[1], name):
+            continue
+        with ledger.alone():
+            if _is_open(ledger, name):
+                ledger.settle(name, "Session: given back by the owner")
+                closed += 1
+    return closed
+
+
+def _accounts(ledger: Ledger, under: str = OWNER) -> Iterator[str]:
+    for name in ledger.children(under):
+        if not ledger.is_closed(name):
+            yield name
+            yield from _accounts(ledger, name)
+
+
+def _set_aside(ledger: Ledger, session: str, account: str) -> bool:
+    """Whether a session's own lines say that an account is its reserve: a name alone could be anybody's."""
+    lines = (line for _, line in _lines(ledger, session) if line is not None)
+    return any(line["do"] == "reserve" and line["account"] == account for line in lines)
+
+
+def _lines(ledger: Ledger, name: str, after: int = -1) -> Iterator[tuple[Entry, dict[str, Any] | None]]:
+    """A session's charges, and its own lines with what they say, in order."""
+    for entry in ledger.replay(name, after):
+        if entry.kind == "note" and entry.content_type == _MEDIA and entry.answer is not None:
+            yield entry, json.loads(entry.answer)
+        elif entry.kind == "charge":
+            yield entry, None
+
+
+def _is_open(ledger: Ledger, name: str) -> bool:
+    try:
+        return not ledger.is_closed(name)
+    except LedgerError:  # it was written down, and the process ended before it was opened
+        return False
+
+
+def _settle(ledger: Ledger, name: str) -> None:
+    try:
+        ledger.settle(name)
+    except LedgerError:  # never opened, or closed already
+        return

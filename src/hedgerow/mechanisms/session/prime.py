@@ -1,0 +1,100 @@
+"""Priming: what a session measures before the first question, and what it believes then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+from math import isqrt, log, sqrt
+from typing import TYPE_CHECKING
+
+from hedgerow.mechanisms.session.belief import Belief, DenseBelief, FactoredBelief
+from hedgerow.queries.workload import marginals
+
+if TYPE_CHECKING:
+    from hedgerow.curator.curator import Curator
+    from hedgerow.privacy.budget import Cost
+    from hedgerow.queries.domain.domain import Domain
+
+Names = tuple[str, ...]
+
+SHARES = (Fraction(3, 100), Fraction(12, 100), Fraction(35, 100), Fraction(50, 100))
+"""Of the price: for the total, all one-way, all two-way and all three-way tables."""
+_SURE = log(4000.0)  # ln(1/beta) of a first run at confidence 0.999
+_DIRECT = 5.4  # rho of a direct answer at that confidence, times alpha^2
+_ROOM = 0.7  # of alpha: what noise of comparisons may take
+_VISITS = 3e9  # cells that a fit may touch: above this a dense hypothesis takes minutes
+
+
+def tables(domain: Domain) -> list[tuple[Names, Fraction]]:
+    """Every table of at most three attributes, with its share of the price.
+
+    Among tables of as many attributes a share grows with the root of the number of cells: a sum over half of
+    them has a variance of cells / (4 rho), and that is how to divide rho so that these add up to the least.
+
+    >>> from hedgerow.queries.domain.domain import Domain
+    >>> [str(share) for _, share in tables(Domain({"eyes": 4, "age": 16}))]
+    ['3/100', '1/25', '2/25', '7/20']
+    """
+    names, out = domain.names, []
+    for order, share in enumerate(SHARES[: len(names) + 1]):
+        sets = list(combinations(names, order))
+        roots = [isqrt(domain.cells(s) << 12) for s in sets]
+        out += [(s, share * root / sum(roots)) for s, root in zip(sets, roots, strict=True)]
+    return out
+
+
+def is_dense(domain: Domain, cells: int) -> bool:
+    """Whether a domain is small enough for a weight on every cell, and for fitting all small tables."""
+    d = len(domain)
+    number = d + d * (d - 1) // 2 + d * (d - 1) * (d - 2) // 6
+    return domain.size <= cells and 12.0 * domain.size * number <= _VISITS
+
+
+def start_price(domain: Domain, direct: Cost, questions: int) -> Cost:
+    """What priming is worth when every question could be answered for `direct` instead.
+
+    The error of the fit grows with the noise of each table, which grows with their number; the factor was
+    found on the census table of the benchmarks and only moves costs, never a guarantee.
+    """
+    return _times(direct, log(max(questions, 1_000)) * max(27.0, 4.0 * sqrt(len(tables(domain)))))
+
+
+def run_price(direct: Cost, questions: int) -> Cost:
+    """What one side of the comparison is worth: few false alarms over so many questions.
+
+    With L = ln(1/beta) and K = ln(questions), b1 L + b2 K rows of noise must fit between the error of most
+    answers and alpha; the cheapest eta = Delta/b1 + 2 Delta/b2 for that is (sqrt(L) + sqrt(2 K))^2 Delta over
+    this room. Its price, in directly measured answers, is taken at confidence 0.999 and room for 0.7 alpha.
+    """
+    eta = (sqrt(_SURE) + sqrt(2.0 * log(max(questions, 10)))) ** 2 / _ROOM
+    return _times(direct, eta**2 / 8.0 / _DIRECT)
+
+
+def _times(cost: Cost, factor: float) -> Cost:
+    if cost.currency == "epsilon":
+        factor = sqrt(factor)
+    return replace(cost, amount=cost.amount * Fraction(round(factor * 64), 64))
+
+
+def prime(curator: Curator, price: Cost, name: str, cells: int, rows: int | None) -> Belief:
+    """Measure and fit: all small tables, or what the adaptive release chooses when the domain is large.
+
+    Asked again under the same name, the ledger gives the same measurements, free.
+    """
+    domain = curator._domain
+    if is_dense(domain, cells):
+        targets, shares = zip(*tables(domain), strict=True)
+        measured = curator.measure_all(
+            targets, price, shares=shares, request=f"{name}: prime", note="Session: priming tables", run=name
+        )
+        return DenseBelief(domain, measured, rows)
+    from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease
+    from hedgerow.privacy.budget import Budget
+
+    # a raised delta must not make this another plan: what is spent is an amount in the ledger's currency
+    budget = Budget(**{price.currency: price.amount})
+    release = AdaptiveRelease(budget=budget, run=f"{name}: prime")
+    synopsis = release.release(curator, marginals(domain, min(len(domain), 3)))
+    learned = synopsis._learned
+    return FactoredBelief(learned.hypothesis, learned.measurements, rows, learned.spread)

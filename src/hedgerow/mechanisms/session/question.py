@@ -1,0 +1,343 @@
+"""Asked: one question to a session, whatever form it came in, as queries with weights in [0, 1]."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+
+from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
+from hedgerow.mechanisms.session.form import is_nothing, one_form
+from hedgerow.queries.query import Query
+from hedgerow.queries.question import Question
+from hedgerow.queries.sql.statement import sql
+from hedgerow.queries.workload import Workload, marginals
+from hedgerow.synopsis.answer import Answer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hedgerow.mechanisms.session.belief import Belief
+    from hedgerow.queries.domain.domain import Domain
+    from hedgerow.queries.form import Piece
+
+    Floats = NDArray[np.float64]
+
+PIECES = 1 << 14
+"""The most queries that one question may need when its accuracy is given."""
+_FIELLER = 64  # groups up to here have the errors of their ratios worked out one by one
+
+
+@dataclass(frozen=True, eq=False)
+class Reply:
+    """Values and errors in the question's unit, and the rows of a grouped answer."""
+
+    value: Any
+    error: Any
+    table: Any = None
+    notes: tuple[str, ...] = ()
+
+
+class Asked(Protocol):
+    """A question: its pieces, and how their counts become a reply."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def pieces(self) -> Sequence[Query]: ...
+
+    @property
+    def joint(self) -> bool: ...
+
+    def bounds(self, simultaneous: bool) -> int: ...
+
+    @property
+    def selects(self) -> bool: ...
+
+    def learned(self, belief: Belief, confidence: float, simultaneous: bool) -> Reply: ...
+
+    def assemble(self, counts: Floats, errors: Floats, confidence: float, rows: float) -> Reply: ...
+
+    def shown(self, answer: Answer) -> Answer: ...
+
+    def in_unit(self, error: Any) -> Any: ...
+
+
+@dataclass(frozen=True, eq=False)
+class OneQuery:
+    """A single query, or a statement that asks for one count.
+
+    It is answered and remembered as a count, so that it is one question in whatever form it comes; `shown`
+    puts the count into the unit, or the table, that was asked for.
+    """
+
+    query: Query
+    question: Question | None = None
+    joint: ClassVar[bool] = True
+    selects: ClassVar[bool] = False
+
+    @cached_property
+    def count(self) -> Query:
+        """What is counted, in the one form that it has."""
+        return one_form(self.query)
+
+    @property
+    def key(self) -> str:
+        """A fingerprint of what is asked."""
+        return f"query:{self.count.digest}"
+
+    @property
+    def pieces(self) -> Sequence[Query]:
+        """The query, unless the schema alone answers it."""
+        return () if is_nothing(self.count) else (self.count,)
+
+    def bounds(self, simultaneous: bool) -> int:
+        """How many bounds share the confidence of one number."""
+        return 1
+
+    def learned(self, belief: Belief, confidence: float, simultaneous: bool) -> Reply:
+        """From what is believed."""
+        if not self.pieces:
+            return Reply(0.0, 0.0)
+        count = belief.count(self.count)
+        return Reply(float(count), belief.error(self.count, count, confidence))
+
+    def assemble(self, counts: Floats, errors: Floats, confidence: float, rows: float) -> Reply:
+        """From a known count."""
+        return Reply(float(counts[0]), float(errors[0])) if self.pieces else Reply(0.0, 0.0)
+
+    def shown(self, answer: Answer) -> Answer:
+        """The count as it was asked for."""
+        error = self.in_unit(answer.error)
+        if self.question is None:
+            return replace(answer, value=float(self.query.to_unit(answer.value)), error=error)
+        wide = np.full((1, 1), answer.error)
+        table = self.question.combine(np.full((1, 1), answer.value), wide, confidence=answer.confidence)
+        return replace(answer, value=table.value, error=error, table=table, notes=self.question.notes)
+
+    def in_unit(self, error: Any) -> Any:
+        """The error of the count, in the unit that was asked for."""
+        scale = self.query.scale if self.question is None else self.question.aggregates[0].scale
+        return abs(scale) * float(error)
+
+
+@dataclass(frozen=True, eq=False)
+class ManyQueries:
+    """A list of queries, a workload, or a whole table."""
+
+    workload: Workload
+    shape: tuple[int, ...] | None = None
+    axes: tuple[int, ...] = ()
+    selects: ClassVar[bool] = False
+
+    @property
+    def joint(self) -> bool:
+        """Whether it is measured in one act when it must be: one whole table."""
+        return self.workload.is_tables and len(self.workload.blocks) == 1
+
+    @property
+    def key(self) -> str:
+        """A fingerprint of what is asked."""
+        return f"queries:{self.workload.digest}:{self.shape}:{self.axes}"
+
+    @cached_property
+    def pieces(self) -> Sequence[Query]:
+        """All queries, in order; those of a list in the one form that each of them has."""
+        return self.workload if self.joint else [one_form(q) for q in self.workload]
+
+    def bounds(self, simultaneous: bool) -> int:
+        """How many bounds share the confidence of one number, or of all of them."""
+        return len(self.workload) if simultaneous else 1
+
+    def learned(self, belief: Belief, confidence: float, simultaneous: bool) -> Reply:
+        """From what is believed; whole tables are read at once."""
+        numbers = self.bounds(simultaneous)
+        if self.workload.is_tables:
+            counts = self.workload.evaluate(belief.table)
+        else:
+            counts = belief.counts(list(self.workload))
+        errors = np.array(
+            [belief.error(q, c, confidence, numbers) for q, c in zip(self.workload, counts, strict=True)]
+        )
+        return self.assemble(counts, errors, confidence, 0.0)
+
+    def assemble(self, counts: Floats, errors: Floats, confidence: float, rows: float) -> Reply:
+        """From known counts."""
+        scales = 1.0 if self.workload.is_tables else np.array([abs(q.scale) for q in self.workload])
+        return Reply(self._shaped(self.workload.to_units(counts)), self._shaped(errors * scales))
+
+    def shown(self, answer: Answer) -> Answer:
+        """As it is."""
+        return answer
+
+    def in_unit(self, error: Any) -> Any:
+        """As it is."""
+        return error
+
+    def _shaped(self, flat: Floats) -> Floats:
+        return flat if self.shape is None else flat.reshape(self.shape).transpose(self.axes)
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """A compiled SQL statement: linear forms per group, and ratios of them."""
+
+    question: Question
+    joint: ClassVar[bool] = True
+
+    def bounds(self, simultaneous: bool) -> int:
+        """How many bounds share the confidence of one number - its group's counts, in all forms - or of all.
+
+        One more where values were rounded: that there are no more rows than was measured.
+        """
+        queries, sums = self._pieces
+        size = self.question.size
+        each = max(sum(len(s) for s in sums[g::size]) for g in range(size))
+        rounded = any(piece.off for pairs in sums for piece, _ in pairs)
+        return max(1, len(queries) if simultaneous else each) + rounded
+
+    @property
+    def selects(self) -> bool:
+        """Whether released values decide which groups are shown: their errors must hold for all groups."""
+        q = self.question
+        return q.limit is not None and q.limit < q.size and any(sort.aggregate for sort in q.order)
+
+    @cached_property
+    def key(self) -> str:
+        """A fingerprint of what is asked: the forms, and which groups are shown; not what they are called."""
+        q = self.question
+        numbers = [(a.form, a.denominator, a.scale) for a in q.aggregates]
+        parts = [numbers, q.order, q.limit, [(g.attribute, g.hierarchy) for g in q.groups]]
+        h = hashlib.sha256(repr(parts).encode())
+        for form in q.forms:
+            h.update(repr((form.attributes, form.units)).encode())
+            for f in sorted(form.factors, key=lambda f: f.attributes):
+                h.update(repr((f.attributes, f.weights.dtype.str)).encode() + f.weights.tobytes())
+            for axis in form.axes:
+                h.update(axis.attribute.encode() + axis.parent.tobytes())
+        return f"sql:{h.hexdigest()}"
+
+    @property
+    def pieces(self) -> Sequence[Query]:
+        """The queries that all forms and groups are made of, without repeats."""
+        return self._pieces[0]
+
+    @cached_property
+    def _pieces(self) -> tuple[list[Query], list[list[tuple[Piece, int]]]]:
+        """Queries, and for every form and group the pieces that it sums, each with its query's place."""
+        if self.question.size * len(self.question.forms) > PIECES:
+            raise RangeTooLarge(
+                f"a question of {self.question.size:,} groups is too large to be asked within an accuracy; "
+                f"up to {PIECES:,} numbers are"
+            )
+        queries: list[Query] = []
+        place: dict[str, int] = {}
+        sums: list[list[tuple[Piece, int]]] = []
+        for form in self.question.forms:
+            for group in range(self.question.size):
+                sums.append([])
+                for piece in form.rounded(group):
+                    digest = piece.query.digest
+                    if digest not in place:
+                        place[digest] = len(queries)
+                        queries.append(piece.query)
+                    sums[-1].append((piece, place[digest]))
+        return [one_form(q) for q in queries] if len(queries) == 1 else queries, sums
+
+    def learned(self, belief: Belief, confidence: float, simultaneous: bool) -> Reply:
+        """From what is believed: all groups of a form at once."""
+        q = self.question
+        if any(a.denominator is not None for a in q.aggregates) and q.size <= _FIELLER:
+            result = q.answer(belief.linear, confidence, simultaneous=simultaneous)
+        else:
+            parts = [
+                belief.form(f, confidence, q.size * len(q.forms) if simultaneous else q.bounds(i))
+                for i, f in enumerate(q.forms)
+            ]
+            values, errors = (np.stack([p[i] for p in parts]) for i in (0, 1))
+            result = q.combine(values, errors, confidence=confidence)
+        return Reply(result.value, result.error, result, q.notes)
+
+    def assemble(self, counts: Floats, errors: Floats, confidence: float, rows: float) -> Reply:
+        """From known counts of the pieces, and a number that the rows do not exceed."""
+        q = self.question
+        _, sums = self._pieces
+        values = np.array([sum(p.worth * counts[i] for p, i in pairs) for pairs in sums], dtype=np.float64)
+        widths = np.array(
+            [sum(_width(p, counts[i], errors[i], rows) for p, i in pairs) for pairs in sums], dtype=np.float64
+        )
+        shape = (len(q.forms), q.size)
+        result = q.combine(values.reshape(shape), widths.reshape(shape), confidence=confidence)
+        return Reply(result.value, result.error, result, q.notes)
+
+    def shown(self, answer: Answer) -> Answer:
+        """With the columns named and ordered as they were asked for."""
+        q = self.question
+        table = replace(answer.table, columns=tuple(c.name for c in q.columns), show=q.columns)
+        return replace(answer, table=table, notes=q.notes)
+
+    def in_unit(self, error: Any) -> Any:
+        """As it is."""
+        return error
+
+
+def _width(piece: Piece, count: float, error: float, rows: float) -> float:
+    """How far off a piece may be, in the form's unit: its count's error, and what rounding values took.
+
+    The latter is at most `off` for each row, and at most `part` of what the query counts.
+    """
+    wide = abs(piece.worth) * error
+    if piece.off:
+        wide += min(piece.off * rows, piece.part * abs(piece.worth) * (count + error))
+    return wide
+
+
+def read(domain: Domain, asked: Any, unit: str | None) -> Asked:
+    """A question from SQL text, a compiled statement, a query, attribute names, a list or a workload."""
+    if isinstance(asked, str):
+        asked = sql(domain, asked, unit=unit)
+    if isinstance(asked, Question):
+        if asked.domain != domain:
+            raise DomainMismatch("the statement was compiled for another domain than this session has")
+        return _statement(asked)
+    if isinstance(asked, Query):
+        _check(domain, asked.attributes, asked.shape)
+        return OneQuery(asked)
+    if isinstance(asked, Workload):
+        for block in asked.blocks:
+            _check(domain, block.attributes, block.query(0).shape)
+        return ManyQueries(asked)
+    if isinstance(asked, Sequence) and asked and all(isinstance(a, str) for a in asked):
+        names = domain.order(asked)
+        if len(names) < len(asked):
+            raise UnsupportedQuery("an attribute is named twice")
+        axes = tuple(names.index(a) for a in asked)
+        return ManyQueries(marginals(domain, [names]), domain.shape_of(names), axes)
+    if isinstance(asked, Sequence) and asked and all(isinstance(a, Query) for a in asked):
+        for q in asked:
+            _check(domain, q.attributes, q.shape)
+        return ManyQueries(Workload.of(asked))
+    raise UnsupportedQuery(
+        "a session is asked SQL text, a query, attribute names for a whole table, or a list of those"
+    )
+
+
+def _statement(question: Question) -> Asked:
+    """A statement; one that asks for a single count is a query like any other."""
+    if question.units and not all(f.units for f in question.forms):
+        raise UnsupportedQuery("ask for people and for rows in two statements")
+    only = question.forms[0] if len(question.forms) == len(question.aggregates) == 1 else None
+    if only is None or question.groups or only.units or not only.counts or question.limit == 0:
+        return Statement(question)
+    pieces = only.rounded()
+    return OneQuery(pieces[0].query, question) if pieces else Statement(question)
+
+
+def _check(domain: Domain, attributes: Sequence[str], shape: Sequence[int]) -> None:
+    if domain.order(attributes) != tuple(attributes) or domain.shape_of(attributes) != tuple(shape):
+        raise DomainMismatch("the query was made for another domain")

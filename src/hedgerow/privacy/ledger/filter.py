@@ -1,0 +1,140 @@
+"""The filter in front of a ledger: which account may pay what, and which request was answered before."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+from hedgerow.errors import BudgetExceeded, LedgerError, RequestReused
+from hedgerow.privacy.budget import Budget, Cost, Currency
+from hedgerow.privacy.event import Event
+from hedgerow.privacy.ledger.entry import OWNER, Account, Entry, Raise, Settings
+from hedgerow.privacy.ledger.line import Line, canonical, digest
+from hedgerow.privacy.ledger.store import Store
+from hedgerow.privacy.raising import restated
+
+
+class Filter:
+    """What the lines so far allow: sums of epsilon, or of rho and delta, bind adaptive costs too."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        try:
+            self.made = Settings.from_json(json.loads(store.first().text)["details"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise LedgerError("The first line of the ledger cannot be read.") from error
+
+    @property
+    def currency(self) -> Currency:
+        """What the ledger sums."""
+        return self.made.budget.currency
+
+    def budget(self, seq: int | None = None) -> Budget:
+        """What may be spent in all, as last raised up to a line."""
+        line = self._raise(seq)
+        return self.made.budget if line is None else self._promise(line)
+
+    def recorded(self) -> Budget:
+        """The budget as its newest line put it: an earlier version's cap promises less (`restated`)."""
+        line = self._raise()
+        return self.made.budget if line is None else Raise.read(line).budget
+
+    def base(self, seq: int | None = None) -> Budget:
+        """The budget when the first answer was paid for: raises before that are first promises."""
+        line = self._raise(seq)
+        while line is not None and (was := Raise.read(line)).seen:
+            line = self._raise(line.seq - 1)
+        return self.made.budget if line is None else was.budget
+
+    def readings(self) -> tuple[Fraction, ...]:
+        """The deltas at which epsilons were ever read as rho here, the present one first."""
+        found, line = [self.budget().conversion_delta], self._raise()
+        while line is not None:
+            found += [self._promise(line).conversion_delta, Raise.read(line).budget.conversion_delta]
+            line = self._raise(line.seq - 1)
+        return tuple(dict.fromkeys([*found, self.made.budget.conversion_delta]))
+
+    def _raise(self, seq: int | None = None) -> Line | None:
+        return self.store.raised(self.store.head().seq if seq is None else seq)
+
+    def _promise(self, line: Line) -> Budget:
+        was = Raise.read(line)
+        return was.budget if was.index or not was.seen else restated(self.base(line.seq), was.budget)
+
+    def account(self, name: str, seq: int | None = None) -> Account:
+        """An account as of a line, or now."""
+        line = self.store.last(named("account", name), seq)
+        if line is None:
+            raise LedgerError(f"There is no account {name!r}.")
+        return Account.after(line)
+
+    def usable(self, name: str) -> Account:
+        """An account that is not closed."""
+        account = self.account(name)
+        if account.closed:
+            raise LedgerError(f"The account {name!r} is closed.")
+        return account
+
+    def afford(self, cost: Cost, name: str) -> Account:
+        """An account that can pay a cost; otherwise BudgetExceeded."""
+        if cost.currency != self.currency:
+            raise LedgerError(f"This ledger counts {self.currency}, not {cost.currency}.")
+        account = self.usable(name)
+        if not account.spent + cost <= account.limit:
+            raise BudgetExceeded(_refusal(cost, account, self.budget()))
+        return account
+
+    def recall(self, request: str, question: str | bytes | Event, analyst: str) -> Entry | None:
+        """The entry that a request id already has; RequestReused if it belongs to another question."""
+        line = self.store.requested(named("request id", request))
+        if line is None:
+            return None
+        entry = Entry.read(line)
+        if (entry.analyst, entry.question) != (analyst, question_digest(question)):
+            raise RequestReused(
+                f"The request id {request!r} was already used for another question or by another analyst."
+            )
+        return entry.again()
+
+
+def named(what: str, name: str) -> str:
+    """A name that looks the same to SQLite, JSON and people."""
+    if not isinstance(name, str) or not name or not name.isprintable():
+        raise LedgerError(f"The {what} must be printable text, not {name!r}.")
+    return name
+
+
+def question_digest(question: str | bytes | Event) -> str:
+    """What a request id is bound to."""
+    if isinstance(question, Event):
+        question = canonical(question.to_json())
+    return digest(question.encode() if isinstance(question, str) else question)
+
+
+def _refusal(cost: Cost, account: Account, budget: Budget) -> str:
+    """One sentence: what was asked, what remains, and both in epsilon."""
+    rest = account.remaining
+    whose = "" if account.name == OWNER else f" in account {account.name!r}"
+    if not cost.amount <= rest.amount:
+        asked, left = _apart(float(cost.amount), float(rest.amount))
+        said = f"{cost.currency} {asked}, but of {cost.currency} {float(account.limit.amount):.6g}"
+    else:
+        asked, left = _apart(float(cost.delta), float(rest.delta))
+        said = f"delta {asked}, but of the delta {float(account.limit.delta):.6g} kept for such acts"
+    said = f"This asks for {said} only {left} remains{whose}"
+    if cost.currency == "epsilon" or not budget.conversion_delta:
+        return f"{said}."
+    spent, total, limit = (
+        f"{budget.part(part).epsilon:.4g}" for part in (account.spent, account.spent + cost, account.limit)
+    )
+    return (
+        f"{said}: epsilon {spent} of {limit} at delta {budget.delta:.4g} is spent, and this makes it {total}."
+    )
+
+
+def _apart(asked: float, left: float) -> tuple[str, str]:
+    """Two numbers with as many digits as it takes to tell them apart."""
+    for digits in (6, 9, 13, 17):
+        if f"{asked:.{digits}g}" != f"{left:.{digits}g}":
+            break
+    return f"{asked:.{digits}g}", f"{left:.{digits}g}"

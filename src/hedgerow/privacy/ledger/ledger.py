@@ -1,0 +1,398 @@
+"""The append-only durable ledger and the filter that keeps a dataset's budget."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Any, cast
+
+from hedgerow.privacy.budget import Budget, Cost, Currency, rho_of
+from hedgerow.privacy.event import Event
+from hedgerow.privacy.ledger.copies import refuse_older_log
+from hedgerow.privacy.ledger.entry import OWNER, Entry, Settings
+from hedgerow.privacy.ledger.failure import no_ledger
+from hedgerow.privacy.ledger.filter import Filter
+from hedgerow.privacy.ledger.line import FORMAT
+from hedgerow.privacy.ledger.making import make, new_settings, reason_of, refuse_second_name
+from hedgerow.privacy.ledger.place import Data, note, refuse_known
+from hedgerow.privacy.ledger.receipt import Receipt, Verification, verify_export, verify_lines
+from hedgerow.privacy.ledger.store import Store
+from hedgerow.privacy.ledger.transaction import BYTES, Act, Question, Transaction, opening
+from hedgerow.privacy.raising import doubled
+
+__all__ = ["Entry", "Ledger", "Receipt", "Settings", "Transaction", "Verification", "verify_export"]
+
+
+class Ledger:
+    """A dataset's budget, everything that was ever charged to it, and the answers that were given for it.
+
+    >>> from hedgerow.privacy.budget import Budget
+    >>> from hedgerow.privacy.event import Pure
+    >>> ledger = Ledger.open(":memory:", budget=Budget(epsilon=1))
+    >>> ledger.charge(Pure("1/4"), lambda: (b"42", None)).answer
+    b'42'
+    >>> ledger.remaining().amount
+    Fraction(3, 4)
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._filter = Filter(store)
+        self._made = self._filter.made
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        budget: Budget | None = None,
+        neighbours: str | None = None,
+        unit: str | None = None,
+        max_rows: int | None = None,
+        null_units: str | None = None,
+        unit_type: str | None = None,
+        create: bool = True,
+        readonly: bool = False,
+        data: str | os.PathLike[str] | None = None,
+        reason: str | None = None,
+    ) -> Ledger:
+        """Open a ledger, or make it; None means whatever the ledger says, any other difference is refused.
+
+        Args:
+            path: the file, or ":memory:" for simulation.
+            budget: what may be spent in all; needed to make a ledger.
+            neighbours: "add_remove" (made so by default) or "replace".
+            unit: the column that names the protected unit; a new ledger without one protects rows.
+            max_rows: the most rows that one unit contributes; 1 by default.
+            null_units: "drop" (by default) or "row": what becomes of rows without a unit id.
+            unit_type: the declared type of unit ids in columns of objects.
+            create: whether to make the ledger when there is none.
+            readonly: open it for reading only, without writing to the file or its folder.
+            data: the data file as it was named, so that it is known again under another name.
+            reason: why a new ledger is made for data that another one knows; kept in its first line.
+
+        >>> Ledger.open(":memory:", budget=Budget(epsilon=1), max_rows=3).settings.max_rows
+        3
+        """
+        asked: dict[str, Any] = {
+            "neighbours": neighbours,
+            "unit": unit,
+            "max_rows": max_rows,
+            "null_units": null_units,
+            "unit_type": unit_type,
+        }
+        if str(path) == ":memory:":
+            return cls(Store(None, opening(new_settings(budget, asked, simulation=True))))
+        file = Path(path).resolve()
+        known = None if data is None else Data.named(data)
+        if not os.path.lexists(file):
+            if not create or readonly or os.path.islink(path):  # a link's disk may be away
+                raise no_ledger(file)
+            first = opening(new_settings(budget, asked, simulation=False), reason_of(reason))
+            if known is not None and reason is None:
+                refuse_known(known, file)
+            make(file, first)
+        if not readonly:
+            refuse_second_name(file)
+        refuse_older_log(file)
+        store = Store(file, readonly=readonly)
+        try:
+            ledger = cls(store)
+            ledger.settings.refuse_other({"budget": None if ledger.keeps(budget) else budget} | asked)
+            if not readonly:
+                note(store, known)
+                store.sync()  # a log that was left behind
+        except BaseException:
+            store.close()
+            raise
+        return ledger
+
+    def know(self, data: str | os.PathLike[str]) -> None:
+        """Note a data file as it was named, so that it is known again under another name."""
+        if not self.simulation and not self._store.readonly:
+            note(self._store, Data.named(data))
+
+    def close(self) -> None:
+        """Close the file; what was committed is there already."""
+        self._store.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self._store.path or ':memory:')!r})"
+
+    @property
+    def budget(self) -> Budget:
+        """What may be spent in all, as last raised."""
+        return self._filter.budget()
+
+    def keeps(self, budget: Budget | None) -> bool:
+        """Whether a budget is this ledger's, as it is stated or as it was last recorded; None is any."""
+        return budget is None or budget.promises(self.budget) or budget == self.recorded_budget
+
+    @property
+    def first_budget(self) -> Budget:
+        """The budget that was in force when the first answer was paid for, or is in force if none was."""
+        return self._filter.base()
+
+    @property
+    def recorded_budget(self) -> Budget:
+        """The budget as its newest line puts it; earlier versions recorded more than a raised one keeps."""
+        return self._filter.recorded()
+
+    @property
+    def next_delta(self) -> Fraction:
+        """The delta of a raise unless another is asked for: after answers, at least twice the first one."""
+        now = self.budget.delta_exact
+        return now if self.spent().is_zero else max(now, doubled(self.first_budget))
+
+    @property
+    def settings(self) -> Settings:
+        """What the ledger was made for, with the budget as last raised."""
+        return replace(self._made, budget=self.budget)
+
+    @property
+    def currency(self) -> Currency:
+        """What the ledger sums: "epsilon" or "rho"."""
+        return self._made.budget.currency
+
+    @property
+    def simulation(self) -> bool:
+        """Whether the ledger lives in memory only and protects nobody."""
+        return self._made.simulation
+
+    @property
+    def row_key(self) -> bytes:
+        """The secret key by which a unit's rows are chosen when it has more than max_rows."""
+        return cast(bytes, self._store.first().state)
+
+    def spent(self, account: str = OWNER) -> Cost:
+        """What an account has spent, with what it allotted to others."""
+        return self._filter.account(account).spent
+
+    def remaining(self, account: str = OWNER) -> Cost:
+        """What an account may still spend; nothing once it is closed."""
+        holder = self._filter.account(account)
+        return Cost.zero(self.currency) if holder.closed else holder.remaining
+
+    def descends(self, account: str, ancestor: str) -> bool:
+        """Whether an account was allotted from another one, directly or through others in between."""
+        parent = self._filter.account(account).parent
+        return parent is not None and (parent == ancestor or self.descends(parent, ancestor))
+
+    def check(self, cost: Cost, account: str = OWNER) -> None:
+        """Raise BudgetExceeded if an account cannot afford a cost; charges nothing.
+
+        >>> Ledger.open(":memory:", budget=Budget(epsilon=1)).check(Cost("epsilon", 2))
+        Traceback (most recent call last):
+        hedgerow.errors.BudgetExceeded: This asks for epsilon 2, but of epsilon 1 only 1 remains.
+        """
+        self._filter.afford(cost, account)
+
+    def meant(self, epsilon: Fraction, request: str | None = None) -> Cost:
+        """The rho that an epsilon stands for: now, or when the line of a request id was written.
+
+        A raise changes what an epsilon buys, and must not change what was bought.
+        """
+        line = None if request is None else self._store.requested(request)
+        if line is None:
+            return Cost("rho", rho_of(epsilon, self.budget.conversion_delta))
+        paid = Entry.read(line).cost.amount
+        amounts = (rho_of(epsilon, delta) for delta in self._filter.readings())
+        return Cost("rho", min(amounts, key=lambda rho: abs(rho - paid)))
+
+    def recall(self, request: str, question: str | bytes | Event, analyst: str = OWNER) -> Entry | None:
+        """What a request id was answered, or None; RequestReused if it belongs to another question."""
+        return self._filter.recall(request, question, analyst)
+
+    def replay(self, run: str | None, after: int = -1) -> Iterator[Entry]:
+        """The entries of a run in order, with answers and secret states, to rebuild it after a restart.
+
+        Args:
+            run: the run's label; every entry of the ledger if None.
+            after: only what came after the line of this number.
+        """
+        return (Entry.read(line) for line in self._store.lines(run, after))
+
+    @property
+    def newest(self) -> int:
+        """The number of the newest line."""
+        return self._store.newest()
+
+    def alone(self) -> AbstractContextManager[None]:
+        """A stretch of work that only one holder of this ledger does at a time, in whichever process.
+
+        It keeps nobody from charging: it is for state that is read from several lines and then moved on. The
+        same thread may enter it again.
+        """
+        return self._store.alone()
+
+    def children(self, account: str = OWNER) -> list[str]:
+        """The accounts that were ever allotted from an account, in order."""
+        return self._store.children(account)
+
+    def is_closed(self, account: str) -> bool:
+        """Whether an account was settled."""
+        return self._filter.account(account).closed
+
+    @contextmanager
+    def transaction(self, *, durable: bool = True) -> Iterator[Transaction]:
+        """Write several lines that are committed together or not at all.
+
+        Args:
+            durable: wait for the disk; free records may do without, the next charge covers them.
+        """
+        with self._store.transaction(durable):
+            transaction = Transaction(self._filter, durable)
+            try:
+                yield transaction
+                transaction.refuse_failed()
+            finally:
+                transaction.over = True
+
+    def charge(
+        self,
+        event: Event,
+        act: Act,
+        *,
+        account: str = OWNER,
+        analyst: str = OWNER,
+        request: str | None = None,
+        question: Question = None,
+        note: str = "",
+        run: str | None = None,
+        content_type: str = BYTES,
+    ) -> Entry:
+        """Charge a private act, carry it out and keep its answer, all durably before this returns.
+
+        Args:
+            event: the act, as the accountant must know it.
+            act: carries it out inside the transaction; returns the answer, and secret state or None.
+            account: who pays.
+            analyst: who asks.
+            request: an id; the same id with the same question by the same analyst gets the same answer, free.
+            question: what the request id is bound to; the event when None.
+            note: words to keep with it.
+            run: the label of the mechanism's run, for `replay`.
+            content_type: the answer's media type.
+        """
+        with self.transaction() as transaction:
+            return transaction.charge(
+                event,
+                act,
+                account=account,
+                analyst=analyst,
+                request=request,
+                question=question,
+                note=note,
+                run=run,
+                content_type=content_type,
+            )
+
+    def record(
+        self,
+        answer: bytes | None = None,
+        state: bytes | None = None,
+        *,
+        account: str = OWNER,
+        analyst: str = OWNER,
+        request: str | None = None,
+        question: Question = None,
+        note: str = "",
+        run: str | None = None,
+        content_type: str = BYTES,
+        durable: bool = True,
+    ) -> Entry:
+        """Keep an answer or state that costs nothing, such as a sparse vector's "below".
+
+        Args:
+            answer: what was said.
+            state: secret state.
+            durable: wait for the disk; if not, the next durable commit covers it.
+            account, analyst, request, question, note, run, content_type: as in `charge`.
+        """
+        with self.transaction(durable=durable) as transaction:
+            return transaction.record(
+                answer,
+                state,
+                account=account,
+                analyst=analyst,
+                request=request,
+                question=question,
+                note=note,
+                run=run,
+                content_type=content_type,
+            )
+
+    def allot(self, name: str, cost: Cost, parent: str = OWNER, note: str = "") -> Entry:
+        """Reserve a cost from an account for a new one, which can then spend that much and no more."""
+        with self.transaction() as transaction:
+            return transaction.allot(name, cost, parent, note)
+
+    def settle(self, name: str, note: str = "") -> Entry:
+        """Close an allotted account and those below it; what was not spent goes back to the parent."""
+        with self.transaction() as transaction:
+            return transaction.settle(name, note)
+
+    def raise_budget(self, budget: Budget, reason: str) -> Entry:
+        """Give the dataset a larger budget of the same currency, for a recorded reason.
+
+        Args:
+            budget: the new total. After answers were given, its delta has to be above the first budget's: the
+                difference pays for a choice made with answers in view (`next_delta` is a good one).
+            reason: why; it is kept for good.
+        """
+        with self.transaction() as transaction:
+            return transaction.raise_budget(budget, reason)
+
+    def receipt(self) -> Receipt:
+        """What the ledger says now; a later ledger that disagrees with it was altered."""
+        self._store.sync()  # a receipt must not outlive the lines it vouches for
+        head = self._store.head()
+        settings = replace(self._made, budget=self._filter.budget(head.seq))
+        return Receipt(settings, head.seq, head.hash.hex(), self._filter.account(OWNER, head.seq).spent)
+
+    def knows(self, receipt: Receipt) -> bool:
+        """Whether the line that a receipt was given for is in this ledger."""
+        if not 0 <= receipt.seq <= self.newest:
+            return False
+        line = next(self._store.lines(after=receipt.seq - 1), None)
+        return line is not None and (line.seq, line.hash.hex()) == (receipt.seq, receipt.head)
+
+    def sync(self) -> None:
+        """Wait until everything committed so far is on the disk."""
+        self._store.sync()
+
+    def verify(self, receipt: Receipt | None = None) -> Verification:
+        """Walk the chain again, recompute every cost and total, and compare with an earlier receipt."""
+        outcome, damage = verify_lines(self._store.lines(), receipt), self._store.damage()
+        if damage is None:
+            return outcome
+        return replace(outcome, problems=(*outcome.problems, f"The file is damaged: {damage}."))
+
+    def export(self, answers: bool = False) -> dict[str, Any]:
+        """The public side of the ledger as JSON data, for `verify_export`; `answers` includes the answers."""
+        entries = []
+        for line in self._store.lines():
+            entry: dict[str, Any] = {
+                "line": json.loads(line.text),
+                "commitment": line.commitment.hex(),
+                "hash": line.hash.hex(),
+            }
+            if answers and line.answer is not None:
+                entry["answer"] = base64.b64encode(line.answer).decode()
+            entries.append(entry)
+        return {"hedgerow_ledger": FORMAT, "entries": entries}

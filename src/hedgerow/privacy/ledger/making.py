@@ -1,0 +1,94 @@
+"""How a ledger's file comes to be: whole from the first moment on, and under one name only."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from pathlib import Path
+from stat import S_ISREG
+from typing import Any
+
+from hedgerow.errors import LedgerError
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger.entry import Settings
+from hedgerow.privacy.ledger.failure import failure
+from hedgerow.privacy.ledger.line import Line
+from hedgerow.privacy.ledger.sqlite import connect, flush, lay_out, uri
+
+
+def make(path: Path, first: Line) -> None:
+    """Make the file with line 0 in it, unless somebody else has just made it."""
+    left = any(os.path.lexists(f"{path}{suffix}") for suffix in ("-wal", "-journal"))
+    if left and not os.path.lexists(path):
+        # SQLite would replay a lost ledger's log into the new one.
+        raise LedgerError(f"A ledger cannot be made at {path}: the log of another one lies beside it.")
+    draft = path.with_name(f"{_drafts(path)}{secrets.token_hex(8)}.new")
+    try:
+        handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        os.fchmod(handle, 0o600)
+        made = os.fstat(handle)
+        os.close(handle)
+        with closing(connect(uri(draft))) as connection:
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("PRAGMA journal_mode=WAL")
+            lay_out(connection, first, [("ledger", str(path), f"{made.st_dev}:{made.st_ino}")])
+        with suppress(FileExistsError):
+            os.link(draft, path)  # atomic: a ledger appears whole, and only one creator wins
+        draft.unlink(missing_ok=True)  # who opened it meanwhile did so already
+        flush(path.parent)
+    except (OSError, sqlite3.Error) as error:
+        raise failure(error, path, f"A ledger cannot be made at {path}") from error
+    finally:
+        for suffix in ("", "-wal", "-shm"):
+            with suppress(OSError):
+                Path(f"{draft}{suffix}").unlink()
+
+
+def refuse_second_name(path: Path) -> None:
+    """Refuse to write a ledger that has another name too: SQLite keeps a log for each name.
+
+    The name that it was made under may be left, and nobody opens it: it is removed.
+    """
+    if _names(path) > 1:
+        for file in path.parent.iterdir():
+            if file.name.startswith(_drafts(path)) and file.name.endswith(".new"):
+                with suppress(OSError):
+                    if file.samefile(path):
+                        file.unlink()
+    if _names(path) > 1:
+        raise LedgerError(
+            f"The ledger {path} has a second name (a hard link), and whoever uses that one would spend the "
+            "same budget again: remove all names but one."
+        )
+
+
+def reason_of(given: str | None) -> str:
+    """What is kept of the reason for a new ledger."""
+    if given is not None and not given.strip():
+        raise LedgerError("A new ledger for data that has one is made for a reason, and none was given.")
+    return given or ""
+
+
+def new_settings(budget: Budget | None, asked: Mapping[str, Any], *, simulation: bool) -> Settings:
+    """The settings of a new ledger: what was asked for, and defaults."""
+    if budget is None:
+        raise LedgerError("A new ledger needs a budget.")
+    chosen = {name: value for name, value in asked.items() if value is not None}
+    return Settings(secrets.token_hex(16), budget, simulation=simulation, **chosen)
+
+
+def _drafts(path: Path) -> str:
+    """How the names begin under which a ledger is made."""
+    return f".{path.name}."
+
+
+def _names(path: Path) -> int:
+    """How many names a file has; a folder is refused elsewhere."""
+    try:
+        status = path.stat()
+        return status.st_nlink if S_ISREG(status.st_mode) else 1
+    except OSError as error:
+        raise failure(error, path, f"The ledger {path} cannot be used") from error

@@ -1,0 +1,282 @@
+"""One transaction of the ledger: charge, act and record together, or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from hedgerow.errors import LedgerError
+from hedgerow.privacy.accountant import cost as cost_of
+from hedgerow.privacy.budget import Budget, Cost
+from hedgerow.privacy.event import Event, Nothing, from_json
+from hedgerow.privacy.ledger.entry import OWNER, Account, Entry, Settings, grains_of
+from hedgerow.privacy.ledger.filter import Filter, named, question_digest
+from hedgerow.privacy.ledger.line import GENESIS, Line, digest
+from hedgerow.privacy.raising import least, raised
+
+Act = Callable[[], tuple[bytes, bytes | None]]
+Question = str | bytes | None
+BYTES = "application/octet-stream"
+_NOBODY: Mapping[str, str | None] = {"analyst": OWNER, "request": None, "question": None, "run": None}
+
+
+class Transaction:
+    """Lines that are committed together; nothing in it may be shown to anyone before it has ended."""
+
+    def __init__(self, filter: Filter, durable: bool) -> None:
+        self._filter = filter
+        self._store = filter.store
+        self._durable = durable
+        self._here = (os.getpid(), threading.get_ident())
+        self._time = _now()  # before any act, so that it says nothing about rows
+        self._head = self._store.head()
+        self._acting = False
+        self._failed = False
+        self._noted: dict[str, Account] = {}  # accounts as notes of this transaction left them
+        self.over = False
+
+    @property
+    def newest(self) -> int:
+        """The number of the ledger's newest line, with those of this transaction."""
+        return self._head.seq
+
+    def check(self, cost: Cost, account: str = OWNER) -> None:
+        """Raise BudgetExceeded if an account cannot afford a cost."""
+        self._filter.afford(cost, account)
+
+    def recall(self, request: str, question: str | bytes | Event, analyst: str = OWNER) -> Entry | None:
+        """The entry that a request id already has, as in `Ledger.recall`."""
+        return self._filter.recall(request, question, analyst)
+
+    def charge(
+        self,
+        event: Event,
+        act: Act,
+        *,
+        account: str = OWNER,
+        analyst: str = OWNER,
+        request: str | None = None,
+        question: Question = None,
+        note: str = "",
+        run: str | None = None,
+        content_type: str = BYTES,
+    ) -> Entry:
+        """Charge a private act and carry it out, as in `Ledger.charge`; durable when the transaction ends."""
+        known, asker = self._meet(event, analyst, request, question, run)
+        if known is not None:
+            return known
+        self._must_last()
+        event = from_json(event.to_json())  # what will be read from the line is what is charged
+        cost = cost_of(event, self._filter.currency)
+        holder = self._filter.afford(cost, account)
+        answer, state = self._carry_out(act)
+        return self._write(
+            "charge",
+            replace(holder, spent=holder.spent + cost),
+            cost,
+            event=event,
+            asker=asker,
+            note=note,
+            released=(answer, content_type),
+            state=state,
+        )
+
+    def record(
+        self,
+        answer: bytes | None = None,
+        state: bytes | None = None,
+        *,
+        account: str = OWNER,
+        analyst: str = OWNER,
+        request: str | None = None,
+        question: Question = None,
+        note: str = "",
+        run: str | None = None,
+        content_type: str = BYTES,
+    ) -> Entry:
+        """Keep an answer or state that costs nothing, as in `Ledger.record`."""
+        known, asker = self._meet(Nothing(), analyst, request, question, run)
+        if known is not None:
+            return known
+        return self._write(
+            "note",
+            self._noted.get(account) or self._filter.usable(account),
+            asker=asker,
+            note=note,
+            released=None if answer is None else (answer, content_type),
+            state=state,
+        )
+
+    def allot(self, name: str, cost: Cost, parent: str = OWNER, note: str = "") -> Entry:
+        """Reserve a cost from an account for a new one."""
+        self._must_last()
+        holder = self._filter.afford(cost, parent)
+        if self._store.last(named("account", name)) is not None:
+            raise LedgerError(f"There has already been an account {name!r}.")
+        holder = replace(holder, spent=holder.spent + cost)
+        words = f"Set aside for account {name!r}."
+        self._write("allot", holder, cost, details={"child": name}, words=words, note=note)
+        child = Account(name, parent, cost, Cost.zero(cost.currency))
+        return self._write("open", child, words=f"Opened from account {parent!r}.", note=note)
+
+    def settle(self, name: str, note: str = "") -> Entry:
+        """Close an allotted account and those below it; what was not spent goes back."""
+        self._must_last()
+        parent = self._filter.usable(name).parent
+        if parent is None:
+            raise LedgerError(f"The account {name!r} is the owner's and stays open.")
+        for child in self._store.children(name):
+            if not self._filter.account(child).closed:
+                self.settle(child, note)
+        account = self._filter.account(name)
+        self._write("close", account, words="Closed.", note=note)
+        holder, rest = self._filter.account(parent), account.remaining
+        holder = replace(holder, spent=holder.spent - rest)
+        words = f"Came back from account {name!r}."
+        return self._write("return", holder, rest, details={"child": name}, words=words, note=note)
+
+    def raise_budget(self, budget: Budget, reason: str) -> Entry:
+        """Give the dataset a larger budget."""
+        self._must_last()
+        holder = self._filter.account(OWNER)
+        if not reason.strip():
+            raise LedgerError("A budget is raised for a reason, and none was given.")
+        if budget.currency != self._filter.currency:
+            raise LedgerError(f"This ledger counts {self._filter.currency}, not {budget.currency}.")
+        details: dict[str, Any] = {}
+        if holder.spent.currency == "rho" and not holder.spent.is_zero:
+            budget, details["index"] = self._stated(budget)
+        now = self._filter.budget()
+        lower = budget.delta_exact < now.delta_exact or budget.epsilon < now.epsilon
+        if lower or not holder.limit <= budget.cost or holder.limit == budget.cost:
+            raise LedgerError(f"A budget is only raised, and {budget} is not above {now}.")
+        holder = replace(holder, limit=budget.cost)
+        words = f"The budget became {budget}."
+        return self._write("raise", holder, details=budget.to_json() | details, words=words, note=reason)
+
+    def _stated(self, budget: Budget) -> tuple[Budget, int]:
+        """What a budget that is raised after answers allows; refused unless that is more than before."""
+        base, limit = self._filter.base(), self._filter.account(OWNER).limit.amount
+        try:
+            stated, index = raised(base, budget)
+        except ValueError as error:
+            raise LedgerError(str(error)) from None
+        if stated.cost.amount <= limit and budget.epsilon_exact is not None:
+            enough = float(least(base, budget, limit)) * 1.001  # as four digits round it, it still is enough
+            raise LedgerError(
+                "A budget that is raised after answers were given also pays for that choice: at delta "
+                f"{budget.delta:.4g} it takes at least epsilon {enough:.4g}, not {budget.epsilon:.4g}."
+            )
+        return stated, index
+
+    def refuse_failed(self) -> None:
+        """Refuse to commit when an act failed, even if its exception was swallowed."""
+        if self._failed:
+            raise LedgerError("An act in this transaction failed, so nothing in it was kept.")
+
+    def _meet(
+        self, event: Event, analyst: str, request: str | None, question: Question, run: str | None
+    ) -> tuple[Entry | None, Mapping[str, str | None]]:
+        """What the request already got, if anything, and the public fields that say who asks what."""
+        self._refuse_elsewhere()
+        asked = event if question is None else question
+        known = None if request is None else self.recall(request, asked, analyst)
+        return known, {
+            "analyst": named("analyst", analyst),
+            "request": request,
+            "question": None if request is None and question is None else question_digest(asked),
+            "run": None if run is None else named("run", run),
+        }
+
+    def _carry_out(self, act: Act) -> tuple[bytes, bytes | None]:
+        self._acting = True
+        try:
+            answer, state = act()
+            if not isinstance(answer, bytes) or not isinstance(state, bytes | None):
+                raise TypeError("An act returns its answer as bytes, and state as bytes or None.")
+            return answer, state
+        except BaseException:
+            self._failed = True
+            raise
+        finally:
+            self._acting = False
+
+    def _refuse_elsewhere(self) -> None:
+        if self.over or self._acting or (os.getpid(), threading.get_ident()) != self._here:
+            raise LedgerError(
+                "A ledger transaction is written by its own thread, outside acts, until it ends."
+            )
+
+    def _must_last(self) -> None:
+        if not self._durable:
+            raise LedgerError("Only free records may do without a durable commit.")
+
+    def _write(
+        self,
+        kind: str,
+        after: Account,
+        cost: Cost | None = None,
+        *,
+        event: Event | None = None,
+        asker: Mapping[str, str | None] = _NOBODY,
+        words: str = "",
+        note: str = "",
+        details: Mapping[str, Any] | None = None,
+        released: tuple[bytes, str] | None = None,
+        state: bytes | None = None,
+    ) -> Entry:
+        """Append the line that leaves an account as `after`."""
+        self._refuse_elsewhere()
+        fields = _public(kind, after, cost, event or Nothing(), words, note, details or {}, released)
+        fields |= {"seq": self._head.seq + 1, "time": self._time, **asker}
+        line = Line.after(self._head.hash, fields, released and released[0], state)
+        self._store.append(line)
+        self._head = line
+        self._noted = self._noted | {after.name: after} if kind == "note" else {}
+        return Entry.read(line)
+
+
+def opening(settings: Settings, note: str = "") -> Line:
+    """Line 0: the settings in public, a new row-bounding key as its secret state."""
+    limit = settings.budget.cost
+    owner = Account(OWNER, None, limit, Cost.zero(limit.currency))
+    fields = _public("open", owner, None, Nothing(), "Opened.", note, settings.to_json(), None)
+    fields |= {"seq": 0, "time": _now(), **_NOBODY}
+    return Line.after(GENESIS, fields, None, secrets.token_bytes(32))
+
+
+def _now() -> str:
+    """The time, UTC, in whole seconds: a finer one could tell how long an act took."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _public(
+    kind: str,
+    after: Account,
+    cost: Cost | None,
+    event: Event,
+    words: str,
+    note: str,
+    details: Mapping[str, Any],
+    released: tuple[bytes, str] | None,
+) -> dict[str, Any]:
+    """The public fields of a line that leaves an account as `after`."""
+    answer, media = released or (b"", "")
+    return {
+        "kind": kind,
+        "account": after.name,
+        "parent": after.parent,
+        "event": event.to_json(),
+        "words": words or event.describe(),
+        "note": note,
+        "cost": grains_of(cost or Cost.zero(after.spent.currency)),
+        "spent": grains_of(after.spent),
+        "limit": grains_of(after.limit),
+        "details": details,
+        "answer": released and {"sha256": digest(answer), "size": len(answer), "type": media},
+    }

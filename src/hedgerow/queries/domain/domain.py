@@ -1,0 +1,245 @@
+"""Domain: the declared, public attributes that rows are read through; OpenDomain: names without end."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.errors import DomainMismatch, HedgerowError, UnknownColumn
+from hedgerow.queries.domain.attribute import Attribute, Categorical
+from hedgerow.queries.domain.bins import Bins, Dates, bins
+from hedgerow.queries.domain.schema_file import read_schema
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+_KINDS = ("levels", "edges", "bins", "dates")
+_OPTIONS = ("other", "missing", "hierarchy", "whole")
+_BESIDE = ("attributes", "confirmed")
+_MOST_LEVELS = 1 << 27
+
+
+class Domain(Mapping[str, Attribute]):
+    """The finite set of possible rows: named attributes, each with declared levels.
+
+    A domain is public knowledge that the data's owner declares; it is never inferred from rows.
+
+    Args:
+        attributes: name -> Attribute, list of levels, or a number k for the levels 0..k-1.
+
+    >>> domain = Domain({"sex": ["F", "M"], "age": bins(0, 100, 5)})
+    >>> domain.shape, domain.size
+    ((2, 20), 40)
+    """
+
+    def __init__(self, attributes: Mapping[str, Any]) -> None:
+        if not isinstance(attributes, Mapping):
+            raise DomainMismatch("a domain is declared by a mapping of attributes' names to their levels")
+        if not attributes:
+            raise DomainMismatch("a domain needs at least one attribute")
+        self._attributes = {str(name): _attribute(str(name), spec) for name, spec in attributes.items()}
+
+    @classmethod
+    def load(cls, path: str | Path) -> Domain:
+        """Read a schema from a YAML or JSON file."""
+        return cls.from_schema(read_schema(path))
+
+    @classmethod
+    def from_schema(cls, schema: Any) -> Domain:
+        """Build a domain from plain data: `{"attributes": {...}}` or the attributes themselves.
+
+        A `confirmed: true/false` beside them is the owner's mark on a schema file, and no attribute; nothing
+        else may stand beside `attributes`.
+        """
+        body = schema.get("attributes", schema) if isinstance(schema, dict) else None
+        if body is schema and isinstance(schema, dict) and isinstance(schema.get("confirmed"), bool):
+            body = {name: spec for name, spec in schema.items() if name != "confirmed"}
+        if not isinstance(body, dict):
+            raise DomainMismatch("a schema is a mapping of attribute names to their levels")
+        for key in schema if body is schema.get("attributes") else ():
+            if key not in _BESIDE:
+                raise DomainMismatch(f"a schema has no {key!r} beside `attributes`{_near(key, _BESIDE)}")
+        return cls(body)
+
+    def to_schema(self) -> dict[str, Any]:
+        """The domain as plain data, as `load` reads it."""
+        return {"attributes": {name: a.to_schema() for name, a in self.items()}}
+
+    def save(self, path: str | Path) -> None:
+        """Write the schema as YAML, or as JSON when the name ends so."""
+        import yaml
+
+        schema = self.to_schema()
+        as_json = str(path).endswith(".json")
+        text = (
+            json.dumps(schema, indent=2, default=str)
+            if as_json
+            else yaml.safe_dump(schema, sort_keys=False, allow_unicode=True)
+        )
+        Path(path).write_text(text, encoding="utf-8")
+
+    def __getitem__(self, name: str) -> Attribute:
+        if not isinstance(name, str):
+            raise DomainMismatch("an attribute is called by its name, which is a text")
+        try:
+            return self._attributes[name]
+        except KeyError:
+            hint = _near(name, self._attributes) or f"; there is {', '.join(self._attributes)}"
+            raise UnknownColumn(f"there is no attribute {name!r}{hint}") from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._attributes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._attributes)
+
+    def __len__(self) -> int:
+        return len(self._attributes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Domain) and list(self.items()) == list(other.items())
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        return f"Domain({', '.join(f'{name}: {a.size}' for name, a in self.items())})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes' names in order."""
+        return tuple(self._attributes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of levels of every attribute."""
+        return tuple(a.size for a in self._attributes.values())
+
+    @property
+    def size(self) -> int:
+        """The number of possible rows |X|, an exact integer of any size."""
+        return prod(self.shape)
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the schema, the same for equal domains."""
+        text = json.dumps(self.to_schema(), sort_keys=False, default=str, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def index(self, name: str) -> int:
+        """The position of an attribute."""
+        self[name]
+        return self.names.index(name)
+
+    def order(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The given attributes without repeats, in the domain's order."""
+        if not isinstance(names, Iterable):
+            raise DomainMismatch("attributes are given as a list of their names")
+        wanted = list(names)
+        for name in wanted:
+            self[name]
+        kept = set(wanted)
+        return tuple(name for name in self if name in kept)
+
+    def shape_of(self, names: Iterable[str]) -> tuple[int, ...]:
+        """The shape of the table over some attributes."""
+        return tuple(self[name].size for name in names)
+
+    def cells(self, names: Iterable[str]) -> int:
+        """The number of cells of the table over some attributes."""
+        return prod(self.shape_of(names))
+
+    def project(self, names: Iterable[str]) -> Domain:
+        """The domain of some of the attributes."""
+        return Domain({name: self[name] for name in names})
+
+    def encode(self, frame: Any) -> dict[str, NDArray[np.int32]]:
+        """Level codes of every attribute of a frame or mapping of columns."""
+        return {name: attribute.encode(frame[name]) for name, attribute in self.items()}
+
+    def decode(self, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+        """Representative values of coded columns."""
+        return {name: self[name].decode(column) for name, column in codes.items()}
+
+
+@dataclass(frozen=True)
+class OpenDomain:
+    """A universe of names without a declared list: words, URLs, product codes of any length.
+
+    Args:
+        column: the column that holds the names, when rows come from a table.
+    """
+
+    column: str = "name"
+
+    @property
+    def size(self) -> float:
+        """Unbounded."""
+        return float("inf")
+
+    def to_schema(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"open": self.column}
+
+
+def _attribute(name: str, spec: Any) -> Attribute:
+    """One attribute from its schema entry; errors name the attribute."""
+    try:
+        return _build(spec)
+    except HedgerowError as error:
+        raise DomainMismatch(f"attribute {name!r}: {error}") from None
+    except TypeError:
+        raise DomainMismatch(
+            f"attribute {name!r}: the schema entry has an option that does not exist"
+        ) from None
+
+
+def _build(spec: Any) -> Attribute:
+    if isinstance(spec, Attribute):
+        return spec
+    if isinstance(spec, int) and not isinstance(spec, bool):
+        if not 1 <= spec <= _MOST_LEVELS:
+            raise DomainMismatch(f"needs at least one level, and at most {_MOST_LEVELS:,}")
+        return Categorical(range(spec))
+    if isinstance(spec, (list, tuple, range)):
+        return Categorical(spec)
+    if not isinstance(spec, dict):
+        raise DomainMismatch("is declared by a list of levels, a number of levels, or a mapping")
+    options = dict(spec)
+    for key in options:
+        if key not in (*_KINDS, *_OPTIONS):
+            raise DomainMismatch(f"does not know the option {key!r}{_near(key, (*_KINDS, *_OPTIONS))}")
+    kinds = [k for k in _KINDS if k in options]
+    if len(kinds) != 1:
+        raise DomainMismatch("needs exactly one of `levels`, `edges`, `bins` and `dates`")
+    if "whole" in options and kinds[0] not in ("edges", "bins"):
+        raise DomainMismatch("has `whole`, which is for `edges` and `bins` alone")
+    return _kinds(kinds[0], options.pop(kinds[0]), options)
+
+
+def _near(name: object, names: Iterable[str]) -> str:
+    """A hint at the name that was meant, if one is near."""
+    near = difflib.get_close_matches(str(name), names, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _kinds(kind: str, body: Any, options: dict[str, Any]) -> Attribute:
+    try:
+        if kind == "levels":
+            return Categorical(range(body) if isinstance(body, int) else body, **options)
+        if kind == "edges":
+            return Bins(body, **options)
+        if kind == "dates":
+            return Dates(**body, **options)
+        return bins(**body, **options) if isinstance(body, dict) else bins(*body, **options)
+    except (TypeError, ValueError):
+        raise DomainMismatch(f"has a malformed `{kind}` entry") from None

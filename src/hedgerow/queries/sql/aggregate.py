@@ -1,0 +1,298 @@
+"""SQL aggregates to linear forms and ratios of them: COUNT, SUM, AVG, CASE inside, constants outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sqlglot import exp
+
+from hedgerow.errors import UnsupportedSQL
+from hedgerow.queries.domain.bins import Bins
+from hedgerow.queries.form import Factor, GroupAxis, LinearForm, check_cells, spread
+from hedgerow.queries.question import Aggregate
+from hedgerow.queries.sql.column import Constant
+from hedgerow.queries.sql.predicate import DEPTH, Predicates, Truth, constant, only, refuse, spell
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_INSTEAD: dict[type[exp.Expr], str] = {
+    exp.Min: "ask counts by bin and read off the first one",
+    exp.Max: "ask counts by bin and read off the last one",
+    exp.Median: "ask counts by bin and read off the middle one",
+    exp.WithinGroup: "ask counts by bin and read off where the part lies",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """What an expression is worth over the table of some attributes; `numeric` is None for a bare NULL."""
+
+    attributes: tuple[str, ...]
+    numbers: NDArray[np.float64]
+    present: NDArray[np.bool_]
+    summed: NDArray[np.bool_]
+    numeric: bool | None
+
+
+@dataclass(frozen=True)
+class _Number:
+    """A SELECT-level expression: scale, scale * form, or scale * form / denominator."""
+
+    scale: float
+    form: int | None = None
+    denominator: int | None = None
+
+    def times(self, factor: float) -> _Number:
+        scale = self.scale * factor
+        if not 1e-30 < abs(scale) < 1e30 and scale != 0:
+            raise UnsupportedSQL("the constants in the SELECT list are too large or too small")
+        return _Number(scale, self.form, self.denominator)
+
+
+class Aggregates:
+    """The compiler of SELECT's aggregates; collects the forms they need."""
+
+    def __init__(
+        self, predicates: Predicates, conditions: Sequence[Truth], axes: Sequence[GroupAxis], unit: str | None
+    ) -> None:
+        self.predicates, self.scope, self.domain = predicates, predicates.scope, predicates.domain
+        self.where = [Factor(t.attributes, t.true) for t in conditions]
+        self.axes, self.unit = axes, unit
+        self.forms: list[LinearForm] = []
+        self.out: list[Aggregate] = []
+        self.notes: list[str] = []
+        self._places: dict[tuple[str, ...], int] = {}
+        self._known: dict[type[exp.Expr], Callable[[Any, int], _Number]] = {
+            exp.Paren: self._paren,
+            exp.Neg: self._minus,
+            exp.Literal: self._literal,
+            exp.Mul: self._times,
+            exp.Div: self._over,
+            exp.Count: self._count,
+            exp.Sum: self._sum,
+            exp.Avg: self._average,
+        }
+
+    def add(self, node: exp.Expr, name: str) -> int:
+        """Compile one entry of the SELECT list; its index among the aggregates."""
+        number = self._number(node, 0)
+        if number.form is None:
+            raise UnsupportedSQL(
+                f"the constant {name[:40]!r} in the SELECT list is not supported; ask for an aggregate"
+            )
+        self.out.append(Aggregate(name, number.form, number.denominator, number.scale))
+        return len(self.out) - 1
+
+    def _number(self, node: exp.Expr, depth: int) -> _Number:
+        if depth > DEPTH:
+            raise UnsupportedSQL(f"the nesting is deeper than {DEPTH} levels, which is not supported")
+        known = self._known.get(type(node))
+        if known is not None:
+            return known(node, depth + 1)
+        if type(node) in _INSTEAD:
+            raise UnsupportedSQL(f"{spell(node)} is not supported; {_INSTEAD[type(node)]}")
+        if type(node) in (exp.Add, exp.Sub):
+            raise UnsupportedSQL(
+                f"{spell(node)} between aggregates is not supported; ask for them one by one"
+            )
+        refuse(node, "in the SELECT list")
+
+    def _paren(self, node: exp.Expr, depth: int) -> _Number:
+        only(node, "this")
+        return self._number(node.this, depth)
+
+    def _minus(self, node: exp.Expr, depth: int) -> _Number:
+        only(node, "this")
+        return self._number(node.this, depth).times(-1.0)
+
+    def _literal(self, node: exp.Expr, depth: int) -> _Number:
+        value = constant(node)
+        if value.kind != "number":
+            raise UnsupportedSQL(f"the text {value} in the SELECT list is not supported")
+        return _Number(1.0).times(float(value.value))
+
+    def _times(self, node: exp.Expr, depth: int) -> _Number:
+        only(node, "this", "expression")
+        a, b = self._number(node.this, depth), self._number(node.expression, depth)
+        if a.form is not None and b.form is not None:
+            raise UnsupportedSQL("* between two aggregates is not supported; only constants may multiply")
+        return a.times(b.scale) if b.form is None else b.times(a.scale)
+
+    def _over(self, node: exp.Expr, depth: int) -> _Number:
+        only(node, "this", "expression")
+        a, b = self._number(node.this, depth), self._number(node.expression, depth)
+        if b.scale == 0:
+            raise UnsupportedSQL("/ by the constant 0 is not supported")
+        if b.form is None:
+            return a.times(1.0 / b.scale)
+        if a.form is None or a.denominator is not None or b.denominator is not None:
+            raise UnsupportedSQL("/ is supported between two counts or sums, or by a constant, nothing else")
+        return _Number(1.0, a.form, b.form).times(a.scale).times(1.0 / b.scale)
+
+    def _count(self, node: exp.Expr, depth: int) -> _Number:
+        only(node, "this", "big_int")
+        inner = node.this
+        if inner is None or type(inner) is exp.Star:
+            if inner is not None:
+                only(inner)
+            return _Number(1.0, self._form(("count",), []))
+        if type(inner) is exp.Distinct:
+            return self._people(inner)
+        value = self._value(inner, depth)
+        return _Number(1.0, self._present(inner, value))
+
+    def _people(self, node: exp.Expr) -> _Number:
+        """COUNT(DISTINCT unit): one person counts once, however many rows there are."""
+        only(node, "expressions")
+        columns = node.expressions
+        if self.unit is None:
+            raise UnsupportedSQL(
+                "COUNT(DISTINCT ...) is not supported here: no column is declared to name people"
+            )
+        one = len(columns) == 1 and type(columns[0]) is exp.Column and type(columns[0].this) is exp.Identifier
+        if not one or columns[0].this.this.casefold() != self.unit.casefold():
+            raise UnsupportedSQL(
+                f"COUNT(DISTINCT ...) is supported for {self.unit!r} only, the column that names people"
+            )
+        only(columns[0], "this", "table")
+        if self.axes:
+            self.notes.append(
+                f"a person with rows in several groups is counted by COUNT(DISTINCT {self.unit}) in each"
+            )
+        return _Number(1.0, self._form(("people",), [], units=True))
+
+    def _sum(self, node: exp.Expr, depth: int) -> _Number:
+        only(node, "this")
+        return self._total(node, self._value(node.this, depth))
+
+    def _average(self, node: exp.Expr, depth: int) -> _Number:
+        """AVG is SUM / COUNT over the rows that have a number."""
+        only(node, "this")
+        value = self._value(node.this, depth)
+        top = self._total(node, value)
+        return _Number(top.scale, top.form, self._present(node.this, value, summed=True))
+
+    def _total(self, node: exp.Expr, value: Value) -> _Number:
+        """The form that adds up a value; a constant is a multiple of a count, 0/1 a count."""
+        if value.numeric is not True:
+            raise UnsupportedSQL(f"{spell(node)} needs numbers, and {_described(node.this)} has none")
+        if not value.attributes:
+            return _Number(float(value.numbers), self._form(("count",), []))
+        numbers = np.where(value.summed, value.numbers, 0.0)
+        weights: NDArray[Any] = numbers.astype(np.bool_) if np.isin(numbers, (0.0, 1.0)).all() else numbers
+        return _Number(1.0, self._form(self._key("sum", node.this), [Factor(value.attributes, weights)]))
+
+    def _present(self, inner: exp.Expr, value: Value, *, summed: bool = False) -> int:
+        mask = value.summed if summed else value.present
+        kind = "summed" if (mask != value.present).any() else "present"
+        return self._form(self._key(kind, inner), [Factor(value.attributes, mask)])
+
+    def _key(self, kind: str, node: exp.Expr) -> tuple[str, ...]:
+        """Forms of plain columns are shared; every CASE is its own."""
+        if type(node) is exp.Column:
+            column = self.scope.column(node)
+            return (kind, column.attribute, column.hierarchy or "")
+        return (kind, f"#{len(self.forms)}")
+
+    def _form(self, key: tuple[str, ...], factors: list[Factor], *, units: bool = False) -> int:
+        factors = [f for f in factors if not f.trivial]
+        key = (
+            key if factors or units else ("count",)
+        )  # a count of present values is a count where none is missing
+        if key not in self._places:
+            name = f"COUNT(DISTINCT {self.unit})" if units else " ".join(k for k in key if k and k[0] != "#")
+            form = LinearForm.of(self.domain, [*self.where, *factors], self.axes, units=units, name=name)
+            self._places[key] = len(self.forms)
+            self.forms.append(form)
+        return self._places[key]
+
+    def _value(self, node: exp.Expr, depth: int) -> Value:
+        """What is counted or summed: a column, a literal, or CASE of these."""
+        if depth > DEPTH:
+            raise UnsupportedSQL(f"the nesting is deeper than {DEPTH} levels, which is not supported")
+        kind = type(node)
+        if kind is exp.Paren:
+            only(node, "this")
+            return self._value(node.this, depth + 1)
+        if kind is exp.Case:
+            return self._case(node, depth + 1)
+        if kind is exp.Column:
+            return self._column(node)
+        if kind is exp.Distinct:
+            raise UnsupportedSQL("DISTINCT inside an aggregate is not supported, except COUNT(DISTINCT unit)")
+        if kind is exp.Neg and type(node.this) is not exp.Literal:
+            only(node, "this")
+            value = self._value(node.this, depth + 1)
+            if value.numeric is not True:
+                raise UnsupportedSQL("- needs a number")
+            return Value(value.attributes, -value.numbers, value.present, value.summed, True)
+        if kind in (exp.Literal, exp.Neg, exp.Null, exp.Boolean):
+            return _scalar(constant(node))
+        refuse(node, "inside an aggregate")
+
+    def _column(self, node: exp.Expr) -> Value:
+        column = self.scope.column(node)
+        if isinstance(column.body, Bins) and column.kind == "bins" and column.body.reach:
+            middle = "mean of the whole numbers in" if column.body.whole else "midpoint of"
+            self.notes.append(
+                f"{column.name} is binned: sums and averages use the {middle} each bin, "
+                f"which is up to {column.body.reach:g} from a number in it"
+            )
+        if column.numeric and not (column.present == column.known).all():
+            self.notes.append(
+                f"the {column.body.labels[len(column.body.values)]!r} level of {column.name} is not summed"
+            )
+        return Value((column.attribute,), column.numbers, column.present, column.known, column.numeric)
+
+    def _case(self, node: exp.Expr, depth: int) -> Value:
+        """CASE WHEN p THEN a ... ELSE b END: the first branch whose condition is true, else NULL."""
+        only(node, "this", "ifs", "default")
+        conditions, values = [], []
+        for branch in node.args["ifs"]:
+            if type(branch) is not exp.If:
+                refuse(branch, "in CASE")
+            only(branch, "this", "true")
+            test = branch.this
+            if node.this is not None:
+                test = exp.EQ(this=node.this.copy(), expression=test.copy())
+            conditions.append(self.predicates.truth(test, depth))
+            values.append(self._value(branch.args["true"], depth))
+        default = node.args.get("default")
+        conditions.append(Truth((), np.asarray(True), np.asarray(False)))
+        values.append(_scalar(Constant("null")) if default is None else self._value(default, depth))
+        return self._choose(conditions, values)
+
+    def _choose(self, conditions: Sequence[Truth], values: Sequence[Value]) -> Value:
+        kinds = {v.numeric for v in values} - {None}
+        if len(kinds) > 1:
+            raise UnsupportedSQL("CASE with numbers in one branch and text in another is not supported")
+        names = [*(t.attributes for t in conditions), *(v.attributes for v in values)]
+        onto = self.domain.order(a for s in names for a in s)
+        if len(onto) > 1:
+            check_cells(self.domain, onto)
+        shape = self.domain.shape_of(onto)
+        open_ = np.ones(shape, dtype=np.bool_)
+        numbers = np.zeros(shape)
+        present, summed = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
+        for condition, value in zip(conditions, values, strict=True):
+            hit = open_ & spread(condition.attributes, condition.true, onto)
+            for array, part in ((numbers, value.numbers), (present, value.present), (summed, value.summed)):
+                np.copyto(array, spread(value.attributes, part, onto), where=hit)
+            open_ &= ~hit
+        return Value(onto, numbers, present, summed, kinds.pop() if kinds else None)
+
+
+def _scalar(value: Constant) -> Value:
+    """A literal, worth the same everywhere."""
+    number = float(value.value) if value.kind == "number" else 0.0
+    there = np.asarray(value.kind != "null")
+    numeric = None if value.kind == "null" else value.kind == "number"
+    return Value((), np.asarray(number), there, there, numeric)
+
+
+def _described(node: exp.Expr) -> str:
+    return repr(node.name) if type(node) is exp.Column else f"{spell(node)}"

@@ -1,0 +1,323 @@
+"""What a column and a literal of SQL mean: values per declared level, and how the two compare."""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+import operator
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, floor
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+import numpy as np
+
+from hedgerow.errors import CutsBin, UnknownLevel, UnsupportedSQL
+from hedgerow.queries.domain.attribute import Attribute
+from hedgerow.queries.domain.bins import Bins, Dates
+from hedgerow.queries.domain.encoding import text_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Pair = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+
+Kind = Literal["text", "number", "boolean", "date", "bins", "periods"]
+LARGEST = 1e18
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?")
+_WHOLE = re.compile(r"[+-]?\d+")
+OPS: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+MIRROR = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+class _Outside:
+    """The value of the `other` level of numbers, dates and booleans: present, different from every level."""
+
+
+OUTSIDE = _Outside()
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A literal: a number, text, a date, a boolean or NULL."""
+
+    kind: Literal["number", "text", "date", "boolean", "null"]
+    value: Any = None
+
+    def __str__(self) -> str:
+        return repr(self.value)[:60] if self.kind == "text" else text_of(self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A name in SQL: an attribute, or one of its hierarchies, as one value per level (None is NULL)."""
+
+    name: str
+    attribute: str
+    body: Attribute
+    hierarchy: str | None
+    kind: Kind
+    values: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, attribute: str, body: Attribute, hierarchy: str | None = None) -> Column:
+        """The column that an attribute, or its hierarchy, declares."""
+        if hierarchy is not None:
+            names, parent = body.groups(hierarchy)
+            return cls(
+                hierarchy, attribute, body, hierarchy, "text", tuple(names[g] for g in parent.tolist())
+            )
+        kind = _kind(body)
+        values = _levels(body, kind)
+        tail = (
+            [None if body.ordered else body.labels[len(values)] if kind == "text" else OUTSIDE]
+            if body.other
+            else []
+        )
+        return cls(attribute, attribute, body, None, kind, (*values, *tail, *([None] * body.missing)))
+
+    @property
+    def size(self) -> int:
+        """The number of the attribute's levels."""
+        return len(self.values)
+
+    @cached_property
+    def present(self) -> NDArray[np.bool_]:
+        """Where the value is not NULL."""
+        return np.array([v is not None for v in self.values], dtype=np.bool_)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it can be summed."""
+        return self.kind in ("number", "bins")
+
+    @cached_property
+    def numbers(self) -> NDArray[np.float64]:
+        """The values as numbers, 0 where there is none."""
+        good = [float(v) if isinstance(v, (int, float)) else 0.0 for v in self.values]
+        return np.array(good, dtype=np.float64)
+
+    @cached_property
+    def known(self) -> NDArray[np.bool_]:
+        """Where there is a value to be ordered or summed: neither NULL nor the `other` of numbers."""
+        return np.array([v is not None and v is not OUTSIDE for v in self.values], dtype=np.bool_)
+
+    @cached_property
+    def ranks(self) -> NDArray[np.int64]:
+        """SQL's order of the levels (equal values share a rank), -1 for NULL; `other` comes last."""
+        place = {
+            v: i for i, v in enumerate(sorted({v for v in self.values if v is not None and v is not OUTSIDE}))
+        }
+        return np.array([-1 if v is None else place.get(v, len(place)) for v in self.values], dtype=np.int64)
+
+    def compare(self, op: str, constant: Constant) -> Pair:
+        """Where `column op constant` is true and where it is false; neither where it is unknown (NULL)."""
+        if constant.kind == "null":
+            nowhere = np.zeros(self.size, dtype=np.bool_)
+            return nowhere, nowhere
+        if self.kind == "bins":
+            return self._split(op, _number(self, constant), f"{constant}")
+        if self.kind == "periods":
+            return self._periods(op, _date(self, constant))
+        value = _CONVERT[self.kind](self, constant)
+        if op in ("=", "<>"):
+            same = self._level(value)
+            rest = self.present & ~same
+            return (same, rest) if op == "=" else (rest, same)
+        compare = OPS[op]
+        true = np.array([bool(k and compare(v, value)) for v, k in zip(self.values, self.known, strict=True)])
+        return true, self.known & ~true
+
+    def _level(self, value: Any) -> NDArray[np.bool_]:
+        """The levels that have a value, which must be declared."""
+        codes = self._codes.get(value)
+        if codes is None:
+            hint = near(text_of(value), [text_of(v) for v in self._codes])
+            raise UnknownLevel(f"{text_of(value)[:60]!r} is not a declared level of {self.name!r}; {hint}")
+        out = np.zeros(self.size, dtype=np.bool_)
+        out[codes] = True
+        return out
+
+    @cached_property
+    def _codes(self) -> dict[Any, list[int]]:
+        out: dict[Any, list[int]] = {}
+        for code, value in enumerate(self.values):
+            if value is not None and value is not OUTSIDE:
+                out.setdefault(value, []).append(code)
+        return out
+
+    def _split(self, op: str, c: float, spelled: str) -> Pair:
+        """A comparison with ordered bins, which must not cut one; values beyond the ends are clipped."""
+        edges, bins = self.body.edge_array, len(self.body.values)  # type: ignore[attr-defined]
+        if op in ("=", "<>"):
+            raise CutsBin(f"{self.name!r} is binned, so {op} {spelled} would cut a bin; {self._nearest(c)}")
+        at, through = c, op in ("<=", ">")
+        if self.body.whole:  # type: ignore[attr-defined]
+            # Of whole numbers `<= c` is `< floor(c) + 1`, and `< c` is `< ceil(c)`.
+            edges, at, through = np.ceil(edges), floor(c) + 1 if through else ceil(c), False
+        if at <= edges[0]:
+            below = 0
+        elif at >= edges[-1]:
+            below = bins
+        else:
+            below = int(np.searchsorted(edges, at))
+            if edges[below] != at or through:
+                raise CutsBin(f"the comparison {self.name} {op} {spelled} cuts a bin; {self._nearest(c)}")
+        less = np.arange(self.size) < below
+        true = less if op in ("<", "<=") else ~less
+        return true & self.present, ~true & self.present
+
+    def _periods(self, op: str, day: dt.date) -> Pair:
+        """A comparison with calendar periods: dates are whole days, so `<= d` is `< d + 1`."""
+        c = day.toordinal() - dt.date(1970, 1, 1).toordinal()
+        edges = self.body.edge_array  # type: ignore[attr-defined]
+        if op in ("<", ">="):
+            return self._split(op, c, f"{day}")
+        if op in ("<=", ">"):
+            return self._split("<" if op == "<=" else ">=", c + 1, f"the day after {day}")
+        if not edges[0] <= c < edges[-1]:
+            raise UnknownLevel(f"{day} lies outside the declared dates of {self.name!r}")
+        k = int(np.searchsorted(edges, c))
+        if edges[k] != c or edges[k + 1] != c + 1:
+            raise CutsBin(f"{self.name!r} {op} {day} cuts a period of several days; {self._nearest(c)}")
+        same = np.arange(self.size) == k
+        return (same if op == "=" else ~same & self.present), (same if op == "<>" else ~same & self.present)
+
+    def _nearest(self, c: float) -> str:
+        """The two edges around a value, in the attribute's own spelling."""
+        edges = self.body.edge_array  # type: ignore[attr-defined]
+        k = int(np.clip(np.searchsorted(edges, c, side="right"), 1, len(edges) - 1))
+        low, high = (self._spell(e) for e in edges[k - 1 : k + 1])
+        return f"the nearest edges are {low} and {high}, use them with >= and <"
+
+    def _spell(self, edge: float) -> str:
+        if self.kind == "periods":
+            return (dt.date(1970, 1, 1) + dt.timedelta(days=int(edge))).isoformat()
+        return text_of(float(edge))
+
+
+def near(name: str, names: Iterable[str], limit: int = 8) -> str:
+    """A hint: the name that differs in case only, the nearest name, or some of them all."""
+    names = list(names)
+    close = [n for n in names if n.casefold() == name.casefold()]
+    if not close and len(names) <= 2000:
+        close = difflib.get_close_matches(name[:60], names, n=1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    shown = ", ".join(repr(n) for n in names[:limit])
+    return f"there is {shown or 'none'}" + (f" and {len(names) - limit} more" if len(names) > limit else "")
+
+
+def number_of(text: str) -> int | float:
+    """The number a literal spells; UnsupportedSQL when it is none or too large."""
+    if len(text) > 60 or not _NUMBER.fullmatch(text):
+        raise UnsupportedSQL(f"the literal {text[:40]!r} is not a number")
+    value = int(text) if text.lstrip("+-").isdigit() else float(text)
+    if abs(value) > LARGEST:
+        raise UnsupportedSQL(f"the number {text[:40]} is larger than {LARGEST:g}")
+    return value
+
+
+def date_of(text: str) -> dt.date:
+    """The date a literal spells; UnsupportedSQL when it is none."""
+    try:
+        if _DATE.fullmatch(text):
+            return dt.date.fromisoformat(text)
+    except ValueError:
+        pass
+    raise UnsupportedSQL(f"the literal {text[:40]!r} is not a date like 2024-12-31")
+
+
+def like(text: str, pattern: str) -> bool:
+    """SQL's LIKE (% any run, _ any character), with one point to fall back to: never exponential."""
+    i = j = 0
+    star, mark = -1, 0
+    while i < len(text):
+        if j < len(pattern) and pattern[j] == "%":
+            star, mark, j = j, i, j + 1
+        elif j < len(pattern) and (pattern[j] == "_" or pattern[j] == text[i]):
+            i, j = i + 1, j + 1
+        elif star >= 0:
+            mark += 1
+            i, j = mark, star + 1
+        else:
+            return False
+    return all(c == "%" for c in pattern[j:])
+
+
+def _kind(body: Attribute) -> Kind:
+    if isinstance(body, Dates):
+        return "periods"
+    if isinstance(body, Bins):
+        return "bins"
+    levels = body.values
+    if levels and all(isinstance(v, (bool, np.bool_)) for v in levels):
+        return "boolean"
+    if levels and all(
+        isinstance(v, (int, float, np.integer, np.floating)) and not isinstance(v, bool) for v in levels
+    ):
+        return "number"
+    if levels and all(isinstance(v, dt.date) and not isinstance(v, dt.datetime) for v in levels):
+        return "date"
+    return "text"
+
+
+def _levels(body: Attribute, kind: Kind) -> Sequence[Any]:
+    """The proper levels as plain Python values."""
+    if kind == "number":
+        return [int(v) if isinstance(v, (int, np.integer)) else float(v) for v in body.values]
+    if kind == "boolean":
+        return [bool(v) for v in body.values]
+    return [text_of(v) for v in body.values] if kind == "text" else body.values
+
+
+def _mismatch(column: Column, constant: Constant) -> NoReturn:
+    words = {
+        "bins": "numbers",
+        "periods": "dates",
+        "number": "numbers",
+        "boolean": "booleans",
+        "date": "dates",
+    }
+    held = words.get(column.kind, "text levels")
+    raise UnsupportedSQL(f"{column.name!r} holds {held} and cannot be compared with {constant}")
+
+
+def _number(column: Column, constant: Constant) -> Any:
+    if constant.kind == "text" and _WHOLE.fullmatch(constant.value):
+        return number_of(constant.value)
+    return constant.value if constant.kind == "number" else _mismatch(column, constant)
+
+
+def _text(column: Column, constant: Constant) -> Any:
+    return constant.value if constant.kind == "text" else _mismatch(column, constant)
+
+
+def _boolean(column: Column, constant: Constant) -> Any:
+    if constant.kind == "text" and constant.value in ("true", "false"):
+        return constant.value == "true"
+    return constant.value if constant.kind == "boolean" else _mismatch(column, constant)
+
+
+def _date(column: Column, constant: Constant) -> Any:
+    if constant.kind == "text":
+        return date_of(constant.value)
+    return constant.value if constant.kind == "date" else _mismatch(column, constant)
+
+
+_CONVERT: dict[str, Callable[[Column, Constant], Any]] = {
+    "text": _text,
+    "number": _number,
+    "boolean": _boolean,
+    "date": _date,
+}

@@ -1,0 +1,403 @@
+"""SQL predicates to three-valued truth tables over declared levels: node by node, argument by argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from sqlglot import exp
+
+from hedgerow.errors import UnknownColumn, UnsupportedSQL
+from hedgerow.queries.form import check_cells, spread
+from hedgerow.queries.sql.column import MIRROR, OPS, OUTSIDE, Column, Constant, date_of, like, near, number_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hedgerow.queries.domain.domain import Domain
+
+DEPTH = 64
+_COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Where a predicate is true and where false over the table of some attributes; unknown elsewhere."""
+
+    attributes: tuple[str, ...]
+    true: NDArray[np.bool_]
+    false: NDArray[np.bool_]
+
+    def negated(self) -> Truth:
+        """NOT."""
+        return Truth(self.attributes, self.false, self.true)
+
+
+class Scope:
+    """The names a statement may use: attributes and hierarchies of the domain, under one table name."""
+
+    def __init__(self, domain: Domain, tables: Sequence[str] = ()) -> None:
+        self.domain = domain
+        self.tables = {t.casefold() for t in tables}
+        self._columns: dict[tuple[str, str | None], Column] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """Every name a column can have."""
+        return [*self.domain, *(h for a in self.domain.values() for h in a.hierarchy)]
+
+    def column(self, node: exp.Expr) -> Column:
+        """The column a name means; UnknownColumn with a hint when there is none."""
+        only(node, "this", "table")
+        if type(node.this) is not exp.Identifier:
+            raise UnsupportedSQL("* is not supported here; name the columns and aggregates")
+        only(node.this, "this", "quoted")
+        name, table = node.this.this, node.args.get("table")
+        if table is None or table.name.casefold() in self.tables:
+            return self._column(*self._resolve(name))
+        owner = self._match(table.name, list(self.domain))
+        if len(owner) != 1:
+            raise UnknownColumn(f"there is no table or attribute {table.name[:60]!r} in this statement")
+        found = self._match(name, list(self.domain[owner[0]].hierarchy))
+        if len(found) != 1:
+            raise UnknownColumn(f"attribute {owner[0]!r} has no hierarchy {name[:60]!r}")
+        return self._column(owner[0], found[0])
+
+    def _resolve(self, name: str) -> tuple[str, str | None]:
+        attributes = self._match(name, list(self.domain))
+        if len(attributes) == 1:
+            return attributes[0], None
+        owners = [(a, h) for a in self.domain for h in self._match(name, list(self.domain[a].hierarchy))]
+        if len(attributes) > 1 or len(owners) > 1:
+            raise UnknownColumn(f"the name {name[:60]!r} is ambiguous; qualify or spell it exactly")
+        if not owners:
+            raise UnknownColumn(f"there is no column {name[:60]!r}; {near(name, self.names)}")
+        return owners[0]
+
+    def _match(self, name: str, names: list[str]) -> list[str]:
+        """Names are matched as DuckDB does, whatever their case; an exact match wins."""
+        return [name] if name in names else [n for n in names if n.casefold() == name.casefold()]
+
+    def _column(self, attribute: str, hierarchy: str | None) -> Column:
+        key = (attribute, hierarchy)
+        if key not in self._columns:
+            self._columns[key] = Column.of(attribute, self.domain[attribute], hierarchy)
+        return self._columns[key]
+
+
+class Predicates:
+    """The compiler of WHERE and of CASE's conditions."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.domain = scope.domain
+        self.notes: list[str] = []
+        self._known: dict[type[exp.Expr], Callable[[Any, int], Truth]] = {
+            exp.And: self._connect,
+            exp.Or: self._connect,
+            exp.Not: self._not,
+            exp.Paren: self._paren,
+            exp.Boolean: self._boolean,
+            exp.Null: self._null,
+            exp.Column: self._flag,
+            exp.Is: self._is,
+            exp.In: self._in,
+            exp.Between: self._between,
+            exp.Like: self._like,
+            **dict.fromkeys(_COMPARISONS, self._comparison),
+        }
+
+    def conjuncts(self, node: exp.Expr) -> list[Truth]:
+        """The predicate as predicates that must all be true, split as far as AND and NOT OR allow."""
+        out: list[Truth] = []
+        stack = [(node, False)]
+        while stack:
+            node, negate = stack.pop()
+            kind = type(node)
+            if kind is exp.Paren or kind is exp.Not:
+                only(node, "this")
+                stack.append((node.this, negate ^ (kind is exp.Not)))
+            elif kind is (exp.Or if negate else exp.And):
+                only(node, "this", "expression")
+                stack += [(node.this, negate), (node.expression, negate)]
+            else:
+                truth = self.truth(node)
+                out.append(truth.negated() if negate else truth)
+        return out
+
+    def truth(self, node: exp.Expr, depth: int = 0) -> Truth:
+        """The three-valued truth table of one predicate."""
+        if depth > DEPTH:
+            raise UnsupportedSQL(f"the nesting is deeper than {DEPTH} levels, which is not supported")
+        known = self._known.get(type(node))
+        if known is None:
+            refuse(node, "in a condition")
+        return known(node, depth + 1)
+
+    def _connect(self, node: exp.Expr, depth: int) -> Truth:
+        """AND, OR: chains are flattened (no recursion on long ones) and joined by attribute set first."""
+        kind = type(node)
+        terms: dict[tuple[str, ...], list[Truth]] = {}
+        stack = [node]
+        while stack:
+            part = stack.pop()
+            if type(part) is kind:
+                only(part, "this", "expression")
+                stack += [part.expression, part.this]
+            else:
+                term = self.truth(part, depth)
+                terms.setdefault(term.attributes, []).append(term)
+        every = kind is exp.And
+        return self.join([self.join(same, every) for same in terms.values()], every)
+
+    def join(self, terms: Sequence[Truth], every: bool) -> Truth:
+        """AND (`every`) or OR of predicates: an AND is false where any part is, true where all are."""
+        if len(terms) == 1:
+            return terms[0]
+        onto = self.domain.order(a for t in terms for a in t.attributes)
+        if len(onto) > 1:
+            check_cells(self.domain, onto)
+        shape = self.domain.shape_of(onto)
+        all_of, any_of = np.ones(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
+        for t in terms:
+            all_of &= spread(t.attributes, t.true if every else t.false, onto)
+            any_of |= spread(t.attributes, t.false if every else t.true, onto)
+        return Truth(onto, all_of, any_of) if every else Truth(onto, any_of, all_of)
+
+    def _not(self, node: exp.Expr, depth: int) -> Truth:
+        only(node, "this")
+        return self.truth(node.this, depth).negated()
+
+    def _paren(self, node: exp.Expr, depth: int) -> Truth:
+        only(node, "this")
+        return self.truth(node.this, depth)
+
+    def _boolean(self, node: exp.Expr, depth: int) -> Truth:
+        only(node, "this")
+        return constant_truth(bool(node.this))
+
+    def _null(self, node: exp.Expr, depth: int) -> Truth:
+        only(node)
+        return constant_truth(None)
+
+    def _flag(self, node: exp.Expr, depth: int) -> Truth:
+        """A boolean column on its own."""
+        column = self.scope.column(node)
+        if column.kind != "boolean":
+            raise UnsupportedSQL(f"{column.name!r} is not a boolean column; compare it with something")
+        true, false = (np.array([v is flag for v in column.values], dtype=np.bool_) for flag in (True, False))
+        return Truth((column.attribute,), true, false)
+
+    def _is(self, node: exp.Expr, depth: int) -> Truth:
+        """IS NULL on columns and predicates, IS TRUE and IS FALSE on predicates."""
+        only(node, "this", "expression")
+        inner, what = _bare(node.this), node.expression
+        if type(what) is exp.Null:
+            only(what)
+            if type(inner) is exp.Column:
+                column = self.scope.column(inner)
+                return Truth((column.attribute,), ~column.present, column.present)
+            truth = self.truth(inner, depth)
+            known = truth.true | truth.false
+            return Truth(truth.attributes, ~known, known)
+        if type(what) is not exp.Boolean:
+            refuse(what, "after IS")
+        only(what, "this")
+        truth = self.truth(inner, depth)
+        hit = truth.true if what.this else truth.false
+        return Truth(truth.attributes, hit, ~hit)
+
+    def _in(self, node: exp.Expr, depth: int) -> Truth:
+        """x IN (a, b) is x = a OR x = b, NULLs included."""
+        if node.args.get("query") is not None:
+            raise UnsupportedSQL("a subquery after IN is not supported; list the values")
+        only(node, "this", "expressions")
+        items = node.expressions
+        if not items:
+            raise UnsupportedSQL("IN needs a list of values in parentheses")
+        left = self.operand(node.this, depth)
+        return self.join([self._compare("=", left, self.operand(item, depth)) for item in items], every=False)
+
+    def _between(self, node: exp.Expr, depth: int) -> Truth:
+        only(node, "this", "low", "high")
+        x, low, high = (self.operand(node.args[k], depth) for k in ("this", "low", "high"))
+        return self.join([self._compare(">=", x, low), self._compare("<=", x, high)], every=True)
+
+    def _like(self, node: exp.Expr, depth: int) -> Truth:
+        only(node, "this", "expression", "negate")
+        column, pattern = self.operand(node.this, depth), self.operand(node.expression, depth)
+        if not isinstance(column, Column) or not isinstance(pattern, Constant) or pattern.kind != "text":
+            raise UnsupportedSQL("LIKE compares a column with a pattern in quotes")
+        if column.kind != "text":
+            raise UnsupportedSQL(f"LIKE needs text levels, and {column.name!r} has none")
+        hit = np.array([v is not None and like(v, pattern.value) for v in column.values], dtype=np.bool_)
+        truth = Truth((column.attribute,), hit, ~hit & column.present)
+        return truth.negated() if node.args.get("negate") else truth
+
+    def _comparison(self, node: exp.Expr, depth: int) -> Truth:
+        only(node, "this", "expression")
+        left, right = self.operand(node.this, depth), self.operand(node.expression, depth)
+        return self._compare(_COMPARISONS[type(node)], left, right)
+
+    def operand(self, node: exp.Expr, depth: int) -> Column | Constant:
+        """One side of a comparison: a column or a literal."""
+        node = _bare(node)
+        return self.scope.column(node) if type(node) is exp.Column else constant(node)
+
+    def _compare(self, op: str, left: Column | Constant, right: Column | Constant) -> Truth:
+        if isinstance(left, Column) and isinstance(right, Column):
+            return self._columns(op, left, right)
+        if isinstance(left, Column) and isinstance(right, Constant):
+            return self._with(left, op, right)
+        if isinstance(right, Column) and isinstance(left, Constant):
+            return self._with(right, MIRROR[op], left)
+        assert isinstance(left, Constant)
+        assert isinstance(right, Constant)
+        if "null" in (left.kind, right.kind):
+            return constant_truth(None)
+        if left.kind != right.kind:
+            raise UnsupportedSQL(f"{left} and {right} cannot be compared")
+        return constant_truth(bool(OPS[op](left.value, right.value)))
+
+    def _with(self, column: Column, op: str, value: Constant) -> Truth:
+        """A column and a literal; a note where `other` is neither true nor false, as of numbers and dates."""
+        true, false = column.compare(op, value)
+        code = column.body.other_code
+        if value.kind != "null" and code is not None and not (true | false)[code]:
+            self.notes.append(
+                f"the {column.body.labels[code]!r} level of {column.name} has no value to compare: "
+                "its rows meet no comparison"
+            )
+        return Truth((column.attribute,), true, false)
+
+    def _columns(self, op: str, left: Column, right: Column) -> Truth:
+        """Two columns of named levels of one kind, by the ranks of their values."""
+        if (
+            left.kind != right.kind
+            or left.kind in ("bins", "periods")
+            or OUTSIDE in (*left.values, *right.values)
+        ):
+            raise UnsupportedSQL(
+                f"comparing column {left.name!r} with column {right.name!r} is not supported"
+            )
+        place = {v: i for i, v in enumerate(sorted({*left.values, *right.values} - {None}))}
+        a, b = (np.array([place.get(v, -1) for v in c.values], dtype=np.int64) for c in (left, right))
+        onto = self.domain.order((left.attribute, right.attribute))
+        if len(onto) > 1:
+            check_cells(self.domain, onto)
+            a, b = spread((left.attribute,), a, onto), spread((right.attribute,), b, onto)
+        true = OPS[op](a, b)
+        known = (a >= 0) & (b >= 0)
+        return Truth(onto, true & known, ~true & known)
+
+
+def constant(node: exp.Expr) -> Constant:
+    """A literal: number, text, boolean, NULL, DATE '...', with a sign if it is a number."""
+    kind = type(node)
+    if kind is exp.Literal:
+        only(node, "this", "is_string")
+        return (
+            Constant("text", node.this)
+            if node.args.get("is_string")
+            else Constant("number", number_of(node.this))
+        )
+    if kind is exp.Neg:
+        only(node, "this")
+        inner = _bare(node.this)
+        if type(inner) is exp.Literal:
+            value = constant(inner)
+            if value.kind == "number":
+                return Constant("number", -value.value)
+        refuse(node, "as a value")
+    if kind is exp.Boolean:
+        only(node, "this")
+        return Constant("boolean", bool(node.this))
+    if kind is exp.Null:
+        only(node)
+        return Constant("null")
+    if kind is exp.Cast:
+        return _cast(node)
+    refuse(node, "as a value")
+
+
+def _cast(node: exp.Expr) -> Constant:
+    """DATE '2024-12-31', also spelled as a cast; no other cast."""
+    only(node, "this", "to")
+    to, inner = node.args["to"], node.this
+    if (
+        type(to) is exp.DataType
+        and to.this == exp.DType.DATE
+        and not to.expressions
+        and type(inner) is exp.Literal
+    ):
+        only(to, "this", "nested")
+        only(inner, "this", "is_string")
+        if inner.args.get("is_string"):
+            return Constant("date", date_of(inner.this))
+    raise UnsupportedSQL("a cast is not supported, except of a date in quotes to DATE")
+
+
+def constant_truth(value: bool | None) -> Truth:
+    """TRUE, FALSE or NULL, which depend on no attribute."""
+    return Truth((), np.asarray(value is True), np.asarray(value is False))
+
+
+def _bare(node: exp.Expr) -> exp.Expr:
+    """The expression inside any parentheses."""
+    while type(node) is exp.Paren:
+        only(node, "this")
+        node = node.this
+    return node
+
+
+def only(node: exp.Expr, *names: str) -> None:
+    """Refuse a node that carries an argument its compiler does not read."""
+    for key, value in node.args.items():
+        if key not in names and value is not None and value is not False and value != []:
+            raise UnsupportedSQL(f"{spell(node)} with {key.strip('_').replace('_', ' ')} is not supported")
+
+
+_PARTS: dict[type[exp.Expr], str] = {
+    exp.Select: "a subquery",
+    exp.Subquery: "a subquery",
+    exp.Window: "a window function (OVER)",
+    exp.Star: "*",
+    exp.Tuple: "a tuple of values",
+    exp.Case: "CASE",
+    exp.Cast: "a cast",
+    exp.Distinct: "DISTINCT",
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Neg: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Literal: "a literal",
+    exp.Column: "a column",
+    exp.Alias: "an alias",
+}
+
+
+def spell(node: Any) -> str:
+    """The part of SQL a node is, for a sentence."""
+    kind = type(node)
+    if kind in _PARTS:
+        return _PARTS[kind]
+    if kind is exp.Anonymous:
+        return f"the function {str(node.this)[:40].upper()}"
+    if isinstance(node, exp.Func):
+        return f"the {'aggregate' if isinstance(node, exp.AggFunc) else 'function'} {node.sql_name()}"
+    return str(getattr(node, "key", node)).upper()[:40]
+
+
+def refuse(node: Any, where: str) -> NoReturn:
+    """Refuse a part, naming it."""
+    raise UnsupportedSQL(f"{spell(node)} {where} is not supported")

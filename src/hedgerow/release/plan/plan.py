@@ -1,0 +1,232 @@
+"""Plan: predict what every mechanism would do, from public numbers and populations, and recommend one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.errors import HedgerowError
+from hedgerow.queries.domain.domain import Domain, OpenDomain
+from hedgerow.release.plan import estimate as plan_estimate
+from hedgerow.release.plan.mechanisms import NAMES, SCHEMA, Entry
+from hedgerow.release.plan.simulate import publics, refusal, simulate_names
+from hedgerow.release.plan.simulate import simulate as try_out
+from hedgerow.release.plan.table import Plan, Prediction, number
+from hedgerow.release.plan.task import Task
+from hedgerow.release.plan.theorem import promise
+from hedgerow.release.plan.winners import winners
+
+__all__ = ["plan", "winners"]
+
+if TYPE_CHECKING:
+    from hedgerow.privacy.budget import Budget, Neighbours
+    from hedgerow.queries.workload import Workload
+    from hedgerow.release.plan.population import Crowd
+
+Step = Callable[[str, float | None], None]
+
+_CLOSE = 1.10  # errors within a tenth are the same to a planner
+
+
+def plan(
+    domain: Domain | OpenDomain,
+    rows: int,
+    workload: Workload | Sequence[Any] | None = None,
+    budget: Budget | None = None,
+    neighbours: Neighbours = "add_remove",
+    max_rows: int = 1,
+    simulate: bool = True,
+    *,
+    sparsity: int | None = None,
+    queries: int | None = None,
+    step: Step | None = None,
+) -> Plan:
+    """Predict error, time and memory of every mechanism for a task, and recommend one; reads no private row.
+
+    Args:
+        domain: the declared schema, or an `OpenDomain`.
+        rows: about how many rows there will be.
+        workload: what must be answered well.
+        budget: what may be spent.
+        neighbours: `add_remove` or `replace`.
+        max_rows: the most rows of one protected unit.
+        simulate: try mechanisms whose error depends on the data on public populations of the same shape.
+        sparsity, queries: for an `OpenDomain` without a workload: names per query, and how many queries.
+        step: told what is being done and which part of it is done.
+
+    >>> import hedgerow as hr
+    >>> domain = hr.Domain({"sex": ["F", "M"], "age": hr.bins(0, 100, 10)})
+    >>> one = hr.marginals(domain, [("sex", "age")])
+    >>> made = plan(domain, 50_000, one, hr.Budget(epsilon=1, delta=1e-9), simulate=False)
+    >>> made.recommended
+    'GaussianBaseline'
+    """
+    task = Task.of(domain, rows, workload, budget, neighbours, max_rows, sparsity, queries)
+    return make(task, simulate, step or _silent)
+
+
+def make(task: Task, simulate: bool, step: Step, *, only: frozenset[str] | None = None, **how: Any) -> Plan:
+    """The plan of a task; of some mechanisms only, where that is asked for."""
+    open_ended = isinstance(task.domain, OpenDomain)
+    entries = [e for e in (NAMES if open_ended else SCHEMA) if only is None or e.name in only]
+    people: list[Crowd] | None = None
+    rows = []
+    for i, entry in enumerate(entries):
+        step(f"Planning: {entry.name}", i / len(entries))
+        row = _predict(entry, task)
+        if simulate and row.refused is None and row.low is None and not row.verdict:
+            if people is None and not open_ended:
+                people = publics(task)
+            row = _tried(entry, task, row, people or [], how)
+        rows.append(row)
+    return _ranked(task, rows, simulate)
+
+
+def _predict(entry: Entry, task: Task) -> Prediction:
+    """What is known of a mechanism without trying it."""
+    row = Prediction(entry.name, entry.kind, refused=entry.refuses(task))
+    if row.refused is not None:
+        return row
+    said = promise(entry.name, task)
+    if said is not None:
+        row = replace(
+            row,
+            bound=said.fraction if said.refused is None else None,
+            order_of=said.order_of,
+            rows_needed=said.rows_needed if said.refused is None else None,
+            theorem=said.theorem,
+            parameters=tuple(said.parameters.items()),
+            unproved="" if said.refused is None else said.refused,
+        )
+    seconds, megabytes = entry.cost(task)
+    row = replace(row, seconds=seconds, megabytes=megabytes)
+    if entry.name in plan_estimate.CLOSED:
+        error = plan_estimate.closed(entry.name, task)
+        if error is None:
+            return replace(row, refused="the workload is too large or too general for it")
+        return replace(row, low=error, high=error, how="closed form")
+    skipped = entry.skips(task)
+    return row if skipped is None else replace(row, verdict=f"not simulated: {skipped}")
+
+
+def _tried(entry: Entry, task: Task, row: Prediction, people: list[Crowd], how: dict[str, Any]) -> Prediction:
+    """What a mechanism did on public populations; its own refusal if it refuses."""
+    try:
+        if isinstance(task.domain, OpenDomain):
+            trial = simulate_names(entry.home, task)
+        else:
+            trial = try_out(entry.name, entry.home, task, people, **how)
+    except HedgerowError as error:
+        return replace(
+            row,
+            refused=refusal(error),
+            bound=None,
+            rows_needed=None,
+            parameters=(),
+            seconds=None,
+            megabytes=None,
+        )
+    return replace(
+        row,
+        low=trial.low,
+        high=trial.high,
+        how="simulated",
+        seconds=trial.seconds,
+        megabytes=row.megabytes if trial.megabytes is None else trial.megabytes,
+        errors=tuple(trial.errors.items()),
+    )
+
+
+# ---- verdicts --------------------------------------------------------------------------------------------
+
+
+def _ranked(task: Task, rows: list[Prediction], simulated: bool) -> Plan:
+    """Rows in order of their error, each with its verdict, and the advice."""
+    known = [r for r in rows if r.refused is None and r.low is not None]
+    offline = sorted((r for r in known if r.kind == "offline"), key=_worth)
+    best = _chosen(offline)
+    order = {"offline": 0, "online": 1}
+    rows = sorted(rows, key=lambda r: (r.refused is not None, order[r.kind], _worth(r)))
+    judged = tuple(replace(r, verdict=_verdict(r, best, task)) for r in rows)
+    name = best.mechanism if best is not None else ""
+    return Plan(task, judged, name, _advice(task, best, offline, known, simulated), simulated)
+
+
+def _worth(row: Prediction) -> float:
+    return float("inf") if row.error is None else row.error
+
+
+def _chosen(offline: list[Prediction]) -> Prediction | None:
+    """The least error; among equals the one whose error is known beforehand, the simplest first."""
+    if not offline:
+        return None
+    least = _worth(offline[0])
+    near = [r for r in offline if _worth(r) <= _CLOSE * least]
+    simple = {"GaussianBaseline": 0, "LaplaceBaseline": 1, "Factorization": 2, "HistogramRelease": 3}
+    return min(near, key=lambda r: (r.how != "closed form", simple.get(r.mechanism, 9), _worth(r)))
+
+
+def _verdict(row: Prediction, best: Prediction | None, task: Task) -> str:
+    """One sentence."""
+    if row.refused is not None:
+        return f"not applicable: {row.refused}"
+    said = row.verdict
+    if not said:
+        said = _comparison(row, best)
+    if row.vacuous:
+        need = row.rows_needed or float("inf")
+        wanted = f", which needs {number(need)} rows for {100 * task.within:g}%" if isfinite(need) else ""
+        said += f"; its theorem is vacuous here{wanted}"
+    if row.unproved:
+        said += f"; its theorem cannot be run here: {row.unproved}"
+    return said
+
+
+def _comparison(row: Prediction, best: Prediction | None) -> str:
+    if row.error is None or best is None or best.error is None:
+        return "its error depends on the data; simulate to estimate it"
+    if row.mechanism == best.mechanism:
+        return "best"
+    ratio = row.error / best.error
+    if row.kind == "online":
+        return f"question by question, {number(ratio)} times the error of {best.mechanism}"
+    if ratio <= _CLOSE:
+        return f"as good as {best.mechanism}"
+    overlap = row.low is not None and best.high is not None and row.low < best.high
+    return f"{number(ratio)} times the error of {best.mechanism}" + (", ranges overlap" if overlap else "")
+
+
+def _advice(
+    task: Task,
+    best: Prediction | None,
+    offline: list[Prediction],
+    known: list[Prediction],
+    simulated: bool,
+) -> str:
+    if best is None or best.error is None:
+        return "No mechanism can be recommended: none that applies has a known error here."
+    share = 100.0 * best.error / task.rows
+    said = f"Recommended: {best.mechanism}, with an error of about {number(best.error)} rows ({share:.2g}%)."
+    if best.mechanism in ("GaussianBaseline", "LaplaceBaseline"):
+        noise = best.mechanism.removesuffix("Baseline")
+        what = "tables" if task.workload is not None and task.asked.is_tables else "answers"
+        said += f" Plain {noise} noise on the {what} wins here, and its error is known beforehand."
+    elif best.how == "simulated":
+        plain = [r for r in offline if r.mechanism in ("GaussianBaseline", "LaplaceBaseline")]
+        if plain and best.high is not None and plain[0].error is not None and plain[0].error < best.high:
+            said += f" On some data {plain[0].mechanism} ({number(plain[0].error)} rows) is better."
+        said += " Its error depends on the data."
+    online = sorted((r for r in known if r.kind == "online"), key=_worth)
+    if online:
+        said += f" For questions that are not known yet: {online[0].mechanism}."
+    if not simulated:
+        said += " Mechanisms whose error depends on the data were not tried."
+    if best.error >= task.rows / 10:
+        said += " Even this is more than a tenth of the rows: spend more, or ask for less."
+    return said
+
+
+def _silent(words: str, part: float | None) -> None:
+    """Nobody watches."""

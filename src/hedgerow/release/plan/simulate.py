@@ -1,0 +1,250 @@
+"""Trying mechanisms on public populations: the real code, a simulated ledger, errors against known rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib import import_module
+from math import exp, sqrt
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.random import PCG64, Generator
+
+from hedgerow.curator.curator import Curator
+from hedgerow.curator.rows.table import Table
+from hedgerow.errors import HedgerowError
+from hedgerow.privacy.budget import Budget
+from hedgerow.queries.domain.domain import Domain, OpenDomain
+from hedgerow.queries.query import SparseQuery
+from hedgerow.release.plan.population import Crowd, crowds, names
+from hedgerow.release.plan.task import Task
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MOST_ROWS = 200_000
+"""Simulations have at most so many rows; beyond, the same n sqrt(rho), and errors as shares of n."""
+
+_AGAIN, _TWICE, _OFTEN = 1.0, 2, 4  # runs are repeated until they took so many CPU seconds, or so often
+_ASKED = 500  # questions put to mechanisms that answer one by one
+_LEAST_MARGIN = 0.10
+_CLEAR = Fraction(1, 2)  # the rho, or epsilon, at which noise is about a row
+_UPDATES = 30
+
+Runner = Callable[[Curator, Task], Callable[[Any], "NDArray[np.float64]"]]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one mechanism did: the range of its error in rows, CPU seconds and megabytes of a run."""
+
+    low: float
+    high: float
+    seconds: float
+    megabytes: float | None
+    errors: dict[str, tuple[float, ...]]
+
+
+def scaled(task: Task) -> tuple[Task, float]:
+    """The task that is simulated instead, and how much smaller its signal n sqrt(rho) is than the real one.
+
+    Few enough rows, and the noise the same part of them - but not below about one row, where whole numbers
+    would hide it; then the signal stays smaller.
+    """
+    if task.rows <= MOST_ROWS:
+        return task, 1.0
+    by, budget = Fraction(task.rows, MOST_ROWS), task.budget
+    amount = budget.cost.amount
+    wanted = amount * by if task.pure else amount * by * by
+    used = min(wanted, max(amount, _CLEAR))
+    budget = Budget(epsilon=used) if task.pure else Budget(rho=used, delta=budget.delta_exact)
+    ratio = float(used / wanted)
+    return task.with_rows(MOST_ROWS).with_budget(budget), ratio if task.pure else sqrt(ratio)
+
+
+def publics(task: Task) -> list[Crowd]:
+    """The populations of a task."""
+    return crowds(task.finite, scaled(task)[0].rows)
+
+
+def curator_of(task: Task, source: Any, domain: Domain | OpenDomain) -> Curator:
+    """A curator of public rows with a simulated ledger; units have `max_rows` rows each."""
+    most = task.privacy.max_rows
+    options: dict[str, Any] = {}
+    if most > 1:
+        rows = len(next(iter(source.values())))
+        source = source | {"_unit": np.arange(rows) // most}
+        options = {"unit": "_unit", "max_rows": most}
+    table = Table.open(source, domain, **options)
+    return Curator(table, task.budget, ":memory:", task.privacy.neighbours)
+
+
+def simulate(
+    name: str, home: str, task: Task, people: Sequence[Crowd], *, repeat: bool = True, most: int | None = None
+) -> Trial:
+    """Run a mechanism on every population and compare; refusals are the mechanism's own errors.
+
+    Args:
+        name: the mechanism.
+        home: the module it lives in.
+        task: what is planned.
+        people: public populations.
+        repeat: whether runs are made at least twice, to learn how much they vary.
+        most: how many populations to use; all if None.
+    """
+    small, signal = scaled(task)
+    factor = task.rows / small.rows
+    seconds, peaks, found = [], [], {}
+    for crowd in people[:most]:
+        errors: list[float] = []
+        spent = 0.0
+        while len(errors) < (_TWICE if repeat else 1) or (repeat and len(errors) < _OFTEN and spent < _AGAIN):
+            with _Peak() as peak:
+                begun = time.process_time()
+                errors.append(factor * _error(name, home, small, crowd))
+                seconds.append(time.process_time() - begun)
+            spent += seconds[-1]
+            peaks.append(peak.megabytes)
+        found[crowd.name] = tuple(errors)
+    known = [p for p in peaks if p is not None]
+    low, high = _range(found, signal)
+    warm = seconds[1:] or seconds  # the first run may compile
+    return Trial(low, high, max(warm), max(known) if known else None, found)
+
+
+def _range(found: dict[str, tuple[float, ...]], signal: float) -> tuple[float, float]:
+    """The least and the largest error, widened by what one more run may differ, at least by a tenth.
+
+    A signal that was too small leaves open whether the error would shrink with it.
+    """
+    repeated = [np.log(e) for e in found.values() if len(e) > 1 and min(e) > 0.0]
+    spread = 0.0
+    if repeated:
+        free = sum(len(x) - 1 for x in repeated)
+        squares = sum(float(((x - x.mean()) ** 2).sum()) for x in repeated)
+        spread = _student(free) * sqrt(squares / free)
+    wider = exp(min(max(_LEAST_MARGIN, spread), 1.0))
+    every = [x for e in found.values() for x in e]
+    return signal * min(every) / wider, max(every) * wider
+
+
+def _student(free: int) -> float:
+    """The 99.9% point of Student's law, by Fisher's expansion: few runs know their spread badly."""
+    z, n = 3.2905, float(free)
+    terms = (
+        (z**3 + z) / 4.0,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96.0,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384.0,
+    )
+    return z + sum(term / n ** (i + 1) for i, term in enumerate(terms))
+
+
+def _error(name: str, home: str, task: Task, crowd: Crowd) -> float:
+    """The root mean square error of one run on one population, in rows."""
+    mechanism = getattr(import_module(home), name)
+    curator = curator_of(task, crowd.codes, crowd.domain)
+    if name == "OnlineMW":
+        return _one_by_one(mechanism(updates=_UPDATES, queries=task.queries).open(curator), task, crowd)
+    if name == "Session":
+        return _blocks(mechanism().open(curator).table, task, crowd)
+    synopsis = mechanism().release(curator, task.asked)
+    if "table" not in synopsis.can:
+        truth = task.asked.evaluate(crowd.table)
+        return _rms(np.asarray(synopsis.answer(list(task.asked)).value) - truth)
+    return _blocks(synopsis.table, task, crowd)
+
+
+def _blocks(table: Callable[[tuple[str, ...]], Any], task: Task, crowd: Crowd) -> float:
+    """Over sampled blocks, each answered from released tables."""
+    squares = weights = 0.0
+    for block, weight in task.sample:
+        given = block.apply(np.asarray(table(block.attributes), dtype=np.float64))
+        miss = given - block.apply(crowd.table(block.attributes))
+        squares += weight * float((miss**2).mean())
+        weights += weight
+    return sqrt(squares / weights)
+
+
+def _one_by_one(session: Any, task: Task, crowd: Crowd) -> float:
+    """Over sampled queries, asked in a shuffled order."""
+    random = Generator(PCG64(7))
+    number = min(_ASKED, len(task.asked))
+    places = random.permutation(len(task.asked))[:number] if len(task.asked) < 10**6 else None
+    if places is None:
+        places = random.integers(0, len(task.asked), number)
+    queries = [task.asked[int(i)] for i in places]
+    given = np.asarray(session.ask(queries).value, dtype=np.float64)
+    truth = [float(q.to_unit(q.apply(crowd.table(q.attributes)))) for q in queries]
+    return _rms(given - np.array(truth))
+
+
+def _rms(miss: NDArray[np.float64]) -> float:
+    return float(np.sqrt((miss**2).mean()))
+
+
+# ---- names without end -----------------------------------------------------------------------------------
+
+
+def simulate_names(home: str, task: Task) -> Trial:
+    """SparseMW on two populations of names, asked about runs of names of all frequencies."""
+    small, signal = scaled(task)
+    factor, found, seconds = task.rows / small.rows, {}, []
+    mechanism = import_module(home).SparseMW
+    for even in (False, True):
+        listed = names(small.rows, even=even)
+        begun = time.process_time()
+        curator = curator_of(small, {small.domain.column: listed}, small.domain)  # type: ignore[union-attr]
+        run = mechanism(sparsity=small.sparsity, updates=_UPDATES, queries=small.queries).open(curator)
+        found["even" if even else "zipf"] = (factor * _rms(_asked_names(run, listed, small)),)
+        seconds.append(time.process_time() - begun)
+    low, high = _range(found, signal)
+    return Trial(low, high, seconds[-1], None, found)
+
+
+def _asked_names(run: Any, listed: list[str], task: Task) -> NDArray[np.float64]:
+    distinct, counts = np.unique(np.array(listed, dtype=object), return_counts=True)
+    of = dict(zip(distinct.tolist(), counts.tolist(), strict=True))
+    random = Generator(PCG64(11))
+    width = min(task.sparsity, len(distinct))
+    queries, truth = [], []
+    for _ in range(min(_ASKED, task.queries)):
+        some = random.choice(distinct, size=width, replace=False)
+        queries.append(SparseQuery.of(dict.fromkeys(some.tolist(), 1)))
+        truth.append(float(sum(of[x] for x in some)))
+    return np.asarray(run.ask(queries).value, dtype=np.float64) - np.array(truth)
+
+
+class _Peak:
+    """The memory that a run takes on top of what was there, where the system tells; in megabytes."""
+
+    megabytes: float | None = None
+
+    def __enter__(self) -> _Peak:
+        with suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts anew
+        self._before = dict(_status()).get("VmRSS")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        after = dict(_status()).get("VmHWM")
+        if self._before is not None and after is not None:
+            self.megabytes = max(after - self._before, 0.0)
+
+
+def _status() -> Iterator[tuple[str, float]]:
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            key, _, value = line.partition(":")
+            if key in ("VmRSS", "VmHWM"):
+                yield key, float(value.split()[0]) / 1024.0
+
+
+def refusal(error: HedgerowError) -> str:
+    """A mechanism's refusal as the end of a sentence."""
+    text = str(error).rstrip(".")
+    return text[:1].lower() + text[1:] if text[1:2].islower() else text

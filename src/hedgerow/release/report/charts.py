@@ -1,0 +1,155 @@
+"""Charts: Vega-Lite specifications as plain data, and the script that draws them without a network."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hedgerow.queries.domain.attribute import Attribute
+from hedgerow.release.report.views import View, short_labels
+
+INK, LEAF, PALE, BERRY, RULE = "#26312b", "#3f7355", "#bcd3c2", "#8c2f4a", "#e4e1d8"
+_SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', Arial, sans-serif"
+
+THEME: dict[str, Any] = {
+    "background": None,
+    "font": _SANS,
+    "view": {"stroke": None},
+    "axis": {
+        "domain": False,
+        "ticks": False,
+        "labelColor": "#55605a",
+        "labelFontSize": 11,
+        "labelPadding": 6,
+        "grid": False,
+        "title": None,
+    },
+    "axisX": {"grid": True, "gridColor": RULE, "gridWidth": 1, "tickCount": 4},
+    "header": {"title": None, "labelFontSize": 12, "labelColor": INK, "labelFontWeight": 600},
+    "legend": {"titleFontSize": 11, "labelFontSize": 11, "titleColor": "#55605a", "labelColor": "#55605a"},
+}
+THOUSANDS = "datum.value == 0 ? '0' : format(datum.value, '~s')"
+_MANY = 16
+
+
+@cache
+def vega_script() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script, from the installed `vl-convert-python`.
+
+    Bundling takes seconds and always gives the same, so it is kept in the user's cache folder.
+    """
+    kept = _cache_folder() / f"vega-{version('vl-convert-python')}.js"
+    with suppress(OSError, UnicodeError):
+        return kept.read_text(encoding="utf-8")
+    import vl_convert
+
+    script = str(vl_convert.javascript_bundle()).replace("</script", "<\\/script")
+    with suppress(OSError):  # a cache that cannot be written is no cache, and no error
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        handle, draft = tempfile.mkstemp(dir=kept.parent)
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(script)
+        os.replace(draft, kept)
+    return script
+
+
+def _cache_folder() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "hedgerow"
+
+
+def one_way(view: View, attribute: Attribute) -> dict[str, Any]:
+    """Bars with whiskers for one attribute: lying for a few levels, standing for many."""
+    labels = short_labels(attribute)
+    rows = [
+        {
+            "level": label,
+            "count": round(float(v), 1),
+            "low": round(float(v - e), 1),
+            "high": round(float(v + e), 1),
+        }
+        for label, v, e in zip(labels, view.values, view.errors, strict=True)
+    ]
+    lying = len(rows) <= _MANY
+    level, count = ("y", "x") if lying else ("x", "y")
+    names = {
+        "field": "level",
+        "type": "nominal",
+        "sort": None,
+        "axis": {"labelLimit": 120, "grid": False, "labelOverlap": not lying},
+    }
+    top = float(np.nanmax(view.values + np.where(np.isfinite(view.errors), view.errors, 0.0), initial=1.0))
+    amount = {
+        "type": "quantitative",
+        "axis": {"labelExpr": THOUSANDS, "grid": True, "tickCount": 4},
+        "scale": {"domain": [min(0.0, float(view.values.min())), top], "nice": True},
+    }
+    tips = [
+        {"field": "level", "title": attribute_title(view.attributes[0])},
+        {"field": "count", "title": "released count", "format": ",.0f"},
+        {"field": "low", "title": "from", "format": ",.0f"},
+        {"field": "high", "title": "to", "format": ",.0f"},
+    ]
+    bar = {
+        "mark": {"type": "bar", "color": PALE, "clip": True},
+        "encoding": {level: names, count: {**amount, "field": "count"}, "tooltip": tips},
+    }
+    whisker = {
+        "mark": {"type": "rule", "color": LEAF, "strokeWidth": 2.5, "clip": True, "strokeCap": "round"},
+        "encoding": {
+            level: names,
+            count: {**amount, "field": "low"},
+            f"{count}2": {"field": "high"},
+            "tooltip": tips,
+        },
+    }
+    size = {"width": "container", "height": 19 * len(rows) if lying else 200}
+    return {"data": {"values": rows}, "layer": [bar, whisker], **size, "config": THEME}
+
+
+def attribute_title(name: str) -> str:
+    """An attribute's name for people."""
+    return name.replace("_", " ")
+
+
+def associations(pairs: list[View], names: Sequence[str]) -> dict[str, Any]:
+    """The overview of pairs: a darker square for a stronger association; a click chooses the pair."""
+    rows = [
+        {"a": attribute_title(x), "b": attribute_title(y), "pair": i, "strength": round(view.association, 3)}
+        for i, view in enumerate(pairs)
+        for x, y in (view.attributes, view.attributes[::-1])
+    ]
+    order = [attribute_title(n) for n in names]
+    axis = {"type": "nominal", "sort": order}
+    return {
+        "data": {"values": rows},
+        "width": {"step": 30},
+        "height": {"step": 24},
+        "params": [{"name": "over", "select": {"type": "point", "on": "pointerover", "clear": "pointerout"}}],
+        "mark": {"type": "rect", "cursor": "pointer", "cornerRadius": 2, "strokeWidth": 1.5},
+        "encoding": {
+            "x": {**axis, "field": "a", "axis": {"labelAngle": -40, "grid": False, "orient": "top"}},
+            "y": {**axis, "field": "b"},
+            "color": {
+                "field": "strength",
+                "type": "quantitative",
+                "scale": {"range": ["#f2f1ea", "#9dc0a8", LEAF, "#1f4a34"], "domain": [0, 0.25, 0.5, 1]},
+                "legend": None,
+            },
+            "stroke": {"condition": {"param": "over", "empty": False, "value": BERRY}, "value": "#ffffff"},
+            "tooltip": [
+                {"field": "a", "title": "and"},
+                {"field": "b", "title": "with"},
+                {"field": "strength", "title": "association (0 to 1)", "format": ".2f"},
+            ],
+        },
+        "config": THEME,
+    }
