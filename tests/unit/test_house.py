@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,38 @@ import hedgerow
 
 ROOT = Path(hedgerow.__file__).parent
 ROOMS = ("queries", "privacy", "curator", "learning", "synopsis", "mechanisms", "release", "audit", "serve")
+FAMILIES = {  # the arrows between folders of a room; every other one is refused
+    "queries": {("sql", "domain"), ("strategies", "domain")},
+    "curator": {
+        ("runs", "noise"),
+        ("runs", "rows"),
+        ("runs", "statistics"),
+        ("statistics", "noise"),
+        ("statistics", "rows"),
+    },
+    "learning": {("sparse", "dense")},
+    "mechanisms": {("session", "adaptive")},
+    "release": {("plan", "report")},
+}
+INSIDE = {
+    "_rows",
+    "_act",
+    "_entropy",
+}  # what lets rows out: named by the curator, and by who tries to break it
+TWICE = {  # names that two files of the house give to different things: this list may only become shorter
+    "Asked",
+    "Column",
+    "Entry",
+    "Evidence",
+    "Fit",
+    "Plan",
+    "Promise",
+    "RandomizedResponse",
+    "Rounds",
+    "Said",
+    "Terms",
+    "Weights",
+}
 GROUND = {"errors", "bibliography"}  # may be imported from everywhere
 FRONT = {"__init__", "__main__", "primitives", "testing", "demo"}  # the front door and what stands beside it
 
@@ -45,6 +78,96 @@ def test_the_arrow_test_sees_an_arrow_that_points_the_wrong_way(tmp_path):
     bad = tmp_path / "bad.py"
     bad.write_text("from hedgerow.curator.rows.table import Table\nfrom hedgerow import synopsis\n")
     assert imports_of(bad) == {"curator", "synopsis"}
+
+
+def modules_of(path: Path, root: Path = ROOT) -> set[tuple[str, ...]]:
+    """Modules below `hedgerow` that a file imports, each as its folders and its name."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {tuple(a.name.split(".")[1:]) for a in node.names if a.name.startswith("hedgerow.")}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hedgerow."):
+            inside = tuple(node.module.split(".")[1:])
+            is_folder = root.joinpath(*inside).is_dir()
+            found |= {(*inside, a.name) for a in node.names} if is_folder else {inside}
+    return found
+
+
+def arrows(room: Path, root: Path = ROOT) -> set[tuple[str, str]]:
+    """From which family to which other one the files of a room import."""
+    found = set()
+    for family in (f for f in room.iterdir() if f.is_dir()):
+        for path in family.rglob("*.py"):
+            there = {m[1] for m in modules_of(path, root) if len(m) > 2 and m[0] == room.name}
+            found |= {(family.name, to) for to in there - {family.name}}
+    return found
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_families_of_a_room_know_each_other_only_where_the_list_says_so(room):
+    assert arrows(ROOT / room) == FAMILIES.get(room, set())
+
+
+def test_the_family_test_sees_an_arrow(tmp_path):
+    for family, text in (("one", "from hedgerow.room.two import noun\n"), ("two", ""), ("three", "")):
+        (tmp_path / "room" / family).mkdir(parents=True)
+        (tmp_path / "room" / family / "noun.py").write_text(text)
+    (tmp_path / "room" / "three" / "noun.py").write_text(
+        "def f():\n    from hedgerow.room.one.noun import x\n"
+    )
+    assert arrows(tmp_path / "room", tmp_path) == {("one", "two"), ("three", "one")}
+
+
+def reaches(text: str) -> set[str]:
+    """Names of the curator's inside that a file takes from something that is not itself."""
+    nodes = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Attribute) and n.attr in INSIDE]
+    return {n.attr for n in nodes if not (isinstance(n.value, ast.Name) and n.value.id in ("self", "cls"))}
+
+
+def test_nobody_but_the_curator_and_the_audit_reaches_into_the_curator():
+    for path in ROOT.rglob("*.py"):
+        if path.relative_to(ROOT).parts[0] not in ("curator", "audit"):
+            assert not reaches(path.read_text()), path
+    assert reaches("def f(curator): return curator._rows") == {"_rows"}
+    assert not reaches("class A:\n    def f(self): return self._rows")
+
+
+def test_no_new_class_has_the_name_of_another():
+    homes = defaultdict(list)
+    for path in sorted(ROOT.rglob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(str(path.relative_to(ROOT)))
+    assert {name: places for name, places in homes.items() if len(places) > 1}.keys() == TWICE
+
+
+def test_every_folder_says_what_lives_there_and_what_may_not():
+    for path in ROOT.rglob("__init__.py"):
+        words = ast.get_docstring(ast.parse(path.read_text())) or ""
+        assert len(re.findall(r"[.:](?=\s|$)", words)) >= 2, path.parent
+
+
+PLACES = re.findall(
+    r"^\| ([\w ().:]+) \| `([\w/]+\.py)` \|$",
+    (ROOT.parents[1] / "docs/architecture.md").read_text().split("## Where is")[1].split("\n## ")[0],
+    re.M,
+)
+
+
+def test_there_are_thirty_nouns_and_more():
+    assert len(dict(PLACES)) == len(PLACES) >= 30
+
+
+@pytest.mark.parametrize(("noun", "place"), PLACES)
+def test_the_tree_alone_says_where_a_noun_is(noun, place):
+    """The file is there, a word of the noun is in its path, and a class of that name is in that file."""
+    assert (ROOT / place).is_file()
+    words = re.findall(r"[A-Z]*[a-z]+|[A-Z]+", noun)
+    named = {w.lower() for w in words} | {noun.lower().replace(" ", "_")}
+    path = re.split(r"[/_.]", place)
+    assert named & set(path) or any(p.startswith(w[:5]) for p in path for w in named if len(w) > 4)
+    homes = [p for p in ROOT.rglob("*.py") if re.search(rf"^class {re.escape(noun)}\b", p.read_text(), re.M)]
+    assert not homes or ROOT / place in homes
 
 
 def test_learning_never_names_epsilon():

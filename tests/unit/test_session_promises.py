@@ -316,7 +316,7 @@ def test_what_is_set_aside_counts_as_affordable():
     session.ask(KINDS["count"])
     held = session._core.reserve.held(c)
     assert not held.is_zero
-    rest = c._left
+    rest = c.left
     c.allot(rest, "all the rest")
     said = session.explain(queries(5, 1)[0])
     assert said.affordable
@@ -436,7 +436,7 @@ def test_a_price_that_was_never_paid_binds_nobody(monkeypatch, tmp_path):
     again = curator(ledger=path)
     session = hr.Session().open(again)  # what remains now
     assert session.ask(KINDS["count"]).source == "learned"
-    assert again._left.amount < Fraction(1, 10**9)
+    assert again.left.amount < Fraction(1, 10**9)
 
 
 def test_a_reserve_that_was_left_behind_comes_back(tmp_path):
@@ -470,7 +470,7 @@ def test_a_trip_is_paid_from_what_was_set_aside_whatever_others_spend(monkeypatc
     def greedily(act):
         def both(*args):
             said = act(*args)
-            c.allot(c._left, f"greedy {next(names)}")
+            c.allot(c.left, f"greedy {next(names)}")
             return said
 
         return both

@@ -90,7 +90,7 @@ class Rehearsal(Curator):
         self.draws: list[list[list[NDArray[Any]]]] = []
 
     @property
-    def _left(self) -> Cost:
+    def left(self) -> Cost:
         left = self.ledger.remaining(self.account)
         for event in self.events:
             left = left - cost_of(event, left.currency)

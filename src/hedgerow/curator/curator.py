@@ -98,10 +98,10 @@ class Curator:
     @property
     def private(self) -> bool:
         """False when results come from test randomness or are charged to a simulated ledger."""
-        return self._real and not self.ledger.simulation
+        return self.real_noise and not self.ledger.simulation
 
     @property
-    def _real(self) -> bool:
+    def real_noise(self) -> bool:
         """Whether noise comes from the operating system's entropy and from nothing else."""
         return type(self._entropy) is sampling.OSEntropy
 
@@ -109,7 +109,7 @@ class Curator:
     def budget(self) -> Budget:
         """What this curator's account may spend in all; the owner's is what the dataset promises."""
         whole = self.ledger.budget
-        return whole if self.account == "owner" else whole.part(self.ledger.spent(self.account) + self._left)
+        return whole if self.account == "owner" else whole.part(self.ledger.spent(self.account) + self.left)
 
     @property
     def spent(self) -> Budget:
@@ -119,10 +119,11 @@ class Curator:
     @property
     def remaining(self) -> Budget:
         """What can still be spent, stated like `spent`."""
-        return self.ledger.budget.part(self._left)
+        return self.ledger.budget.part(self.left)
 
     @property
-    def _left(self) -> Cost:
+    def left(self) -> Cost:
+        """What can still be spent, exactly, in the ledger's currency."""
         return self.ledger.remaining(self.account)
 
     @property
@@ -134,6 +135,10 @@ class Curator:
     def rows(self) -> int | None:
         """The number of rows where that is public (`replace` with one row per unit), else None."""
         return self.units if self.privacy.max_rows == 1 else None
+
+    def same_rows(self, other: Curator) -> bool:
+        """Whether another curator guards the same open rows and charges the same ledger."""
+        return self._rows is other._rows and self.ledger is other.ledger
 
     @property
     def receipt(self) -> Receipt:
@@ -147,7 +152,7 @@ class Curator:
         gave it when a request id was first used, if one is named.
         """
         if spend is None:
-            return self._left
+            return self.left
         if isinstance(spend, Cost):
             return spend
         if not isinstance(spend, Budget):
@@ -324,7 +329,7 @@ class Curator:
             count=count,
             allocation=allocation,
             epsilon=spend if paper and not isinstance(spend, Cost | Budget) else None,
-            delta=self._left.delta if delta is None and method == "gaussian" else delta or 0,
+            delta=self.left.delta if delta is None and method == "gaussian" else delta or 0,
             length=length,
         )
         return SparseVectorRun(self, made, run, note)
@@ -438,7 +443,7 @@ class Curator:
         An answer drawn from test randomness must not pass for a private one when it is replayed.
         """
         about = self.domain.fingerprint if isinstance(self.domain, Domain) else repr(self.domain)
-        if self._real:
+        if self.real_noise:
             return f"{question}@{about}", note
         return f"{question}@{about}:test randomness", f"NOT PRIVATE, test randomness. {note}".strip()
 

@@ -1,1 +1,4 @@
-"""PUBLIC. Hypotheses about the data, learned from what was released: post-processing, no epsilon here."""
+"""PUBLIC. Hypotheses about the data, learned from what was released.
+
+Post-processing: no rows and no epsilon here.
+"""

@@ -3,100 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from hashlib import sha256
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from hedgerow.curator.curator import Curator, NoiseChoice, Spend
+from hedgerow.curator.curator import Curator, NoiseChoice
 from hedgerow.curator.noise.local import randomize
-from hedgerow.errors import RangeTooLarge, UnsupportedQuery
-from hedgerow.mechanisms.account import Resumable, RunAccount
-from hedgerow.privacy.budget import Budget
+from hedgerow.errors import RangeTooLarge
+from hedgerow.mechanisms.mechanism import Mechanism, OneAct, finite
 from hedgerow.queries.argument import one_of
-from hedgerow.queries.domain.domain import Domain
-from hedgerow.queries.measurement import Measurement
 from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.measured import AnswersSynopsis, LocalSynopsis, TablesSynopsis
-from hedgerow.synopsis.synopsis import Provenance, Synopsis
+from hedgerow.synopsis.synopsis import Synopsis
 
 _HISTOGRAM_CELLS = 1 << 27
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """What the baselines share: how much they spend, and how their synopsis is signed.
-
-    Args:
-        epsilon: what the release spends; all that remains of the curator's budget if None.
-        budget: the same as a `Budget`, where an epsilon does not say it.
-    """
-
-    epsilon: float | None = None
-    budget: Budget | None = None
-
-    citations: ClassVar[tuple[str, ...]] = ()
-
-    def _spend(self) -> Spend:
-        if self.epsilon is not None and self.budget is not None:
-            raise UnsupportedQuery("give a mechanism an epsilon or a budget, not both")
-        return self.budget if self.budget is not None else self.epsilon
-
-    def _signed(self, curator: Curator, spend: Spend) -> Provenance:
-        """Mechanism, parameters, cost and receipt, read after the charge was made."""
-        price = curator.ledger.budget.part(curator.price(spend))
-        parameters = {k: v for k, v in asdict(self).items() if v is not None and k != "budget"}
-        return Provenance(
-            type(self).__name__, parameters, price, curator.receipt, curator.private, self.citations
-        )
-
-
-@dataclass(frozen=True)
-class OneAct(Baseline, Resumable):
-    """What baselines share that are one private act: with a name they are made once, and then free.
-
-    Args:
-        run: a name for this release; asking for it again gives the same synopsis, free.
-    """
-
-    run: str | None = field(default=None, kw_only=True)
-
-    def _account(self, digest: str) -> RunAccount:
-        return RunAccount(type(self).__name__, self.run, digest)
-
-    def _measured(
-        self,
-        curator: Curator,
-        targets: Sequence[Any],
-        name: str,
-        digest: str,
-        *,
-        noise: NoiseChoice,
-        shares: Sequence[Any] | None = None,
-    ) -> tuple[Provenance, list[Measurement]]:
-        """What was measured in one act, signed; a release with a name has an account of its own.
-
-        Args:
-            curator: the guardian of the rows.
-            targets, noise, shares: as in `Curator.measure_all`.
-            name: what to call it in the ledger.
-            digest: a fingerprint of what was asked.
-        """
-        ask: dict[str, Any] = {"shares": shares, "noise": noise, "note": f"{type(self).__name__}: {name}"}
-        if self.run is None:
-            price = curator.price(self._spend())
-            noisy = curator.measure_all(targets, price, **ask)
-            return self._signed(curator, price), noisy
-        plan = repr((self, finite(curator).fingerprint, curator.account, digest))
-        account = self._account(sha256(plan.encode()).hexdigest())
-        paying, price = account.open(curator, self._spend())
-        try:
-            noisy = paying.measure_all(targets, price, request=f"{paying.account}: 1", **ask)
-        except BaseException:
-            account.give_up(paying)
-            raise
-        account.close(paying)
-        return self._signed(curator, price), noisy
 
 
 def _independent(self: OneAct, curator: Curator, workload: Any, noise: NoiseChoice) -> Synopsis:
@@ -166,7 +86,7 @@ class HistogramRelease(OneAct):
 
 
 @dataclass(frozen=True)
-class RandomizedResponse(Baseline):
+class RandomizedResponse(Mechanism):
     """Every unit's records randomised on their own; linear queries by the unbiased estimator.
 
     Privacy: k-ary randomised response ([W65], [KOV16]), epsilon split over `max_rows` records and, `by`
@@ -191,17 +111,3 @@ class RandomizedResponse(Baseline):
         split = {"by": by, "epsilon_each": float(reports.epsilon_each), "records_per_unit": reports.max_rows}
         signed.parameters.update(split)
         return LocalSynopsis(domain, signed, reports)
-
-
-def guarded(curator: object) -> None:
-    """Refuse what is no curator: rows are met through one and in no other way."""
-    if not isinstance(curator, Curator):
-        raise UnsupportedQuery("a mechanism is given the Curator of a table; see hedgerow.Curator")
-
-
-def finite(curator: Curator) -> Domain:
-    """The declared finite domain, or a refusal."""
-    guarded(curator)
-    if not isinstance(curator.domain, Domain):
-        raise UnsupportedQuery("this needs a declared finite domain; names without end go to SparseMW")
-    return curator.domain

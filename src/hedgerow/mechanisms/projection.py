@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.learning.projection.projection import converged, project, refuse_large
-from hedgerow.mechanisms.baselines import OneAct, finite
+from hedgerow.mechanisms.mechanism import OneAct, finite
 from hedgerow.queries.argument import number
 from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload

@@ -15,7 +15,7 @@ from hedgerow.curator.curator import Curator
 from hedgerow.curator.statistics.small_range import SmallRange, choose_database, log_range, rows_of, steps
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms.account import Resumable, RunAccount, check_delta
-from hedgerow.mechanisms.baselines import Baseline, finite
+from hedgerow.mechanisms.mechanism import Mechanism, finite
 from hedgerow.privacy.bounds import log_whole, range_size, small_db_size
 from hedgerow.privacy.budget import Cost, selection_epsilon
 from hedgerow.queries.argument import number
@@ -34,7 +34,7 @@ _LARGEST = 0.999  # alpha, when nobody says
 
 
 @dataclass(frozen=True)
-class SmallDB(Resumable, Baseline):
+class SmallDB(Resumable, Mechanism):
     """A small database that answers all counting queries of a class nearly as the rows do.
 
     Privacy: the exponential mechanism ([MT07] Thm 6, [DR14] Prop. 4.1) over all multisets of m =

@@ -12,7 +12,7 @@ from hedgerow.curator.curator import Curator
 from hedgerow.curator.noise.noise import current_entropy
 from hedgerow.curator.statistics.sketch import LengthOfCounts, RowsOfNames, measure_sketch, open_domain
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
-from hedgerow.mechanisms.baselines import Baseline, guarded
+from hedgerow.mechanisms.mechanism import Mechanism, guarded
 from hedgerow.privacy.bounds import sparse_project_size, thm_4_9_sparse
 from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.rational import exact
@@ -27,7 +27,7 @@ _SMALLEST = 1 << 10
 
 
 @dataclass(frozen=True)
-class SparseProject(Baseline):
+class SparseProject(Mechanism):
     """A noisy random projection u = A D and the seed of A: any m-sparse query with error about sqrt(m).
 
     Privacy, for every seed: see `curator.statistics.sketch.measure_sketch`, where the charge is made.

@@ -1,1 +1,4 @@
-"""PUBLIC. What may be asked and what was released; knows nothing private."""
+"""PUBLIC. What may be asked, and what was released.
+
+Nothing private is known here: no rows, no budget, no noise drawn.
+"""

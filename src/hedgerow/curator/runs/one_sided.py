@@ -227,7 +227,7 @@ def ask_both(
     if over.side != "over" or under.side != "under" or over.plan.denominator != under.plan.denominator:
         raise UnsupportedQuery("two runs are asked together when one is 'over', one 'under', on one lattice")
     one, two = over._run._curator, under._run._curator
-    if one._rows is not two._rows or one.ledger is not two.ledger:
+    if not one.same_rows(two):
         raise UnsupportedQuery("two runs are asked together when they have one curator")
     stop, (first, second) = _ask([over, under], queries, estimates)
     return AskedBoth(stop, first, second)

@@ -15,8 +15,9 @@ from hedgerow.learning.factored.factored import FactoredHypothesis, Zeros
 from hedgerow.mechanisms.account import Resumable, RunAccount
 from hedgerow.mechanisms.adaptive.plan import CELL_BYTES
 from hedgerow.mechanisms.adaptive.prior import PublicTables
-from hedgerow.mechanisms.adaptive.run import Progress, Run
-from hedgerow.mechanisms.baselines import finite
+from hedgerow.mechanisms.adaptive.run import Run
+from hedgerow.mechanisms.mechanism import finite
+from hedgerow.mechanisms.progress import Progress
 from hedgerow.privacy.budget import Budget
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.query import Query

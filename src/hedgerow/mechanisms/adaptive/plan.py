@@ -54,11 +54,6 @@ def importance(workload: Workload, weights: Sequence[float] | None) -> dict[tupl
     return {names: weight for names, weight in found.items() if weight > 0.0}
 
 
-def one_way_shares(sizes: Sequence[int]) -> list[int]:
-    """Budget in proportion to size^(2/3), which makes the sum of the tables' L1 errors least."""
-    return [max(1, round(1000 * n ** (2.0 / 3.0))) for n in sizes]
-
-
 def ladder(counts: NDArray[np.float64], thresholds: Sequence[float]) -> list[NDArray[np.int64]]:
     """Nested groupings of an attribute's levels: neighbours are put together until a group is large enough.
 

@@ -12,7 +12,8 @@ from hedgerow.curator.statistics.coarse import CoarseErrors
 from hedgerow.learning.factored.factored import FactoredHypothesis
 from hedgerow.mechanisms.adaptive import plan as planning
 from hedgerow.mechanisms.adaptive.plan import Candidates, Effort, Nodes
-from hedgerow.mechanisms.adaptive.run import Progress, Run
+from hedgerow.mechanisms.adaptive.run import Run
+from hedgerow.mechanisms.progress import Progress
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.workload import Workload
 

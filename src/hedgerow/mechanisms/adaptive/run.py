@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,8 @@ from hedgerow.learning.factored.factored import FactoredHypothesis
 from hedgerow.learning.hypothesis import Fit
 from hedgerow.mechanisms.adaptive import plan as planning
 from hedgerow.mechanisms.adaptive.plan import Candidates, Effort, Nodes
+from hedgerow.mechanisms.mechanism import one_way_shares
+from hedgerow.mechanisms.progress import Progress, Surprise
 from hedgerow.privacy import event as events
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Cost, selection_epsilon
@@ -38,51 +39,6 @@ UNDONE, LONGER = 1.0, 5e7  # what is true has a misfit of 1: a fit further off g
 ENOUGH, MOST = 0.15, 0.8  # one-way tables noisier than this part of all rows get more, up to so much of all
 WORTH = 0.01  # of the price: less is not worth an act
 QUIET = 2.0  # tables within so many standard errors of pure noise say that all is learned
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a release is.
-
-    Args:
-        step: tables measured so far, beyond the one-way tables.
-        steps: how many there will be.
-        error: the estimated mean L1 error of the tables measured last, as a part of all rows, before they
-            were learned; None at the beginning.
-        cells: the size of the model.
-        seconds: processor time so far.
-    """
-
-    step: int
-    steps: int
-    error: float | None
-    cells: int
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Surprise:
-    """How far a measured table was from the model, beyond what its noise explains.
-
-    Args:
-        excess: the sum of squared distances less the noise's, in rows squared.
-        doubt: the standard deviation of that sum's noise over the square root of two.
-        rows: what the model expected in all.
-        distance: the L1 distance less the expected noise.
-    """
-
-    excess: float
-    doubt: float
-    rows: float
-    distance: float
-
-    @classmethod
-    def of(cls, gap: NDArray[np.float64], expected: NDArray[np.float64], sigma: float) -> Surprise:
-        """From the differences of a table."""
-        squares, cells = float((gap**2).sum()), len(gap)
-        rows = float(np.maximum(expected, 1.0).sum())
-        far = float(np.abs(gap).sum()) - (2.0 / np.pi) ** 0.5 * sigma * cells
-        return cls(squares - sigma**2 * cells, sigma**2 * cells**0.5, rows, far)
 
 
 class Run:
@@ -199,7 +155,7 @@ class Run:
             self.settings.one_way if self.settings.objective == "mean" else min(0.05, self.settings.one_way)
         )
         part = part if any(len(s) > 1 for s in self.workload.cliques) else 1.0
-        shares = planning.one_way_shares(self.domain.shape_of(names))
+        shares = one_way_shares(self.domain.shape_of(names))
         price = self.price.share(Fraction(part).limit_denominator(10_000))
         found = self.measure([(a,) for a in names], price, shares, "adaptive release: one-way tables")
         self.targets = [hypothesis.target(m) for m in found]
@@ -301,7 +257,7 @@ class Run:
         ones = list(dict.fromkeys(m.attributes for m in self.measurements if m.workload is None))
         blocks = [Workload([candidates.block(n)]) for n in chosen]
         sizes = [candidates.resolutions.cells(n) for n in chosen] or [self.domain.cells(a) for a in ones]
-        shares = planning.one_way_shares(sizes)
+        shares = one_way_shares(sizes)
         found = self.measure(blocks or ones, self.left, shares, "adaptive release: measure again")
         self.targets += [hypothesis.target(m) for m in found]
 

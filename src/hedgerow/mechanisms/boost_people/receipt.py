@@ -35,7 +35,7 @@ class BoostReceipt:
     def of(cls, curator: Curator, price: Cost, split: str, *, remembered: bool) -> BoostReceipt:
         """The receipt of a fit that was charged `price` by a curator."""
         settings = curator.ledger.settings
-        private = curator._real if not remembered else curator.private
+        private = curator.real_noise if not remembered else curator.private
         return cls(
             curator.ledger.budget.part(price),
             settings.neighbours,

@@ -23,8 +23,8 @@ from hedgerow.learning.fitting_database import (
     need_linear_programs,
     query_matrix,
 )
-from hedgerow.mechanisms.baselines import Baseline, finite
 from hedgerow.mechanisms.boost_queries.plan import BoostPlan, Setting, plan, unreached
+from hedgerow.mechanisms.mechanism import Mechanism, finite
 from hedgerow.privacy.budget import Cost, Privacy
 from hedgerow.queries.argument import number, one_of
 from hedgerow.queries.low_sensitivity import is_low_sensitivity
@@ -42,7 +42,7 @@ SURE = Fraction(1, 20)  # of beta, for the number of rows
 
 
 @dataclass(frozen=True)
-class BoostQueries(Baseline):
+class BoostQueries(Mechanism):
     """Boosting for queries [DRV10]: T synopses, each from k sampled questions; the answer is their median.
 
     Privacy ([DRV10] Thm 4.1, composed in rho): T noisy vectors of sampled answers (discrete Gaussian, [CKS20]

@@ -11,9 +11,9 @@ import numpy as np
 
 from hedgerow.curator.statistics.strategy import StrategyAnswers
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.mechanisms.baselines import OneAct, finite
 from hedgerow.mechanisms.factorization import matrix as factorization_matrix
 from hedgerow.mechanisms.factorization import plan as factorization_plan
+from hedgerow.mechanisms.mechanism import OneAct, finite
 from hedgerow.queries.block import ProductBlock
 from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Literal
 from hedgerow.curator.curator import Curator
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.mechanisms.account import Resumable, RunAccount, check_delta
-from hedgerow.mechanisms.adaptive.run import Progress
-from hedgerow.mechanisms.baselines import Baseline, finite
+from hedgerow.mechanisms.mechanism import Mechanism, finite
 from hedgerow.mechanisms.offline_mw.theorem import TOTAL, play
 from hedgerow.mechanisms.offline_mw.tuned import Rounds
+from hedgerow.mechanisms.progress import Progress
 from hedgerow.privacy.bounds import cor_12_5
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.argument import number
@@ -32,7 +32,7 @@ ROUNDS = 100_000
 
 
 @dataclass(frozen=True)
-class OfflineMW(Resumable, Baseline):
+class OfflineMW(Resumable, Mechanism):
     """Multiplicative weights over all cells of a domain, driven by the worst query of a workload.
 
     Privacy: every act is charged on its own and the ledger's filter composes them. A choice is the

@@ -14,7 +14,7 @@ from hedgerow.curator.curator import Curator
 from hedgerow.curator.statistics.statistics import QueryErrors
 from hedgerow.learning.dense.dense import DenseHypothesis
 from hedgerow.learning.dense.tables import tables_of
-from hedgerow.mechanisms.adaptive.run import Progress
+from hedgerow.mechanisms.progress import Progress
 from hedgerow.privacy.bounds import cor_12_5
 from hedgerow.privacy.budget import Cost, selection_epsilon
 from hedgerow.queries.measurement import Measurement

@@ -15,8 +15,8 @@ from hedgerow.curator.curator import Curator
 from hedgerow.curator.statistics.statistics import QueryErrors, Score, TableErrors
 from hedgerow.learning.dense.dense import DenseHypothesis
 from hedgerow.learning.dense.tables import tables_of
-from hedgerow.mechanisms.adaptive.plan import one_way_shares
-from hedgerow.mechanisms.adaptive.run import Progress, Surprise
+from hedgerow.mechanisms.mechanism import one_way_shares
+from hedgerow.mechanisms.progress import Progress, Surprise
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.measurement import Measurement
 from hedgerow.queries.query import Norms, Query

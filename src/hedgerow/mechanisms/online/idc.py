@@ -18,7 +18,7 @@ from hedgerow.curator.rows.source import begin_run, recall_run
 from hedgerow.curator.runs.sparse_vector_plan import Plan, plan
 from hedgerow.curator.statistics.sketch import RowsOfNames
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.mechanisms.baselines import guarded
+from hedgerow.mechanisms.mechanism import guarded
 from hedgerow.mechanisms.online.conversation import Conversation
 from hedgerow.mechanisms.online.terms import Terms, Total
 from hedgerow.privacy.accountant import cost as cost_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.learning.dense.dense import CELL_LIMIT, DenseHypothesis
-from hedgerow.mechanisms.baselines import finite
+from hedgerow.mechanisms.mechanism import finite
 from hedgerow.mechanisms.online.idc import IDC
 from hedgerow.privacy.bounds import online_mw_updates
 

@@ -138,7 +138,7 @@ class Certify:
 
     def _would_compare(self, guard: Guard, direct: Cost) -> bool:
         """Whether a comparison is due and its worst case can be set aside: what `_ready` will find."""
-        there = self.payer._left + self.core.reserve.held(self.payer)
+        there = self.payer.left + self.core.reserve.held(self.payer)
         return guard.debt <= 0 and guard.opening + self._worst(guard, direct) <= there
 
     def _direct_price(self, queries: Sequence[Query]) -> Cost:
@@ -164,7 +164,7 @@ class Certify:
             return False
         if guard.closed:
             reserve.release(self.payer)
-            if not guard.opening + worst <= self.payer._left:
+            if not guard.opening + worst <= self.payer.left:
                 return False
             try:
                 for price in guard.open(self.payer):

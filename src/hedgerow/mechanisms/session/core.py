@@ -16,6 +16,7 @@ import numpy as np
 from hedgerow.curator.rows.source import begin_run
 from hedgerow.errors import HedgerowError, LedgerError
 from hedgerow.learning.factored.factored import FactoredHypothesis
+from hedgerow.mechanisms.mechanism import finite
 from hedgerow.mechanisms.session import prime as priming
 from hedgerow.mechanisms.session.belief import Belief, DenseBelief, FactoredBelief, width
 from hedgerow.mechanisms.session.cache import Cache
@@ -91,7 +92,7 @@ class Core:
 
     def __init__(self, plan: Session, curator: Curator, name: str) -> None:
         self.plan, self.curator, self.name = plan, curator, name
-        self.domain = curator._domain
+        self.domain = finite(curator)
         self.lock = threading.RLock()
         self.rows = curator.rows
         self.spent = Cost.zero(curator.ledger.currency)

@@ -10,7 +10,7 @@ from math import ceil, inf, sqrt
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import BudgetExceeded, UnsupportedQuery
-from hedgerow.mechanisms.baselines import finite
+from hedgerow.mechanisms.mechanism import finite
 from hedgerow.mechanisms.session.people import NO_ACCURACY, people_price
 from hedgerow.mechanisms.session.price import Goal, direct_price, refuse_accuracy
 from hedgerow.mechanisms.session.question import Asked, Statement, read

@@ -82,7 +82,7 @@ class OpenSession:
         own = self._core.curator
         if not isinstance(payer, type(own)):
             raise UnsupportedQuery("a session is shared with a curator: the account that pays")
-        if payer.ledger is not own.ledger or payer._rows is not own._rows:
+        if not own.same_rows(payer):
             raise UnsupportedQuery("a session is shared among the accounts of one curator")
         if payer.account != own.account and not own.ledger.descends(payer.account, own.account):
             raise UnsupportedQuery("a session is shared with accounts allotted from the one that opened it")
@@ -228,7 +228,7 @@ class OpenSession:
         known = self._core.cache.find(asked.key, promise, asked)
         if known is not None:
             return Explanation.known(asked.shown(known), self._part(nothing))
-        there = self._payer._left + self._core.reserve.held(self._payer)
+        there = self._payer.left + self._core.reserve.held(self._payer)
         if isinstance(asked, Statement) and asked.question.units:
             people = People(self._core, self._payer, asked, goal, promise.simultaneous)
             error, cost = people.expected().error, people.cost

@@ -68,7 +68,7 @@ class People:
     def measure(self) -> tuple[Reply, Cost]:
         """Measure every form, and say what that cost."""
         cost, values, errors = self.cost, [], []
-        if not cost <= self._payer._left:
+        if not cost <= self._payer.left:
             self._core.reserve.release(self._payer)
         self._payer.ledger.check(cost, self._payer.account)
         for target, price, request in zip(self._targets, self._prices, self._requests, strict=True):

@@ -8,6 +8,7 @@ from itertools import combinations
 from math import isqrt, log, sqrt
 from typing import TYPE_CHECKING
 
+from hedgerow.mechanisms.mechanism import finite
 from hedgerow.mechanisms.session.belief import Belief, DenseBelief, FactoredBelief
 from hedgerow.queries.workload import marginals
 
@@ -82,7 +83,7 @@ def prime(curator: Curator, price: Cost, name: str, cells: int, rows: int | None
 
     Asked again under the same name, the ledger gives the same measurements, free.
     """
-    domain = curator._domain
+    domain = finite(curator)
     if is_dense(domain, cells):
         targets, shares = zip(*tables(domain), strict=True)
         measured = curator.measure_all(

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from hedgerow.curator.curator import Curator, Spend
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.mechanisms.baselines import finite
+from hedgerow.mechanisms.mechanism import finite
 from hedgerow.mechanisms.session.core import Core, is_begun
 from hedgerow.mechanisms.session.open_session import OpenSession, number
 from hedgerow.mechanisms.session.price import refuse_accuracy
@@ -104,6 +104,6 @@ class Session:
         ]
         spend = None if self.budget is None else Cost(self.budget.currency, self.budget.cost.amount).to_json()
         rest = (str(exact(self.confidence)), self.questions, self.cells, self.name)
-        about = (numbers, spend, rest, curator._domain.fingerprint, curator.account, curator._real)
+        about = (numbers, spend, rest, finite(curator).fingerprint, curator.account, curator.real_noise)
         digest = hashlib.sha256(repr(about).encode()).hexdigest()
         return f"session {self.name + ' ' if self.name else ''}{digest[:12]}"

@@ -1,0 +1,130 @@
+"""Error bounds of offline mechanisms: SmallDB, multiplicative weights, private choice [DR14], [W12]."""
+
+from __future__ import annotations
+
+from math import ceil, comb, inf, log, sqrt
+
+# ---- SmallDB ---------------------------------------------------------------------------------------------
+
+
+def small_db_size(queries: int, alpha: float) -> int:
+    """How many rows a small database has: ln|Q|/alpha^2, rounded up; enough for one or two queries as well.
+
+    [DR14] Lemma 4.3 needs 2|Q| exp(-2 m alpha^2) < 1, which its m gives for more than two queries.
+
+    >>> small_db_size(100, 0.5), small_db_size(1, 0.5)
+    (19, 2)
+    """
+    if queries <= 2:
+        return max(1, ceil(log(2 * queries) / (2 * alpha**2)))
+    return max(1, ceil(log(queries) / alpha**2))
+
+
+def range_size(universe: int, size: int) -> int:
+    """How many multisets of `size` elements a universe has.
+
+    >>> range_size(4, 2)
+    10
+    """
+    return comb(universe + size - 1, size)
+
+
+def log_whole(number: int) -> float:
+    """The natural logarithm of a whole number of any length."""
+    shift = max(0, number.bit_length() - 900)
+    return log(number >> shift) + shift * log(2) + (1e-12 if shift else 0.0)
+
+
+def prop_4_4(
+    rows: float,
+    alpha: float,
+    epsilon: float,
+    log_range: float,
+    beta: float,
+    *,
+    sensitivity: float = 1.0,
+    total_off: float = 0.0,
+) -> float:
+    """[DR14] Prop. 4.4 in rows: how far off SmallDB is in any query, except with probability beta.
+
+    The range is counted exactly (ln|R| after the ceiling in its size). When the number of rows is itself
+    measured, `rows` is at least the true number and `total_off` how far the used one may be from it: some
+    small database is then within alpha * rows + total_off.
+
+    Args:
+        rows: the number of rows.
+        alpha: the accuracy that the size of the small databases was chosen for.
+        epsilon: of the exponential mechanism.
+        log_range: ln|R|.
+        beta: how often the bound may fail.
+        sensitivity: of a count.
+        total_off: how far the number of rows used may be from the true one.
+
+    >>> prop_4_4(1000, 0.1, 1.0, log_range=20.0, beta=0.05) < 146
+    True
+    """
+    return alpha * rows + total_off + 2.0 * sensitivity * (log_range + log(1.0 / beta)) / epsilon
+
+
+def thm_4_5(rows: float, universe: float, queries: float, epsilon: float, beta: float) -> float:
+    """[DR14] Thm 4.5: SmallDB's error at the best alpha, as a fraction of the rows.
+
+    >>> 0.7 < thm_4_5(10_000, 100, 50, 1.0, 0.05) ** 3 * 100 < 4
+    True
+    """
+    return float(((16 * log(universe) * log(queries) + 4 * log(1 / beta)) / (epsilon * rows)) ** (1 / 3))
+
+
+def thm_4_5_rows(alpha: float, universe: float, queries: float, epsilon: float, beta: float) -> float:
+    """[DR14] (4.3): how many rows SmallDB needs for an error of alpha."""
+    return (16 * log(universe) * log(queries) + 4 * log(1 / beta)) / (epsilon * alpha**3)
+
+
+def thm_4_6(rows: float, universe: float, queries: float, epsilon: float, beta: float) -> float:
+    """[DR14] Thm 4.6: Thm 4.5 in rows."""
+    return rows * thm_4_5(rows, universe, queries, epsilon, beta)
+
+
+def thm_4_9(rows: float, universe: float, dimension: float, epsilon: float, beta: float) -> float:
+    """[DR14] Thm 4.9: SmallDB's error by the VC dimension, order of; counting queries only."""
+    return float(((log(universe) * dimension + log(1 / beta)) / (epsilon * rows)) ** (1 / 3))
+
+
+# ---- offline multiplicative weights ----------------------------------------------------------------------
+
+
+def cor_12_5(universe: float, alpha: float) -> int:
+    """[W12] Cor. 12.5: after so many rounds no query can be wrong by more than alpha, 4 ln|X|/alpha^2."""
+    return max(1, ceil(4.0 * log(universe) / alpha**2))
+
+
+def thm_12_6(
+    alpha: float, selection_off: float, measurement_off: float, total_off: float = 0.0, rows: float = 1.0
+) -> float:
+    """What [W12] Thm 12.6 gives with its constants, in rows; infinite when its conditions do not hold.
+
+    Let every choice be within `selection_off` rows of the worst query, every measurement within
+    `measurement_off`, the number of rows within `total_off`. A run that stops has |y| <= 2 alpha rows, so no
+    query is wrong by more than 2 alpha rows + measurement_off + selection_off. Each round that does not stop
+    is a true mistake of more than 2 alpha rows - measurement_off; against the true rows, whose number differs
+    by total_off, the regret grows by more than alpha rows a round if measurement_off + total_off is at most
+    alpha rows, and Cor. 12.5 ends the run.
+
+    >>> thm_12_6(0.05, 100.0, 50.0, rows=10_000)
+    1150.0
+    >>> thm_12_6(0.05, 100.0, 600.0, rows=10_000)
+    inf
+    """
+    if measurement_off + total_off > alpha * rows:
+        return inf
+    return 2.0 * alpha * rows + selection_off + measurement_off
+
+
+def selection_off(candidates: float, epsilon: float, beta: float, sensitivity: float = 1.0) -> float:
+    """[DR14] Thm 3.11: how far below the best the exponential mechanism's choice may be."""
+    return 2.0 * sensitivity * (log(candidates) + log(1.0 / beta)) / epsilon
+
+
+def thm_12_6_rows(alpha: float, universe: float, queries: float, epsilon: float, delta: float) -> float:
+    """[W12] Thm 12.6: how many rows offline multiplicative weights needs for an error of alpha, order of."""
+    return log(queries) * sqrt(log(universe) * log(1.0 / delta)) / (alpha**2 * epsilon)
