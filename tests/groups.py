@@ -38,7 +38,7 @@ class Group:
 GROUPS = {
     "border": Group(70, "core", ("border/*", "replay/*")),
     "numbers": Group(80, "core", ("numbers/*", "coverage/*")),
-    "sql": Group(80, "sql", ("sql/*", "unit/test_sql*")),
+    "sql": Group(80, "sql", ("sql/*", "unit/queries/sql/*")),
     "server": Group(120, "server", ("server/*",)),
     "console": Group(120, "console", ("console/*", "browser/*")),
     "clients": Group(90, "wire", ("clients/*", "wire/*")),

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 def test_every_test_file_belongs_to_a_group_by_its_folder():
     assert groups.group_of("tests/audit/test_exact.py::test_x") == "audit"
-    assert groups.group_of("tests/unit/test_sql_fuzz.py::test_x[a::b]") == "sql"
+    assert groups.group_of("tests/unit/queries/sql/test_sql_fuzz.py::test_x[a::b]") == "sql"
     assert groups.group_of("tests/border/test_csv.py") == "border"
     assert groups.group_of("tests/unit/test_groups.py") == "core"
 

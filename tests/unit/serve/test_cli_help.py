@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from hedgerow.serve import reference
 from hedgerow.serve.commands import app
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 COMMANDS = [(path.split()[1:], command) for path, command in reference._walk("hedgerow", get_command(app))]
 
 
