@@ -147,6 +147,12 @@ def test_every_folder_says_what_lives_there_and_what_may_not():
         assert len(re.findall(r"[.:](?=\s|$)", words)) >= 2, path.parent
 
 
+def test_unit_tests_lie_in_the_folders_of_what_they_test():
+    here = Path(__file__).parent
+    for folder in (p for p in here.rglob("*") if p.is_dir() and p.name != "__pycache__"):
+        assert (ROOT / folder.relative_to(here)).is_dir(), folder
+
+
 PLACES = re.findall(
     r"^\| ([\w ().:]+) \| `([\w/]+\.py)` \|$",
     (ROOT.parents[1] / "docs/architecture.md").read_text().split("## Where is")[1].split("\n## ")[0],
