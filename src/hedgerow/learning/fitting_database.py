@@ -71,7 +71,8 @@ def fit_program(
     done = optimize.linprog(cost, A_ub=a, b_ub=b, A_eq=whole, b_eq=[1.0], bounds=(0, None), method="highs")
     if done.x is None or done.x[-1] * total > tolerance:
         return None
-    return np.maximum(done.x[:-1], 0.0) * total
+    cells_of: NDArray[np.float64] = np.maximum(done.x[:-1], 0.0) * total
+    return cells_of
 
 
 def drawn_database(

@@ -19,7 +19,7 @@ _FAST = {"reassoc", "nnan", "nsz", "contract"}  # sums may be vectorised; there 
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
-def sum_blocks(w, bases, offsets, starts, places, length, out):  # type: ignore[no-untyped-def]
+def sum_blocks(w, bases, offsets, starts, places, length, out):
     for b in range(len(bases)):
         for r in range(len(starts)):
             first = bases[b] + starts[r]
@@ -31,7 +31,7 @@ def sum_blocks(w, bases, offsets, starts, places, length, out):  # type: ignore[
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def sum_short_blocks(w, bases, offsets, starts, places, length, out):  # type: ignore[no-untyped-def]
+def sum_short_blocks(w, bases, offsets, starts, places, length, out):
     """`sum_blocks` for runs too short for the vectorised loop: four sums at a time."""
     for b in range(len(bases)):
         for r in range(len(starts)):
@@ -52,7 +52,7 @@ def sum_short_blocks(w, bases, offsets, starts, places, length, out):  # type: i
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
-def sum_rows(w, bases, offsets, starts, places, lengths, out):  # type: ignore[no-untyped-def]
+def sum_rows(w, bases, offsets, starts, places, lengths, out):
     for b in range(len(bases)):
         for r in range(len(starts)):
             first, place, n = bases[b] + starts[r], offsets[b] + places[r], lengths[r]
@@ -62,7 +62,7 @@ def sum_rows(w, bases, offsets, starts, places, lengths, out):  # type: ignore[n
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def sum_singles(w, bases, offsets, starts, places, out):  # type: ignore[no-untyped-def]
+def sum_singles(w, bases, offsets, starts, places, out):
     """Rows of one cell each: added in the same order as `sum_rows` does, but in a register."""
     for b in range(len(bases)):
         cells, at, total = w[bases[b] :], -1, 0.0
@@ -79,7 +79,7 @@ def sum_singles(w, bases, offsets, starts, places, out):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def dot(table, weights):  # type: ignore[no-untyped-def]
+def dot(table, weights):
     """Sum of weight * cell, one after the other: the same bits wherever the arrays lie."""
     total = 0.0
     for k in range(len(table)):
@@ -88,7 +88,7 @@ def dot(table, weights):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
-def multiply_runs(w, bases, starts, lengths, factor):  # type: ignore[no-untyped-def]
+def multiply_runs(w, bases, starts, lengths, factor):
     """`scale_runs` for when the sum is already known."""
     for b in range(len(bases)):
         for r in range(len(starts)):
@@ -99,7 +99,7 @@ def multiply_runs(w, bases, starts, lengths, factor):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
-def multiply_singles(w, bases, starts, factor):  # type: ignore[no-untyped-def]
+def multiply_singles(w, bases, starts, factor):
     for b in range(len(bases)):
         cells = w[bases[b] :]
         for r in range(len(starts)):
@@ -107,7 +107,7 @@ def multiply_singles(w, bases, starts, factor):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
-def scale_runs(w, bases, starts, lengths, factor):  # type: ignore[no-untyped-def]
+def scale_runs(w, bases, starts, lengths, factor):
     before, after = 0.0, 0.0
     for b in range(len(bases)):
         old, new = 0.0, 0.0
@@ -126,7 +126,7 @@ def scale_runs(w, bases, starts, lengths, factor):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
-def scale_blocks(w, bases, offsets, starts, places, length, factors):  # type: ignore[no-untyped-def]
+def scale_blocks(w, bases, offsets, starts, places, length, factors):
     before, after = 0.0, 0.0
     one = w.dtype.type(1.0)
     for b in range(len(bases)):
@@ -149,7 +149,7 @@ def scale_blocks(w, bases, offsets, starts, places, length, factors):  # type: i
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
-def scale_rows(w, bases, offsets, starts, places, lengths, factors):  # type: ignore[no-untyped-def]
+def scale_rows(w, bases, offsets, starts, places, lengths, factors):
     before, after = 0.0, 0.0
     for b in range(len(bases)):
         old, new = 0.0, 0.0
@@ -168,7 +168,7 @@ def scale_rows(w, bases, offsets, starts, places, lengths, factors):  # type: ig
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
-def dot_cells(w, weights):  # type: ignore[no-untyped-def]
+def dot_cells(w, weights):
     """Sum of weight * w over all cells, weights in units of 1/ONE."""
     total = 0.0
     for lo in range(0, len(w), 1 << 14):
@@ -181,7 +181,7 @@ def dot_cells(w, weights):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
-def tilt_cells(w, weights, step):  # type: ignore[no-untyped-def]
+def tilt_cells(w, weights, step):
     """w *= exp(step * weight) over all cells; stretches where every weight is 0 or 1 take no exponentials."""
     before, after = 0.0, 0.0
     kind = w.dtype.type
@@ -205,7 +205,7 @@ def tilt_cells(w, weights, step):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
-def dot_places(w, places, weights):  # type: ignore[no-untyped-def]
+def dot_places(w, places, weights):
     """Sum of weight * w over the listed cells."""
     total = 0.0
     for k in range(len(places)):
@@ -215,7 +215,7 @@ def dot_places(w, places, weights):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
-def tilt_places(w, places, weights, step):  # type: ignore[no-untyped-def]
+def tilt_places(w, places, weights, step):
     """w *= exp(step * weight) over the listed cells."""
     before, after = 0.0, 0.0
     whole = exp(step)
@@ -229,7 +229,7 @@ def tilt_places(w, places, weights, step):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
-def has_deeper(w, floor):  # type: ignore[no-untyped-def]
+def has_deeper(w, floor):
     """Whether some deep weight is below `floor`, so that one bit no longer says how deep it is."""
     found = False
     for lo in range(0, len(w), 1 << 14):
@@ -242,7 +242,7 @@ def has_deeper(w, floor):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def settle(w, depth, shift, half):  # type: ignore[no-untyped-def]
+def settle(w, depth, shift, half):
     """Multiply all weights by 2^shift, bring their sizes back to [2^-half, 2^half], and return their sum.
 
     A weight of level L stands for |w| * 2^(-2 half L); level 0 is positive, others are negative and hold
@@ -276,7 +276,7 @@ def settle(w, depth, shift, half):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def systematic(w, scale, start, out):  # type: ignore[no-untyped-def]
+def systematic(w, scale, start, out):
     """Cells hit by the points start, start + 1, ... on the line where a cell is w * scale long."""
     reached, point, last = 0.0, start, 0
     k = 0
@@ -298,7 +298,7 @@ def systematic(w, scale, start, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def wright_omega(u):  # type: ignore[no-untyped-def]
+def wright_omega(u):
     """The solution x > 0 of x + log(x) = u, to double precision, for any finite u."""
     if u < -30.0:
         return exp(u)  # x is below 1e-13: the linear term is lost in rounding
@@ -312,7 +312,7 @@ def wright_omega(u):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def proximal(m, y, precision, multiplier, x):  # type: ignore[no-untyped-def]
+def proximal(m, y, precision, multiplier, x):
     """Per cell the x with log(x/m) = precision (y - x) + multiplier; returns its sum and that sum's slope."""
     total, slope = 0.0, 0.0
     for i in range(len(m)):

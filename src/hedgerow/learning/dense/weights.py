@@ -100,7 +100,9 @@ class Weights:
         levels = (self.values < 0).astype(np.int64)
         if len(self._depth):
             levels *= 1 + self._depth
-        return np.ldexp(np.abs(self.values).astype(np.float64), -frexp(self.sum)[1] - 2 * self._half * levels)
+        steps = -frexp(self.sum)[1] - 2 * self._half * levels
+        plain: NDArray[np.float64] = np.ldexp(np.abs(self.values).astype(np.float64), steps)
+        return plain
 
     def _total(self, each_once: float) -> float:
         return each_once + (self.copies - 1) * max(float(self.values[0]), 0.0)

@@ -200,7 +200,7 @@ class Beliefs:
         """The table over nodes that one clique knows."""
         shape = self.tree.resolutions.shape(nodes)
         sums = np.bincount(self.index(clique, nodes), weights=self.clique(clique), minlength=prod(shape))
-        return sums.reshape(shape)
+        return np.asarray(sums, dtype=np.float64).reshape(shape)
 
     def _route(self, nodes: tuple[Node, ...]) -> Route:
         """The cheapest of the routes that end at one of the cliques that the table needs."""
@@ -292,7 +292,8 @@ class Route:
         size = cells(gate) * cells(own)
         order = [*own, *(n for _, part in arrived for n in part)]
         if not arrived:
-            return np.bincount(target, weights=weights, minlength=size).reshape(cells(gate), -1), order
+            sums = np.asarray(np.bincount(target, weights=weights, minlength=size), dtype=np.float64)
+            return sums.reshape(cells(gate), -1), order
         children = self._below[k]
         sources = [step(both, self._gate(c)) for c in children]
         given = [table.sum(axis=1) for table, _ in arrived]

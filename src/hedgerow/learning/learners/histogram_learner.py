@@ -151,4 +151,5 @@ def _rate(counts: NDArray[np.float64], share: float) -> NDArray[np.float64]:
     """The share of side 1 in each group, with five rows' worth of the overall share."""
     total = np.maximum(counts.sum(0), 1.0)
     low, high = min(0.02, 0.3 * share), 1.0 - min(0.02, 0.3 * (1.0 - share))
-    return np.clip((counts[1] + 5.0 * share) / (total + 5.0), low, high)
+    rate: NDArray[np.float64] = np.clip((counts[1] + 5.0 * share) / (total + 5.0), low, high)
+    return rate

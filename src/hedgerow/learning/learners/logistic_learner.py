@@ -65,7 +65,8 @@ class LogisticCourse:
                 factors, cells = np.ones(attribute.size), np.arange(attribute.size)
             whole = np.rint(factors * _UNIT).astype(np.int64)
             self._columns.append(Column(name, cells, whole))
-            self._curvature.append(slope * np.bincount(cells, held * (whole / _UNIT) ** 2) + 1.0)
+            squares = np.asarray(np.bincount(cells, held * (whole / _UNIT) ** 2), dtype=np.float64)
+            self._curvature.append(slope * squares + 1.0)
 
     def columns(self, model: Additive) -> list[Column]:
         """The gradient's coordinates, and the constant's."""

@@ -9,7 +9,7 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def sum_tables(cells, places, out):  # type: ignore[no-untyped-def]
+def sum_tables(cells, places, out):
     """Add every cell to its place in every table."""
     for t in range(places.shape[0]):
         for x in range(places.shape[1]):
@@ -17,7 +17,7 @@ def sum_tables(cells, places, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def spread_tables(tables, places, out):  # type: ignore[no-untyped-def]
+def spread_tables(tables, places, out):
     """Add to every cell what is in its place in every table."""
     for t in range(places.shape[0]):
         for x in range(places.shape[1]):

@@ -195,8 +195,8 @@ def _squares(left: list[Floats], right: list[Floats]) -> float:
 
 
 def _shares(logs: Floats) -> Floats:
-    out = np.exp(logs - logs.max())
-    return out / out.sum()
+    out: Floats = np.exp(logs - logs.max())
+    return out / float(out.sum())
 
 
 def _divergence(new: Floats, new_log: Floats, old_log: Floats) -> float:
@@ -230,7 +230,8 @@ def _axis_back(axis: Axis, rows: Floats) -> Floats:
     if axis.kind == "cells" or (axis.kind == "literals" and n <= 2):
         return rows
     if axis.kind == "literals":
-        return rows[:n] + rows[n:].sum(axis=0) - rows[n:]
+        others: Floats = rows[n:].sum(axis=0) - rows[n:]
+        return rows[:n] + others
     if axis.kind == "prefixes":
         return np.cumsum(rows[::-1], axis=0)[::-1]
     start, stop = np.triu_indices(n)
