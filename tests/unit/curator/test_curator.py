@@ -240,7 +240,7 @@ def test_open_domains_answer_sparse_queries():
 
 
 def test_what_never_changes_of_a_ledger_is_read_when_it_is_opened_and_a_raise_is_always_seen(tmp_path):
-    """What SQLite is asked, told by its own trace: in a release of many acts the budget is looked up rarely."""
+    """What SQLite is asked, told by its own trace: a release seldom looks up its budget."""
     from hedgerow.privacy.ledger.ledger import Ledger
 
     path, asked = tmp_path / "ledger.db", []
