@@ -6,12 +6,17 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from fractions import Fraction
 
-from hedgerow.curator.curator import Curator, Spend
+import numpy as np
+
+from hedgerow.curator.curator import Curator, NoiseChoice, Spend
 from hedgerow.curator.rows.source import begin_run
 from hedgerow.errors import HedgerowError, LedgerError, UnsupportedQuery
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.argument import text
+from hedgerow.queries.measurement import Measurement
+from hedgerow.queries.query import Query
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,14 @@ class Purse:
     def request(self, act: object) -> str | None:
         """The id under which an act of this release is given again, free."""
         return None if self.run is None else f"{self.run}: {act}"
+
+    def rows(self, share: Fraction, note: str, noise: NoiseChoice) -> tuple[int, Cost, Measurement | None]:
+        """The number of rows, at least one, public or measured for a share of the price; and what is left."""
+        if self.curator.rows is not None:
+            return max(1, self.curator.rows), self.price, None
+        part, request = self.price.share(share), self.request("total")
+        noisy = self.curator.measure(Query.total(), part, noise=noise, request=request, note=note)
+        return max(1, int(np.rint(noisy.counts[0]))), self.price - part, noisy
 
     @property
     def spent(self) -> Cost:

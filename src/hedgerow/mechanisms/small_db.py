@@ -86,15 +86,7 @@ class SmallDB(Resumable):
 
     def _release(self, purse: Purse, domain: Domain, queries: Workload) -> tuple[SmallDatabase, int]:
         """MEASURE the number of rows where it is private, then SELECT a database."""
-        account, left, measured = purse.curator, purse.price, None
-        total = account.rows
-        if total is None:
-            share = left.share(TOTAL)
-            measured = account.measure(
-                Query.total(), share, request=purse.request("total"), note="small-db: total"
-            )
-            total, left = int(np.rint(measured.counts[0])), left - share
-        total = max(1, total)
+        account, (total, left, measured) = purse.curator, purse.rows(TOTAL, "small-db: total", "auto")
         known = SmallRange(queries, 1, total).incidence(domain)
         epsilon = selection_epsilon(left, bounded_range=True)
         row = float(account.privacy.sensitivity(Norms.query(1)).l1)

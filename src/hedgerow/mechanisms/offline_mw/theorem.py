@@ -41,14 +41,8 @@ def play(
 ) -> tuple[Learned, Guarantee, dict[str, Any]]:
     """The algorithm box, in counts, against a number of rows that is public or measured."""
     clock, account = time.process_time(), purse.curator
-    total, left, noisy = account.rows, purse.price, None
-    if total is None:
-        share = left.share(TOTAL)
-        noisy = account.measure(
-            Query.total(), share, noise="laplace", request=purse.request("total"), note="offline-mw: total"
-        )
-        total, left = int(np.rint(noisy.counts[0])), left - share
-    rows = float(max(1, total))
+    total, left, noisy = purse.rows(TOTAL, "offline-mw: total", "laplace")
+    rows = float(total)
     rounds = cor_12_5(domain.size, alpha)
     choice, measurement = divided(left, rounds)
     eta = sqrt(log(max(domain.size, 2)) / rounds)
