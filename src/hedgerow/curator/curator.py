@@ -83,7 +83,9 @@ class Curator:
         self.ledger = open_ledger(table, budget, ledger, neighbours, new_ledger)
         self.account = account
         self._entropy = entropy or sampling.current_entropy()
-        self._rows = Rows(table, self.ledger.row_key, self.ledger.settings.spelling)
+        settings = self.ledger.settings  # what is kept of them never changes
+        self._privacy = settings.privacy
+        self._rows = Rows(table, self.ledger.row_key, settings.spelling)
 
     @property
     def domain(self) -> Domain | OpenDomain:
@@ -93,7 +95,7 @@ class Curator:
     @property
     def privacy(self) -> Privacy:
         """Whom the promise protects; the one source of every sensitivity."""
-        return self.ledger.settings.privacy
+        return self._privacy
 
     @property
     def private(self) -> bool:

@@ -1,16 +1,54 @@
-"""RunAccount: a release of several acts, paid from an account of its own, taken up again after a crash."""
+"""What a release pays from: its purse, filled from an account of its own where it can go on later."""
 
 from __future__ import annotations
 
 import json
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from fractions import Fraction
 
-from hedgerow.curator.curator import Curator, Spend
+import numpy as np
+
+from hedgerow.curator.curator import Curator, NoiseChoice, Spend
 from hedgerow.curator.rows.source import begin_run
 from hedgerow.errors import HedgerowError, LedgerError, UnsupportedQuery
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.argument import text
+from hedgerow.queries.measurement import Measurement
+from hedgerow.queries.query import Query
+
+
+@dataclass(frozen=True)
+class Purse:
+    """What one release may spend, and who pays for it.
+
+    Args:
+        curator: pays for every act, from the release's own account or from that of whoever asked.
+        price: what all acts together may cost.
+        run: the release's own account, under which its acts are known again; None where they are not.
+    """
+
+    curator: Curator
+    price: Cost
+    run: str | None = None
+
+    def request(self, act: object) -> str | None:
+        """The id under which an act of this release is given again, free."""
+        return None if self.run is None else f"{self.run}: {act}"
+
+    def rows(self, share: Fraction, note: str, noise: NoiseChoice) -> tuple[int, Cost, Measurement | None]:
+        """The number of rows, at least one, public or measured for a share of the price; and what is left."""
+        if self.curator.rows is not None:
+            return max(1, self.curator.rows), self.price, None
+        part, request = self.price.share(share), self.request("total")
+        noisy = self.curator.measure(Query.total(), part, noise=noise, request=request, note=note)
+        return max(1, int(np.rint(noisy.counts[0]))), self.price - part, noisy
+
+    @property
+    def spent(self) -> Cost:
+        """What was spent of the price: by the account's own lines, or all of it."""
+        return self.price if self.run is None else self.curator.ledger.spent(self.run)
 
 
 @dataclass(frozen=True)
@@ -73,6 +111,22 @@ class RunAccount:
         assert kept.answer is not None
         return account, Cost.from_json(json.loads(kept.answer))
 
+    @contextmanager
+    def paying(self, curator: Curator, spend: Spend) -> Iterator[Purse]:
+        """Pay for a release: all that can become of its money, for every mechanism.
+
+        Done: the account is closed and what was not spent goes back. Ended by anything else, a refusal, an
+        error or Ctrl-C: before the first act the whole price goes back; after it the account stays, and the
+        same release goes on there with the answers that it has paid for. Killed: the account stays too.
+        """
+        account, price = self.open(curator, spend)
+        try:
+            yield Purse(account, price, account.account)
+        except BaseException:
+            self.give_up(account)
+            raise
+        self.close(account)
+
     def abandon(self, curator: Curator) -> None:
         """Give back what an unfinished release did not spend; it is not taken up again.
 
@@ -118,22 +172,6 @@ class RunAccount:
                 run=name,
             )
             both.settle(name)
-
-
-class Resumable:
-    """What mechanisms share whose releases of several acts can be taken up again by name."""
-
-    def _account(self, digest: str) -> RunAccount:
-        """The account of a release that depends on what the digest says."""
-        raise NotImplementedError
-
-    def begun(self, curator: Curator) -> bool:
-        """Whether the ledger knows this run by its name: going on with it needs no more budget."""
-        return self._account("").begun(curator)
-
-    def abandon(self, curator: Curator) -> None:
-        """Leave an unfinished run of this name for good, or all without a name; what is unspent goes back."""
-        self._account("").abandon(curator)
 
 
 def check_delta(curator: Curator, rows: int | None) -> None:

@@ -104,7 +104,7 @@ class RandomizedResponse(Mechanism):
         """Release randomised records; the workload does not matter."""
         domain = finite(curator)
         one_of("by", self.by, "auto", "row", "attribute")
-        spend = curator.price(self._spend())
+        spend = self._priced(curator)
         by = ("row" if domain.size <= 256 else "attribute") if self.by == "auto" else self.by
         reports = randomize(curator, spend, by=by, note=f"RandomizedResponse: by {by}")
         signed = self._signed(curator, spend)

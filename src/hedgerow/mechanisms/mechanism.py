@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import Any, ClassVar
 
 from hedgerow.curator.curator import Curator, NoiseChoice, Spend
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.mechanisms.account import Resumable, RunAccount
-from hedgerow.privacy.budget import Budget
+from hedgerow.mechanisms.account import Purse, RunAccount
+from hedgerow.mechanisms.fingerprint import fingerprint
+from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.measurement import Measurement
 from hedgerow.synopsis.synopsis import Provenance
@@ -35,17 +37,55 @@ class Mechanism:
             raise UnsupportedQuery("give a mechanism an epsilon or a budget, not both")
         return self.budget if self.budget is not None else self.epsilon
 
-    def _signed(self, curator: Curator, spend: Spend) -> Provenance:
+    def _priced(self, curator: Curator) -> Cost:
+        """What the release spends, refused before the first of its acts if it cannot be paid."""
+        price = curator.price(self._spend())
+        curator.ledger.check(price, curator.account)
+        return price
+
+    def _own(self) -> dict[str, Any]:
+        """The parameters that were given or have a default."""
+        return {k: v for k, v in asdict(self).items() if v is not None and k != "budget"}
+
+    def _signed(
+        self, curator: Curator, cost: Cost, parameters: Mapping[str, Any] | None = None
+    ) -> Provenance:
         """Mechanism, parameters, cost and receipt, read after the charge was made."""
-        price = curator.ledger.budget.part(curator.price(spend))
-        parameters = {k: v for k, v in asdict(self).items() if v is not None and k != "budget"}
         return Provenance(
-            type(self).__name__, parameters, price, curator.receipt, curator.private, self.citations
+            type(self).__name__,
+            self._own() if parameters is None else dict(parameters),
+            curator.ledger.budget.part(cost),
+            curator.receipt,
+            curator.private,
+            self.citations,
         )
 
 
+class Resumable(Mechanism):
+    """What releases share that go on where they stopped: they have a name, and an account of their own."""
+
+    run: str | None
+    account_kind: ClassVar[str] = ""
+    """What its accounts are called in the ledger; the class's name if empty."""
+
+    def begun(self, curator: Curator) -> bool:
+        """Whether the ledger knows this run by its name: going on with it needs no more budget."""
+        return self._account("").begun(curator)
+
+    def abandon(self, curator: Curator) -> None:
+        """Leave an unfinished run of this name for good, or all without a name; what is unspent goes back."""
+        self._account("").abandon(curator)
+
+    def _account(self, digest: str) -> RunAccount:
+        return RunAccount(self.account_kind or type(self).__name__, self.run, digest)
+
+    def _paying(self, curator: Curator, plan: bytes) -> AbstractContextManager[Purse]:
+        """The purse of a release that depends on what the plan says, and on nothing else that is public."""
+        return self._account(sha256(plan).hexdigest()).paying(curator, self._spend())
+
+
 @dataclass(frozen=True)
-class OneAct(Mechanism, Resumable):
+class OneAct(Resumable):
     """What releases share that are one private act: with a name they are made once, and then free.
 
     Args:
@@ -53,9 +93,6 @@ class OneAct(Mechanism, Resumable):
     """
 
     run: str | None = field(default=None, kw_only=True)
-
-    def _account(self, digest: str) -> RunAccount:
-        return RunAccount(type(self).__name__, self.run, digest)
 
     def _measured(
         self,
@@ -75,21 +112,19 @@ class OneAct(Mechanism, Resumable):
             name: what to call it in the ledger.
             digest: a fingerprint of what was asked.
         """
-        ask: dict[str, Any] = {"shares": shares, "noise": noise, "note": f"{type(self).__name__}: {name}"}
+        plan = fingerprint(self, finite(curator).fingerprint, curator.account, digest)
+        note = f"{type(self).__name__}: {name}"
+        with self._paying(curator, plan.encode()) as purse:
+            noisy = purse.curator.measure_all(
+                targets, purse.price, request=purse.request(1), shares=shares, noise=noise, note=note
+            )
+        return self._signed(curator, purse.price), noisy
+
+    def _paying(self, curator: Curator, plan: bytes) -> AbstractContextManager[Purse]:
+        """One act is done or not: without a name it needs no account."""
         if self.run is None:
-            price = curator.price(self._spend())
-            noisy = curator.measure_all(targets, price, **ask)
-            return self._signed(curator, price), noisy
-        plan = repr((self, finite(curator).fingerprint, curator.account, digest))
-        account = self._account(sha256(plan.encode()).hexdigest())
-        paying, price = account.open(curator, self._spend())
-        try:
-            noisy = paying.measure_all(targets, price, request=f"{paying.account}: 1", **ask)
-        except BaseException:
-            account.give_up(paying)
-            raise
-        account.close(paying)
-        return self._signed(curator, price), noisy
+            return nullcontext(Purse(curator, self._priced(curator)))
+        return super()._paying(curator, plan)
 
 
 def guarded(curator: object) -> None:

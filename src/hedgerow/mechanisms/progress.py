@@ -31,6 +31,10 @@ class Progress:
     seconds: float
 
 
+def unwatched(progress: Progress) -> None:
+    """Nobody is told."""
+
+
 @dataclass(frozen=True)
 class Surprise:
     """How far a measured table was from the model, beyond what its noise explains.

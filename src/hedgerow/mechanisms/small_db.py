@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,16 +13,17 @@ import numpy as np
 from hedgerow.curator.curator import Curator
 from hedgerow.curator.statistics.small_range import SmallRange, choose_database, log_range, rows_of, steps
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.mechanisms.account import Resumable, RunAccount, check_delta
-from hedgerow.mechanisms.mechanism import Mechanism, finite
+from hedgerow.mechanisms.account import Purse, check_delta
+from hedgerow.mechanisms.fingerprint import fingerprint
+from hedgerow.mechanisms.mechanism import Resumable, finite
 from hedgerow.privacy.bounds import log_whole, range_size, small_db_size
-from hedgerow.privacy.budget import Cost, selection_epsilon
+from hedgerow.privacy.budget import selection_epsilon
 from hedgerow.queries.argument import number
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.query import Norms, Query
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.small import SmallDatabase, SmallSynopsis
-from hedgerow.synopsis.synopsis import Provenance, Synopsis
+from hedgerow.synopsis.synopsis import Synopsis
 
 TOTAL = Fraction(1, 10)  # of the price, for the number of rows where it is private
 _VISITS = 100_000  # a range that alpha is chosen for may have so many databases
@@ -34,7 +34,7 @@ _LARGEST = 0.999  # alpha, when nobody says
 
 
 @dataclass(frozen=True)
-class SmallDB(Resumable, Mechanism):
+class SmallDB(Resumable):
     """A small database that answers all counting queries of a class nearly as the rows do.
 
     Privacy: the exponential mechanism ([MT07] Thm 6, [DR14] Prop. 4.1) over all multisets of m =
@@ -59,29 +59,18 @@ class SmallDB(Resumable, Mechanism):
     run: str | None = None
 
     citations: ClassVar[tuple[str, ...]] = ("DR14", "BLR08", "MT07")
+    account_kind: ClassVar[str] = "small-db"
 
     def release(self, curator: Curator, workload: Workload | Query | Sequence[Query]) -> Synopsis:
         """Release a small database chosen for a workload of counting queries."""
         domain, queries = finite(curator), Workload.of(workload)
         self._check(curator, domain, queries)
-        account = self._account(domain.fingerprint + queries.digest + curator.account)
-        paying, price = account.open(curator, self._spend())
-        try:
-            small, distinct = self._release(paying, domain, queries, price)
-        except BaseException:
-            account.give_up(paying)
-            raise
-        account.close(paying)
-        cost = curator.ledger.budget.part(curator.ledger.spent(paying.account))
-        facts = _facts(small, distinct)
-        signed = Provenance("SmallDB", facts, cost, curator.receipt, curator.private, self.citations)
-        return SmallSynopsis(domain, signed, small)
+        plan = fingerprint(self) + domain.fingerprint + queries.digest + curator.account
+        with self._paying(curator, plan.encode()) as purse:
+            small, distinct = self._release(purse, domain, queries)
+        return SmallSynopsis(domain, self._signed(curator, purse.spent, _facts(small, distinct)), small)
 
     # -- inside -------------------------------------------------------------------------------------------
-
-    def _account(self, public: str) -> RunAccount:
-        plan = hashlib.sha256((repr(self) + public).encode()).hexdigest()
-        return RunAccount("small-db", self.run, plan)
 
     def _check(self, curator: Curator, domain: Domain, queries: Workload) -> None:
         """Refuse, before anything is charged, what cannot be released whatever the rows are."""
@@ -95,24 +84,16 @@ class SmallDB(Resumable, Mechanism):
         size = small_db_size(known.queries, self.alpha or _LARGEST)
         SmallRange(queries, size, 1).check(domain)
 
-    def _release(
-        self, account: Curator, domain: Domain, queries: Workload, price: Cost
-    ) -> tuple[SmallDatabase, int]:
+    def _release(self, purse: Purse, domain: Domain, queries: Workload) -> tuple[SmallDatabase, int]:
         """MEASURE the number of rows where it is private, then SELECT a database."""
-        measured, left, name = None, price, account.account
-        total = account.rows
-        if total is None:
-            share = price.share(TOTAL)
-            measured = account.measure(Query.total(), share, request=f"{name}: total", note="small-db: total")
-            total, left = int(np.rint(measured.counts[0])), price - share
-        total = max(1, total)
+        account, (total, left, measured) = purse.curator, purse.rows(TOTAL, "small-db: total", "auto")
         known = SmallRange(queries, 1, total).incidence(domain)
         epsilon = selection_epsilon(left, bounded_range=True)
         row = float(account.privacy.sensitivity(Norms.query(1)).l1)
         rows, alpha, _, reach = chosen(domain, queries, total, epsilon, row, self.alpha)
         candidates = SmallRange(queries, rows, total)
         drawn = choose_database(
-            account, candidates, left, request=f"{name}: database", note="small-db: choose"
+            account, candidates, left, request=purse.request("database"), note="small-db: choose"
         )
         codes = np.stack(list(rows_of(domain, known, drawn).values()))
         small = SmallDatabase(codes, total, measured, queries, alpha, float(epsilon), reach, row)

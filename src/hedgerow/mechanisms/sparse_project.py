@@ -94,12 +94,11 @@ class SparseProject(Mechanism):
     # -- tuned --------------------------------------------------------------------------------------------
 
     def _tuned(self, curator: Curator) -> SketchSynopsis:
-        price = curator.price(self._spend())
+        price = self._priced(curator)
         seed = self._seed()
         SketchMatrix(self.blocks * 2, seed, blocks=self.blocks)  # refused before anything is charged
         if self.size is not None:
             SketchMatrix(self.size, seed, blocks=self.blocks)
-        curator.ledger.check(price, curator.account)
         known = (self.length is not None, (self.rows or curator.rows) is not None)
         aside = [price.share(s) for s, k in zip(ASIDE, known, strict=True) if not k]
         rest = price

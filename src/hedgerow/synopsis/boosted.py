@@ -55,11 +55,6 @@ class BoostedSynopsis(Synopsis):
     kind: ClassVar[str] = "boosted"
 
     @property
-    def can(self) -> frozenset[str]:
-        """Answers to its own questions, and rows."""
-        return frozenset({"answer", "sample"})
-
-    @property
     def total(self) -> float:
         """The number of rows the databases were made for."""
         return self.rows

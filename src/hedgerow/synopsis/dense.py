@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
 
 from hedgerow.learning.dense.dense import DenseHypothesis
 from hedgerow.privacy.bounds import selection_off, thm_12_6
 from hedgerow.queries.measurement import Noise
 from hedgerow.queries.packing import pack_measurement, pack_workload, unpack_measurement, unpack_workload
-from hedgerow.queries.query import ONE
 from hedgerow.queries.workload import Workload
+from hedgerow.synopsis.cells import BoundedSynopsis, Theorem, rows_off
 from hedgerow.synopsis.model import Learned, ModelSynopsis
 from hedgerow.synopsis.synopsis import Provenance
 
@@ -23,8 +19,6 @@ if TYPE_CHECKING:
 
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.synopsis.answer import Source
-
-    Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,7 +41,7 @@ class DenseSynopsis(ModelSynopsis):
 
 
 @dataclass(frozen=True, eq=False)
-class Guarantee:
+class Guarantee(Theorem):
     """What [W12] Thm 12.6 says of a run, with its constants.
 
     Args:
@@ -71,31 +65,26 @@ class Guarantee:
     total: Noise | None
     rows: float
     workload: Workload
+    parts: ClassVar[float] = 3.0
 
-    def total_off(self, beta: float) -> float:
-        """How far the number of rows may be off, except with probability beta."""
-        if self.total is None:
-            return 1.0 if self.rows <= 1.0 else 0.0
-        return self.total.half_width(1.0 - beta) + 1.0
+    @property
+    def law(self) -> Noise | None:
+        """The law of the measured number of rows."""
+        return self.total
 
     def bound(self, confidence: float) -> float:
         """How far off, in rows, any query of the workload may be: all of them at once."""
-        beta = (1.0 - confidence) / 3.0
+        beta = (1.0 - confidence) / self.parts
         chosen = selection_off(len(self.workload), self.epsilon, beta / self.rounds, self.sensitivity)
         chosen += 1.0  # scores compare estimates rounded to whole rows
         measured = max(law.half_width(1.0 - beta, numbers=self.rounds) for law in self.noise)
-        found = thm_12_6(self.alpha, chosen, measured, self.total_off(beta), self.rows)
+        found = thm_12_6(self.alpha, chosen, measured, rows_off(self.rows, self.total, beta), self.rows)
         # A run that stopped has seen that its worst query is right, whether or not it had to stop.
         return 2.0 * self.alpha * self.rows + chosen + measured if self.stopped else found
 
-    @cached_property
-    def known(self) -> frozenset[tuple[tuple[str, ...], bytes]]:
-        """The queries of the workload, by their weights."""
-        return frozenset((q.attributes, q.weights.tobytes()) for q in self.workload)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GuaranteedSynopsis(DenseSynopsis):
+class GuaranteedSynopsis(BoundedSynopsis, DenseSynopsis):
     """A distribution over all cells whose answers to a workload are within a theorem's bound, all at once."""
 
     guarantee: Guarantee | None = None
@@ -103,30 +92,12 @@ class GuaranteedSynopsis(DenseSynopsis):
     source: ClassVar[Source] = "measured"
 
     @property
-    def _guarantee(self) -> Guarantee:
+    def _theorem(self) -> Guarantee:
         assert self.guarantee is not None
         return self.guarantee
 
-    def linear(
-        self, attributes: tuple[str, ...], weights: Floats, confidence: float, numbers: int = 1
-    ) -> tuple[float, float]:
-        """A weighted count, and a bound that holds for all queries of the workload at once."""
-        given, whole = self._guarantee, np.asarray(weights, dtype=np.float64)
-        value = float((self._table(attributes) * whole).sum())
-        reach = self.total + given.total_off((1.0 - confidence) / 3.0)  # like the bound: either may be used
-        most, least = (float(f(whole, initial=0.0)) * reach for f in (np.max, np.min))
-        trivial = max(most - value, value - least)
-        steps = np.rint(whole * ONE).astype(np.int64)
-        asked = (attributes, steps.tobytes()) in given.known
-        return value, min(given.bound(confidence) if asked else inf, trivial)
-
-    def _workload(self, workload: Workload, confidence: float, numbers: int) -> tuple[Any, Any]:
-        pairs = [self._query(q, confidence, numbers) for q in workload]
-        values, errors = (np.array(x, dtype=np.float64) for x in zip(*pairs, strict=True))
-        return values, errors
-
     def _pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-        given = self._guarantee
+        given = self._theorem
         numbers = [given.alpha, given.rounds, given.stopped, given.epsilon, given.sensitivity]
         laws = [[n.to_json() for n in given.noise], None if given.total is None else given.total.to_json()]
         held = {"numbers": numbers, "laws": laws, "workload": pack_workload(given.workload, arrays)}

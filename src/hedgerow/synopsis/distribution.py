@@ -12,14 +12,16 @@ import numpy as np
 from hedgerow.queries.measurement import Measurement, Noise
 from hedgerow.queries.packing import pack_measurement, unpack_measurement
 from hedgerow.queries.workload import Workload
+from hedgerow.synopsis.cells import CellsSynopsis
 from hedgerow.synopsis.sampling import TreeModel
-from hedgerow.synopsis.synopsis import Provenance, Synopsis
+from hedgerow.synopsis.synopsis import Provenance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.synopsis.answer import Source
+    from hedgerow.synopsis.cells import Weighed
 
     Floats = NDArray[np.float64]
 
@@ -59,7 +61,7 @@ class Reach:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DistributionSynopsis(Synopsis):
+class DistributionSynopsis(CellsSynopsis):
     """A distribution over all cells, fitted to noisy answers; errors of single answers are indicative."""
 
     cells: Floats | None = None
@@ -68,11 +70,6 @@ class DistributionSynopsis(Synopsis):
     noisy: tuple[Measurement, ...] = ()
     kind: ClassVar[str] = "distribution"
     source: ClassVar[Source] = "learned"
-
-    @property
-    def can(self) -> frozenset[str]:
-        """Answers, tables and rows."""
-        return frozenset({"answer", "table", "sample"})
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
@@ -88,22 +85,20 @@ class DistributionSynopsis(Synopsis):
         """What the stated error is a bound on."""
         return (_ON_AVERAGE,)
 
-    def linear(
-        self, attributes: tuple[str, ...], weights: Floats, confidence: float, numbers: int = 1
-    ) -> tuple[float, float]:
-        """A weighted count, and the bound on the root mean square error over the workload."""
-        return float((self._table(attributes) * weights).sum()), self._error(confidence, numbers)
-
     def _workload(self, workload: Workload, confidence: float, numbers: int) -> tuple[Any, Any]:
         """All queries at once: values in the queries' units, one error for all."""
         values = workload.evaluate(self._table)
-        error = self._error(confidence, numbers)
+        error = self._mean(confidence, numbers)
         if all(b.denominator == 1 for b in workload.blocks) and workload.is_tables:
             return values, np.full(len(workload), error)
         scales = np.array([abs(q.scale) for q in workload])
         return workload.to_units(values), scales * error
 
-    def _error(self, confidence: float, numbers: int) -> float:
+    def _error(self, asked: Weighed, confidence: float, numbers: int) -> float:
+        return self._mean(confidence, numbers)
+
+    def _mean(self, confidence: float, numbers: int) -> float:
+        """The bound on the root mean square error over the workload."""
         assert self.reach is not None
         return self.reach.bound(self.rows, 1.0 - (1.0 - confidence) / numbers)
 

@@ -41,11 +41,6 @@ class TablesSynopsis(Synopsis):
     kind: ClassVar[str] = "tables"
 
     @property
-    def can(self) -> frozenset[str]:
-        """Answers, tables and rows."""
-        return frozenset({"answer", "table", "sample"})
-
-    @property
     def measurements(self) -> tuple[Measurement, ...]:
         """The noisy tables."""
         return self.tables
@@ -118,11 +113,6 @@ class AnswersSynopsis(Synopsis):
 
     answers: Measurement | None = None
     kind: ClassVar[str] = "answers"
-
-    @property
-    def can(self) -> frozenset[str]:
-        """Only answers."""
-        return frozenset({"answer"})
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:

@@ -20,14 +20,16 @@ from hedgerow.queries.question import Question
 from hedgerow.queries.strategies.coarse import GroupBlock
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.answer import Answer
+from hedgerow.synopsis.cells import CellsSynopsis
 from hedgerow.synopsis.limits import MeasuredTable, limits, measured_whole
-from hedgerow.synopsis.synopsis import Provenance, Synopsis
+from hedgerow.synopsis.synopsis import Provenance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.synopsis.answer import Source
+    from hedgerow.synopsis.cells import Weighed
 
     Floats = NDArray[np.float64]
 
@@ -60,7 +62,7 @@ class Learned:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelSynopsis(Synopsis):
+class ModelSynopsis(CellsSynopsis):
     """A learned distribution over the whole domain; its errors are indicative only.
 
     Of a table that was itself measured at full detail the error is a bound: the noise, and how far the model
@@ -72,11 +74,6 @@ class ModelSynopsis(Synopsis):
     learned: Learned | None = None
     kind: ClassVar[str] = "model"
     source: ClassVar[Source] = "learned"
-
-    @property
-    def can(self) -> frozenset[str]:
-        """Answers, tables and rows."""
-        return frozenset({"answer", "table", "sample"})
 
     @property
     def _learned(self) -> Learned:
@@ -128,18 +125,14 @@ class ModelSynopsis(Synopsis):
         """How many attributes the measured tables look at together at most."""
         return max((len(t.attributes) for t in MeasuredTable.all_of(self.measurements)), default=0)
 
-    def linear(
-        self, attributes: tuple[str, ...], weights: Floats, confidence: float, numbers: int = 1
-    ) -> tuple[float, float]:
-        """A weighted count and its indicative error."""
-        table, weights = np.asarray(self._table(attributes)), np.asarray(weights, dtype=np.float64)
-        value = float((table * weights).sum())
+    def _error(self, asked: Weighed, confidence: float, numbers: int) -> float:
+        """A bound where the table was measured, else what is indicative."""
+        attributes, table, weights = asked
         known = self._known(attributes)
         if known is not None:
             gap = abs(float(((table - known[0]) * weights).sum()))
-            return value, gap + known[1].half_width(confidence, weights, numbers)
-        variance = self._variance(attributes, table, weights)
-        return value, _width(confidence, numbers) * float(np.sqrt(variance))
+            return gap + known[1].half_width(confidence, weights, numbers)
+        return _width(confidence, numbers) * float(np.sqrt(self._variance(attributes, table, weights)))
 
     def _query(self, query: Query, confidence: float, numbers: int) -> tuple[float, float]:
         """A query; a product over a table too large to write out is answered without it."""

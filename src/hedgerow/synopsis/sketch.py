@@ -42,11 +42,6 @@ class SketchSynopsis(Synopsis):
     kind: ClassVar[str] = "sketch"
 
     @property
-    def can(self) -> frozenset[str]:
-        """Only answers, to sparse queries."""
-        return frozenset({"answer"})
-
-    @property
     def measurements(self) -> tuple[Measurement, ...]:
         """The noisy vector."""
         return (self._vector,)

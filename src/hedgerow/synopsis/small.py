@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,8 +11,8 @@ from numpy.random import PCG64, Generator
 from hedgerow.privacy.bounds import prop_4_4
 from hedgerow.queries.measurement import Measurement, Noise
 from hedgerow.queries.packing import pack_measurement, pack_workload, unpack_measurement, unpack_workload
-from hedgerow.queries.query import ONE
-from hedgerow.synopsis.synopsis import Provenance, Synopsis
+from hedgerow.synopsis.cells import BoundedSynopsis, Theorem, rows_off
+from hedgerow.synopsis.synopsis import Provenance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class SmallDatabase:
+class SmallDatabase(Theorem):
     """A small database and what its bound follows from.
 
     Args:
@@ -42,25 +41,18 @@ class SmallDatabase:
     epsilon: float
     log_range: float
     sensitivity: float
-
-    def total_off(self, beta: float) -> float:
-        """How far the number of rows may be off, except with probability beta; it is at least one."""
-        return _total_off(self.total, self._law, beta)
+    parts: ClassVar[float] = 2.0
 
     @property
-    def _law(self) -> Noise | None:
+    def law(self) -> Noise | None:
+        """The law of the measured number of rows."""
         return None if self.measured is None else self.measured.noise
 
     def bound(self, confidence: float) -> float:
         """How far off, in rows, any query of the workload may be: all of them at once."""
         return small_bound(
-            self.total, self._law, self.alpha, self.epsilon, self.log_range, self.sensitivity, confidence
+            self.total, self.law, self.alpha, self.epsilon, self.log_range, self.sensitivity, confidence
         )
-
-    @cached_property
-    def known(self) -> frozenset[tuple[tuple[str, ...], bytes]]:
-        """The queries of the workload, by what they count."""
-        return frozenset((q.attributes, _marks(q.weights / ONE)) for q in self.workload)
 
 
 def small_bound(
@@ -74,18 +66,12 @@ def small_bound(
 ) -> float:
     """[DR14] Prop. 4.4 in rows for a total that is public, or was measured by this law."""
     beta = (1.0 - confidence) / (1.0 if law is None else 2.0)
-    off = _total_off(total, law, beta)
+    off = rows_off(total, law, beta)
     return prop_4_4(total + off, alpha, epsilon, log_range, beta, sensitivity=sensitivity, total_off=off)
 
 
-def _total_off(total: int, law: Noise | None, beta: float) -> float:
-    if law is None:
-        return 1.0 if total <= 1 else 0.0
-    return law.half_width(1.0 - beta) + 1.0
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class SmallSynopsis(Synopsis):
+class SmallSynopsis(BoundedSynopsis):
     """A small database, scaled to the number of rows.
 
     The queries it was chosen for are within [DR14] Prop. 4.4's bound, all at once; of any other question only
@@ -96,46 +82,22 @@ class SmallSynopsis(Synopsis):
     kind: ClassVar[str] = "small"
 
     @property
-    def can(self) -> frozenset[str]:
-        """Answers, tables and rows."""
-        return frozenset({"answer", "table", "sample"})
-
-    @property
-    def _small(self) -> SmallDatabase:
+    def _theorem(self) -> SmallDatabase:
         assert self.small is not None
         return self.small
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
         """The number of rows, where that was measured."""
-        return () if self._small.measured is None else (self._small.measured,)
+        return () if self._theorem.measured is None else (self._theorem.measured,)
 
     @property
     def total(self) -> float:
         """The number of rows that the small database stands for."""
-        return float(self._small.total)
-
-    def linear(
-        self, attributes: tuple[str, ...], weights: NDArray[np.float64], confidence: float, numbers: int = 1
-    ) -> tuple[float, float]:
-        """A weighted count, and a bound that holds for all queries of the workload at once."""
-        small = self._small
-        value = float((self._table(attributes) * weights).sum())
-        reach = small.total + small.total_off((1.0 - confidence) / 2.0)  # like the bound: either may be used
-        most = max(0.0, float(np.max(weights, initial=0.0))) * reach
-        least = min(0.0, float(np.min(weights, initial=0.0))) * reach
-        trivial = max(most - value, value - least)
-        asked = (attributes, _marks(weights)) in small.known
-        return value, min(small.bound(confidence), trivial) if asked else trivial
-
-    def _workload(self, workload: Workload, confidence: float, numbers: int) -> tuple[Any, Any]:
-        """One by one: cells of a table do not all have the same trivial bound."""
-        pairs = [self._query(q, confidence, numbers) for q in workload]
-        values, errors = (np.array(x, dtype=np.float64) for x in zip(*pairs, strict=True))
-        return values, errors
+        return float(self._theorem.total)
 
     def _table(self, names: tuple[str, ...]) -> NDArray[np.float64]:
-        small, shape = self._small, self.domain.shape_of(names)
+        small, shape = self._theorem, self.domain.shape_of(names)
         places = [small.codes[self.domain.index(a)] for a in names]
         size = small.codes.shape[1]
         flat = np.ravel_multi_index(places, shape) if names else np.zeros(size, dtype=np.int64)
@@ -145,14 +107,14 @@ class SmallSynopsis(Synopsis):
     def sample(self, rows: int | None = None, *, seed: int | None = None) -> dict[str, NDArray[Any]]:
         """Rows of the small database, each as often as the others, in random order."""
         number = self._how_many(rows, seed)
-        size, random = self._small.codes.shape[1], Generator(PCG64(seed))
+        size, random = self._theorem.codes.shape[1], Generator(PCG64(seed))
         order = random.permutation(size)
         chosen = order[np.arange(number) % size]
         random.shuffle(chosen)
-        return self.domain.decode({a: self._small.codes[i][chosen] for i, a in enumerate(self.domain)})
+        return self.domain.decode({a: self._theorem.codes[i][chosen] for i, a in enumerate(self.domain)})
 
     def _pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-        small = self._small
+        small = self._theorem
         arrays["codes"] = small.codes
         return {
             "total": small.total,
@@ -169,8 +131,3 @@ class SmallSynopsis(Synopsis):
         workload = unpack_workload(body["workload"], arrays)
         small = SmallDatabase(arrays["codes"], int(body["total"]), measured, workload, *body["bound"])
         return cls(domain, provenance, small)
-
-
-def _marks(weights: NDArray[np.float64]) -> bytes | None:
-    """The cells that a query counts; None for fractional weights, which no counting query has."""
-    return np.packbits(np.asarray(weights) == 1.0).tobytes() if np.isin(weights, (0, 1)).all() else None

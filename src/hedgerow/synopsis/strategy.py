@@ -74,11 +74,6 @@ class ResidualSynopsis(StrategySynopsis):
     kind: ClassVar[str] = "residuals"
 
     @property
-    def can(self) -> frozenset[str]:
-        """Answers, tables and rows."""
-        return frozenset({"answer", "table", "sample"})
-
-    @property
     def strategy(self) -> ResidualStrategy:
         """What was measured."""
         strategy = self._measured.strategy
@@ -189,11 +184,6 @@ class MatrixSynopsis(StrategySynopsis):
     """A measured matrix: answers every question that is a combination of its rows."""
 
     kind: ClassVar[str] = "matrix"
-
-    @property
-    def can(self) -> frozenset[str]:
-        """Only answers."""
-        return frozenset({"answer"})
 
     @property
     def strategy(self) -> MatrixStrategy:

@@ -97,8 +97,10 @@ class Synopsis(ABC):
 
     @property
     def can(self) -> frozenset[str]:
-        """What this synopsis is able to do."""
-        return frozenset({"answer", "table"})
+        """What this synopsis is able to do: to answer, and what its class has a way of."""
+        tables = {"table"} if type(self)._table is not Synopsis._table else set()
+        rows = {"sample"} if type(self).sample is not Synopsis.sample else set()
+        return frozenset({"answer"} | tables | rows)
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
@@ -164,6 +166,9 @@ class Synopsis(ABC):
             firsts = [self._query(b.query(0), confidence, numbers)[1] for b in workload.blocks]
             errors = [np.full(len(b), e) for b, e in zip(workload.blocks, firsts, strict=True)]
             return workload.evaluate(self._table), np.concatenate(errors)
+        return self._one_by_one(workload, confidence, numbers)
+
+    def _one_by_one(self, workload: Workload, confidence: float, numbers: int) -> tuple[Any, Any]:
         pairs = [self._query(q, confidence, numbers) for q in workload]
         values, each = (np.array(x, dtype=np.float64) for x in zip(*pairs, strict=True))
         return values, each

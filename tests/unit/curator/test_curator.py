@@ -237,3 +237,24 @@ def test_open_domains_answer_sparse_queries():
     assert got.counts == pytest.approx([300, 150], abs=60)
     with pytest.raises(hr.UnsupportedQuery):
         hr.HistogramRelease().release(curator)
+
+
+def test_what_never_changes_of_a_ledger_is_read_when_it_is_opened_and_a_raise_is_always_seen(tmp_path):
+    """What SQLite is asked, told by its own trace: a release seldom looks up its budget."""
+    from hedgerow.privacy.ledger.ledger import Ledger
+
+    path, asked = tmp_path / "ledger.db", []
+    curator = make(hr.Budget(epsilon=2, delta=1e-6), path)
+    curator.ledger._store._connection().set_trace_callback(asked.append)
+    for _ in range(99):
+        assert curator.privacy.neighbours == "add_remove"
+    assert not asked
+    hr.AdaptiveRelease(epsilon=1.0).release(curator, hr.marginals(DOMAIN, 2))
+    acts, budgets = (sum(words in sql for sql in asked) for words in ("INSERT", "kind = 'raise'"))
+    assert acts > 8
+    assert budgets <= 5
+    assert len(asked) <= 16 * acts
+    with Ledger.open(path, create=False) as elsewhere:
+        elsewhere.raise_budget(hr.Budget(epsilon=4, delta=2e-6), reason="a second year")
+    assert curator.budget.epsilon == curator.ledger.settings.budget.epsilon > 2
+    curator.measure(("sex",), 1.5)

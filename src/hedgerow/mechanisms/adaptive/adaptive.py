@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from hedgerow.curator.curator import Curator, Spend
+from hedgerow.curator.curator import Curator
 from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
 from hedgerow.learning.factored.factored import FactoredHypothesis, Zeros
-from hedgerow.mechanisms.account import Resumable, RunAccount
 from hedgerow.mechanisms.adaptive.plan import CELL_BYTES
 from hedgerow.mechanisms.adaptive.prior import PublicTables
 from hedgerow.mechanisms.adaptive.run import Run
-from hedgerow.mechanisms.mechanism import finite
-from hedgerow.mechanisms.progress import Progress
-from hedgerow.privacy.budget import Budget
+from hedgerow.mechanisms.fingerprint import fingerprint
+from hedgerow.mechanisms.mechanism import Resumable, finite
+from hedgerow.mechanisms.progress import Progress, unwatched
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.model import ModelSynopsis
-from hedgerow.synopsis.synopsis import Provenance, Synopsis
+from hedgerow.synopsis.synopsis import Synopsis
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,8 +68,6 @@ class AdaptiveRelease(Resumable):
     'mean'
     """
 
-    epsilon: float | None = None
-    budget: Budget | None = None
     one_way: float = 0.35
     objective: Literal["mean", "max"] = "mean"
     measurements: int | None = None
@@ -82,6 +78,7 @@ class AdaptiveRelease(Resumable):
     run: str | None = None
 
     citations: ClassVar[tuple[str, ...]] = ("MT07", "CKS20", "BS16", "DDR20")
+    account_kind: ClassVar[str] = "adaptive"
 
     def release(
         self,
@@ -107,26 +104,14 @@ class AdaptiveRelease(Resumable):
         self._check(queries, weights)
         believed = None if prior is None else PublicTables.of(domain, prior)
         model = self._model(domain, zeros, believed)
-        digest = self._digest(domain, curator.account, queries, weights, believed, model.zeros)
-        account = self._account(digest)
-        paying, price = account.open(curator, self._spend())
-        run = Run(paying, domain, queries, self, price)
-        try:
-            outcome, facts = run.learn(model, weights, watch or _silent)
-        except BaseException:
-            account.give_up(paying)
-            raise
-        account.close(paying)
-        cost = curator.ledger.budget.part(price - run.left)
-        signed = Provenance(
-            type(self).__name__,
-            self._parameters(queries) | facts | ({} if believed is None else {"prior": believed.digest}),
-            cost,
-            curator.receipt,
-            curator.private and (not isinstance(prior, Synopsis) or prior.private),
-            self.citations,
-        )
-        return ModelSynopsis(domain, signed, outcome)
+        plan = self._plan(domain, curator.account, queries, weights, believed, model.zeros)
+        with self._paying(curator, plan) as purse:
+            run = Run(purse, domain, queries, self, watch or unwatched)
+            outcome, facts = run.learn(model, weights)
+        said = {"workload": queries.name} | facts | ({} if believed is None else {"prior": believed.digest})
+        signed = self._signed(curator, purse.spent, self._own() | said)
+        real = signed.private and (not isinstance(prior, Synopsis) or prior.private)
+        return ModelSynopsis(domain, replace(signed, private=real), outcome)
 
     @property
     def most_cells(self) -> float | None:
@@ -136,12 +121,8 @@ class AdaptiveRelease(Resumable):
 
     # -- inside -------------------------------------------------------------------------------------------
 
-    def _account(self, digest: str) -> RunAccount:
-        return RunAccount("adaptive", self.run, digest)
-
     def _check(self, queries: Workload, weights: Sequence[float] | None) -> None:
-        if self.epsilon is not None and self.budget is not None:
-            raise UnsupportedQuery("give a mechanism an epsilon or a budget, not both")
+        self._spend()
         if not 0.0 < self.one_way < 1.0:
             raise UnsupportedQuery("`one_way` is a part between 0 and 1")
         for name, known in (("objective", ("mean", "max")), ("hypothesis", ("auto", "dense", "factored"))):
@@ -174,14 +155,7 @@ class AdaptiveRelease(Resumable):
         _ = model.beliefs  # refuses here, before anything is charged
         return model
 
-    def _spend(self) -> Spend:
-        return self.budget if self.budget is not None else self.epsilon
-
-    def _parameters(self, queries: Workload) -> dict[str, Any]:
-        own = {k: v for k, v in asdict(self).items() if v is not None and k != "budget"}
-        return own | {"workload": queries.name}
-
-    def _digest(
+    def _plan(
         self,
         domain: Domain,
         account: str,
@@ -189,16 +163,14 @@ class AdaptiveRelease(Resumable):
         weights: Sequence[float] | None,
         prior: PublicTables | None,
         zeros: Sequence[Zeros],
-    ) -> str:
-        """A fingerprint of everything public that the run depends on."""
+    ) -> bytes:
+        """Everything public that the run depends on."""
         weighed = None if weights is None else [float(w) for w in weights]
-        h = hashlib.sha256(repr((self, queries.digest, weighed, account)).encode())
-        h.update(domain.fingerprint.encode())
-        for z in zeros:
-            h.update(repr(z.attributes).encode() + np.ascontiguousarray(z.possible).tobytes())
-        if prior is not None:
-            h.update(prior.digest.encode())
-        return h.hexdigest()
+        plan = fingerprint(self, queries.digest, weighed, account) + domain.fingerprint
+        none = b"".join(
+            repr(z.attributes).encode() + np.ascontiguousarray(z.possible).tobytes() for z in zeros
+        )
+        return plan.encode() + none + (b"" if prior is None else prior.digest.encode())
 
 
 def _fair(weights: Sequence[float]) -> bool:
@@ -211,7 +183,3 @@ def _possible(domain: Domain, names: Sequence[str], array: Any) -> NDArray[np.bo
     if len(order) != len(names) or given.shape != domain.shape_of(names):
         raise DomainMismatch(f"the zeros of {' x '.join(names)} do not have the shape of that table")
     return np.ascontiguousarray(given.transpose([list(names).index(a) for a in order]))
-
-
-def _silent(progress: Progress) -> None:
-    """Nobody watches."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,13 +11,13 @@ from hedgerow.learning.factored.factored import FactoredHypothesis
 from hedgerow.mechanisms.adaptive import plan as planning
 from hedgerow.mechanisms.adaptive.plan import Candidates, Effort, Nodes
 from hedgerow.mechanisms.adaptive.run import Run
-from hedgerow.mechanisms.progress import Progress
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.workload import Workload
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+QUIET = 2.0  # tables within so many standard errors of pure noise say that all is learned
 STALE = 4.0  # a model size is computed again when it may have come this near to the cap
 
 
@@ -39,17 +37,18 @@ class Rounds:
         sets = int(candidates.set_of.max(initial=0)) + 1
         self._together = min(effort.together, max(1, sets // 8))
 
-    def run(self, watch: Callable[[Progress], None]) -> int:
+    def run(self) -> int:
         """All rounds; how many steps were taken."""
         step, effort, run = 0, self.effort, self.run_
         number = 0
         while step < effort.measurements:
             run.fit(self.hypothesis, effort.iterations, guard=False)
             cells = self.hypothesis.beliefs.tree.cells
-            watch(Progress(step, effort.measurements, run.error, cells, time.process_time() - run.clock))
+            run.tell(step, effort.measurements, run.total, cells)
             self._prune(cells)
             open_ = self._open(number)
-            if not open_.any() or (step >= effort.measurements // 3 and run.quiet(max(3, self._together))):
+            late = step >= effort.measurements // 3
+            if not open_.any() or (late and run.quiet(max(3, self._together), QUIET)):
                 break
             step += self._round(open_, step)
             number += 1
@@ -136,10 +135,8 @@ class Rounds:
         c = self.candidates
         nodes, s = c.tables[pick], int(c.set_of[pick])
         block = c.block(nodes)
-        words = "adaptive release: " + " x ".join(block.attributes)
-        (found,) = self.run_.measure(
-            [Workload([block], name=" x ".join(block.attributes))], price, None, words
-        )
+        words = " x ".join(block.attributes)
+        (found,) = self.run_.measure([Workload([block], name=words)], price, None, words)
         expected = np.bincount(
             c.resolutions.step(c.finest[s], nodes), weights=estimates[s], minlength=len(block)
         )

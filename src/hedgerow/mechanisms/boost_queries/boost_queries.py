@@ -82,8 +82,7 @@ class BoostQueries(Mechanism):
             raise UnsupportedQuery(
                 f"{self.samples:,} sampled questions out of a workload of {len(queries):,} are too many"
             )
-        price = curator.price(self._spend())
-        curator.ledger.check(price, curator.account)
+        price = self._priced(curator)
         task = _Task.of(domain, _different(queries), low, self.generator)
         if curator.rows is not None:
             task.prepare(curator.rows)  # refused, if it must be, before anything is charged

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from hedgerow.curator.curator import Curator
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
-from hedgerow.mechanisms.account import Resumable, RunAccount, check_delta
-from hedgerow.mechanisms.mechanism import Mechanism, finite
+from hedgerow.mechanisms.account import Purse, check_delta
+from hedgerow.mechanisms.fingerprint import fingerprint
+from hedgerow.mechanisms.mechanism import Resumable, finite
 from hedgerow.mechanisms.offline_mw.theorem import TOTAL, play
 from hedgerow.mechanisms.offline_mw.tuned import Rounds
-from hedgerow.mechanisms.progress import Progress
+from hedgerow.mechanisms.progress import Progress, unwatched
 from hedgerow.privacy.bounds import cor_12_5
-from hedgerow.privacy.budget import Cost
 from hedgerow.queries.argument import number
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.query import Query
@@ -32,7 +31,7 @@ ROUNDS = 100_000
 
 
 @dataclass(frozen=True)
-class OfflineMW(Resumable, Mechanism):
+class OfflineMW(Resumable):
     """Multiplicative weights over all cells of a domain, driven by the worst query of a workload.
 
     Privacy: every act is charged on its own and the ledger's filter composes them. A choice is the
@@ -65,6 +64,7 @@ class OfflineMW(Resumable, Mechanism):
     run: str | None = None
 
     citations: ClassVar[tuple[str, ...]] = ("HLM12", "HR10", "W12", "CKS20")
+    account_kind: ClassVar[str] = "offline-mw"
 
     @property
     def mode(self) -> Literal["theorem", "tuned"]:
@@ -87,24 +87,13 @@ class OfflineMW(Resumable, Mechanism):
         """
         domain, queries = finite(curator), Workload.of(workload)
         self._check(curator, domain, queries)
-        account = self._account(domain.fingerprint + queries.digest + curator.account)
-        paying, price = account.open(curator, self._spend())
-        try:
-            made, facts = self._learn(paying, domain, queries, price, watch or _silent)
-        except BaseException:
-            account.give_up(paying)
-            raise
-        account.close(paying)
-        cost = curator.ledger.budget.part(curator.ledger.spent(paying.account))
+        plan = fingerprint(self) + domain.fingerprint + queries.digest + curator.account
+        with self._paying(curator, plan.encode()) as purse:
+            made, facts = self._learn(purse, domain, queries, watch or unwatched)
         facts = {"mode": self.mode, "workload": queries.name} | facts
-        signed = Provenance("OfflineMW", facts, cost, curator.receipt, curator.private, self.citations)
-        return made(domain, signed)
+        return made(domain, self._signed(curator, purse.spent, facts))
 
     # -- inside -------------------------------------------------------------------------------------------
-
-    def _account(self, public: str) -> RunAccount:
-        plan = hashlib.sha256((repr(self) + public).encode()).hexdigest()
-        return RunAccount("offline-mw", self.run, plan)
 
     def _check(self, curator: Curator, domain: Domain, queries: Workload) -> None:
         """Refuse, before anything is charged, what cannot be released whatever the rows are."""
@@ -134,20 +123,11 @@ class OfflineMW(Resumable, Mechanism):
         self._spend()
 
     def _learn(
-        self,
-        account: Curator,
-        domain: Domain,
-        queries: Workload,
-        price: Cost,
-        watch: Callable[[Progress], None],
+        self, purse: Purse, domain: Domain, queries: Workload, watch: Callable[[Progress], None]
     ) -> tuple[Callable[[Domain, Provenance], Synopsis], dict[str, Any]]:
         """What was learned, ready to be signed, and what is public about how."""
         if self.alpha is not None:
-            learned, guarantee, facts = play(account, domain, queries, price, self.alpha, watch)
+            learned, guarantee, facts = play(purse, domain, queries, self.alpha, watch)
             return lambda d, signed: GuaranteedSynopsis(d, signed, learned, guarantee), facts
-        found, said = Rounds(account, domain, queries, price, watch).learn(self.rounds)
+        found, said = Rounds(purse, domain, queries, watch).learn(self.rounds)
         return lambda d, signed: DenseSynopsis(d, signed, found), said
-
-
-def _silent(progress: Progress) -> None:
-    """Nobody watches."""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.curator.curator import Curator
 from hedgerow.curator.statistics.statistics import QueryErrors
 from hedgerow.learning.dense.dense import DenseHypothesis
 from hedgerow.learning.dense.tables import tables_of
+from hedgerow.mechanisms.account import Purse
 from hedgerow.mechanisms.progress import Progress
 from hedgerow.privacy.bounds import cor_12_5
 from hedgerow.privacy.budget import Cost, selection_epsilon
@@ -33,23 +33,16 @@ _SPLIT = {"epsilon": (1, 1), "rho": (1, 4)}
 
 
 def play(
-    account: Curator,
+    purse: Purse,
     domain: Domain,
     queries: Workload,
-    price: Cost,
     alpha: float,
     watch: Callable[[Progress], None],
 ) -> tuple[Learned, Guarantee, dict[str, Any]]:
     """The algorithm box, in counts, against a number of rows that is public or measured."""
-    clock, name = time.process_time(), account.account
-    total, left, noisy = account.rows, price, None
-    if total is None:
-        share = price.share(TOTAL)
-        noisy = account.measure(
-            Query.total(), share, noise="laplace", request=f"{name}: total", note="offline-mw: total"
-        )
-        total, left = int(np.rint(noisy.counts[0])), price - share
-    rows = float(max(1, total))
+    clock, account = time.process_time(), purse.curator
+    total, left, noisy = purse.rows(TOTAL, "offline-mw: total", "laplace")
+    rows = float(total)
     rounds = cor_12_5(domain.size, alpha)
     choice, measurement = divided(left, rounds)
     eta = sqrt(log(max(domain.size, 2)) / rounds)
@@ -61,11 +54,18 @@ def play(
         tables = tables_of(p, queries.cliques)
         estimates = rows * np.asarray(queries.evaluate(tables.__getitem__), dtype=np.float64)
         chosen = account.select(
-            QueryErrors(queries, estimates), choice, request=f"{name}: choose {t}", note="offline-mw: choose"
+            QueryErrors(queries, estimates),
+            choice,
+            request=purse.request(f"choose {t}"),
+            note="offline-mw: choose",
         )
         f: Query = queries[chosen]
         m = account.measure(
-            f, measurement, noise="laplace", request=f"{name}: measure {t}", note="offline-mw: measure"
+            f,
+            measurement,
+            noise="laplace",
+            request=purse.request(f"measure {t}"),
+            note="offline-mw: measure",
         )
         measured.append(m)
         y = float(estimates[chosen]) - float(m.counts[0])
@@ -87,17 +87,14 @@ def play(
         "bound_as_fraction": bound,
         "bound_is_vacuous": bound >= 1.0,
     }
-    return Learned(_settled(p), (*([noisy] if noisy else []), *measured), 0.0), held, facts
+    hypothesis: Any = settled(p)
+    return Learned(hypothesis, (*([noisy] if noisy else []), *measured), 0.0), held, facts
 
 
 def divided(price: Cost, rounds: int) -> tuple[Cost, Cost]:
     """What a choice and a measurement of each round may cost."""
     choice, measurement = price.share(Fraction(1, rounds)).split(*_SPLIT[price.currency])
     return choice, measurement
-
-
-def _settled(p: DenseHypothesis) -> Any:
-    return settled(p)
 
 
 def _update(p: DenseHypothesis, f: Query, step: float) -> None:

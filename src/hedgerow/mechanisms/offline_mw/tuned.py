@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations
@@ -11,15 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.curator.curator import Curator
 from hedgerow.curator.statistics.statistics import QueryErrors, Score, TableErrors
 from hedgerow.learning.dense.dense import DenseHypothesis
 from hedgerow.learning.dense.tables import tables_of
 from hedgerow.mechanisms.mechanism import one_way_shares
-from hedgerow.mechanisms.progress import Progress, Surprise
-from hedgerow.privacy.budget import Cost
-from hedgerow.queries.measurement import Measurement
-from hedgerow.queries.query import Norms, Query
+from hedgerow.mechanisms.run import SelectMeasure
+from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.dense import settled
 from hedgerow.synopsis.model import Learned
@@ -27,12 +23,15 @@ from hedgerow.synopsis.model import Learned
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from hedgerow.mechanisms.account import Purse
+    from hedgerow.mechanisms.progress import Progress
+    from hedgerow.privacy.budget import Cost
     from hedgerow.queries.domain.domain import Domain
+    from hedgerow.queries.measurement import Measurement
 
     Names = tuple[str, ...]
 
 ONE_WAY = Fraction(1, 10)  # of the price, for the table of every attribute alone
-SELECTION = {"rho": Fraction(1, 10), "epsilon": Fraction(3, 10)}  # of each round's price
 LOUD = 0.25  # a typical table's noise, summed over its cells, is at most this part of all rows
 FEWEST, MOST = 8, 64  # rounds
 TABLE_CELLS = 1 << 18  # the table behind a chosen query is measured whole up to here, else the query alone
@@ -40,29 +39,17 @@ BIAS = 0.5  # how much of the expected noise a table's score is lowered by
 QUIET = 3  # so many tables in a row that hold nothing but noise say that all is learned
 
 
-class Rounds:
-    """One run: START with one-way tables, then SELECT, MEASURE, UPDATE, and at the end REPLAY everything.
+class Rounds(SelectMeasure):
+    """One run: START with one-way tables, then SELECT, MEASURE, UPDATE, and at the end REPLAY everything."""
 
-    What is measured next, how often and when to stop follow from released and public values, so that a run
-    taken up after a crash makes the same requests and is given the same answers.
-    """
+    words = "offline-mw"
 
     def __init__(
-        self,
-        account: Curator,
-        domain: Domain,
-        workload: Workload,
-        price: Cost,
-        watch: Callable[[Progress], None],
+        self, purse: Purse, domain: Domain, workload: Workload, watch: Callable[[Progress], None]
     ) -> None:
-        self.account, self.domain, self.workload = account, domain, workload
-        self.price, self.left, self.watch = price, price, watch
+        super().__init__(purse, domain, workload, watch)
         self.sets: list[Names] = [s for s in workload.cliques if s]
-        self.measurements: list[Measurement] = []
         self.chosen: list[Names] = []
-        self._surprise: list[Surprise] = []
-        self._acts, self._clock = 0, time.process_time()
-        self._rows = None if account.rows is None else float(account.rows)
 
     def learn(self, rounds: int | None) -> tuple[Learned, dict[str, Any]]:
         """The whole run."""
@@ -70,27 +57,25 @@ class Rounds:
         large = not all(map(self._fits, self.sets))
         ones = [(a,) for a in self.domain.order({a for s in self.sets for a in s})]
         share = self.price.share(ONE_WAY) if any(len(s) > 1 for s in self._candidates) else self.left
-        self._measure(ones, share, one_way_shares([self.domain.cells(s) for s in ones]), "one-way tables")
+        self.measure(ones, share, one_way_shares([self.domain.cells(s) for s in ones]), "one-way tables")
         h = DenseHypothesis(self.domain)
-        h.fit(self.measurements, total=self._rows)
+        h.fit(self.measurements, total=self.rows)
         if todo and not large and (rounds or self._planned(todo)) >= len(todo):
             self._all(h, todo)
         elif not self.left.is_zero:
             self._rounds(h, rounds or self._planned(self._candidates))
         final = DenseHypothesis(self.domain)
-        fit = final.fit(
-            self.measurements, total=self._rows
-        )  # a replay from the start: no table's noise lingers
+        fit = final.fit(self.measurements, total=self.rows)  # from the start: no table's noise lingers
         facts = {"tables": len(set(self.chosen)), "rounds": len(self.chosen), "misfit": fit.misfit}
         hypothesis: Any = settled(final)
-        return Learned(hypothesis, tuple(self.measurements), self._spread), facts
+        return Learned(hypothesis, tuple(self.measurements), self.spread), facts
 
     # -- the rounds ---------------------------------------------------------------------------------------
 
     def _all(self, h: DenseHypothesis, tables: list[Names]) -> None:
         """As many rounds as tables: choosing would only cost."""
         expected = tables_of(h, tables)
-        found = self._measure(tables, self.left, None, "all tables")
+        found = self.measure(tables, self.left, None, "all tables")
         for names, m in zip(tables, found, strict=True):
             self._learn(names, m, h.total * expected[names])
 
@@ -98,83 +83,41 @@ class Rounds:
         """Choose, measure, update; what an early stop leaves measures the chosen tables again."""
         alive = self._candidates
         for t in range(planned):
-            if self._quiet() and t >= planned // 3:
+            if self.quiet(QUIET) and t >= planned // 3:
                 again = list(dict.fromkeys(self.chosen))
-                self._measure(again, self.left, None, "measure again")
+                self.measure(again, self.left, None, "measure again")
                 break
-            self.watch(Progress(t, planned, self._error(h), self.domain.size, self._seconds))
-            part = self.left.share(Fraction(1, planned - t))
-            cost = part.share(SELECTION[part.currency])
-            names, query = self._select(h, alive, cost, part - cost)
-            self.left -= cost
+            self.tell(t, planned, h.total, self.domain.size)
+            choice, price = self.step_price(planned - t)
+            names, query = self._worst(h, alive, choice, price)
             expected = h.total * h.marginal(names)
             whole = self._fits(names)
-            (m,) = self._measure([names if whole else query], part - cost, None, " x ".join(names))
+            (m,) = self.measure([names if whole else query], price, None, " x ".join(names))
             if whole:
                 self._learn(names, m, expected)
             h.fit([m], total=h.total, passes=2, kappa=1.0)
             if self.workload.is_tables and len(alive) > 1:
                 alive.remove(names)
 
-    def _select(
+    def _worst(
         self, h: DenseHypothesis, alive: list[Names], price: Cost, measurement: Cost
     ) -> tuple[Names, Query]:
         """The worst table, less what its noise would add; or the worst query and the table behind it."""
         tables = tables_of(h, alive if self.workload.is_tables else self.workload.cliques)
         score: Score
         if self.workload.is_tables:
-            noise = BIAS * self._loudness(measurement)
+            noise = BIAS * self.noise(measurement)[0]
             penalties = np.array([noise * tables[s].size for s in alive])
             score = TableErrors(tuple(alive), tuple(h.total * tables[s] for s in alive), penalties)
         else:
             score = QueryErrors(self.workload, h.total * self.workload.evaluate(tables.__getitem__))
-        pure = price.currency == "epsilon"
-        index = self.account.select(
-            score,
-            price,
-            method="permute_and_flip" if pure else "exponential",
-            request=self._request(),
-            note="offline-mw: choose",
-            run=self.account.account,
-        )
+        index = self.select(score, price)
         if self.workload.is_tables:
             return alive[index], Query.total()
         query: Query = self.workload[index]
         return query.attributes, query
 
-    # -- acts ---------------------------------------------------------------------------------------------
-
-    def _request(self) -> str:
-        self._acts += 1
-        return f"{self.account.account}: {self._acts}"
-
-    def _measure(
-        self, targets: Sequence[Any], price: Cost, shares: Sequence[int] | None, note: str
-    ) -> list[Measurement]:
-        found = self.account.measure_all(
-            targets,
-            price,
-            shares=shares,
-            request=self._request(),
-            note=f"offline-mw: {note}",
-            run=self.account.account,
-        )
-        self.left -= price
-        self.measurements += found
-        return found
-
     # -- what follows from released values ----------------------------------------------------------------
-
-    @property
-    def _seconds(self) -> float:
-        return time.process_time() - self._clock
-
-    def _loudness(self, price: Cost) -> float:
-        """The mean size of the noise that a price buys for one cell of a table."""
-        sensitivity = self.account.privacy.sensitivity(Norms.table())
-        if price.currency == "epsilon":
-            return float(sensitivity.l1 / price.amount)
-        return sqrt(float(sensitivity.l2_squared / price.amount) / 2.0) * sqrt(2.0 / np.pi)
 
     def _fits(self, names: Names) -> bool:
         """Whether a table is measured whole."""
@@ -197,31 +140,12 @@ class Rounds:
     def _planned(self, tables: Sequence[Names]) -> int:
         """As many rounds as leave a typical table's noise below a part of all rows."""
         sizes = [min(self.domain.cells(s), TABLE_CELLS) for s in tables]
-        loud = self._loudness(self.left) * float(np.median(sizes or [1]))
-        rows = self._rows or max(float(np.mean([m.counts.sum() for m in self.measurements])), 1.0)
+        loud = self.noise(self.left)[0] * float(np.median(sizes or [1]))
+        rows = self.rows or max(float(np.mean([m.counts.sum() for m in self.measurements])), 1.0)
         ratio = LOUD * rows / loud
         rounds = ratio if self.left.currency == "epsilon" else ratio**2
         return int(min(max(rounds, FEWEST), MOST))
 
     def _learn(self, names: Names, m: Measurement, expected: NDArray[np.float64]) -> None:
         self.chosen.append(names)
-        gap = (m.counts - expected).reshape(-1)
-        self._surprise.append(Surprise.of(gap, expected.reshape(-1), sqrt(m.noise.variance)))
-
-    def _quiet(self) -> bool:
-        """Whether the last tables held nothing but noise."""
-        late = self._surprise[-QUIET:]
-        over, room = sum(s.excess for s in late), sum(2.0 * s.doubt**2 for s in late) ** 0.5
-        return len(late) >= QUIET and over <= room
-
-    def _error(self, h: DenseHypothesis) -> float | None:
-        late = self._surprise[-4:]
-        return max(0.0, float(np.mean([s.distance for s in late])) / h.total) if late else None
-
-    @property
-    def _spread(self) -> float:
-        """The variance of a cell's error in units of its count, from tables predicted before measured."""
-        late = self._surprise[len(self._surprise) // 2 :]
-        over, under = sum(s.excess for s in late), sum(s.rows for s in late)
-        floor = sum(s.doubt for s in late) / max(under, 1.0)
-        return max(over / under if under else 0.0, floor, 1e-6)
+        self.surprised(m.counts, expected, sqrt(m.noise.variance))

@@ -55,7 +55,7 @@ class Filter:
         return tuple(dict.fromkeys([*found, self.made.budget.conversion_delta]))
 
     def _raise(self, seq: int | None = None) -> Line | None:
-        return self.store.raised(self.store.head().seq if seq is None else seq)
+        return self.store.raised(seq)
 
     def _promise(self, line: Line) -> Budget:
         was = Raise.read(line)

@@ -153,8 +153,9 @@ class Store:
             found = self._one("account = ? AND seq <= ? ORDER BY seq DESC LIMIT 1", account, upto)
         return found[0] if found else None
 
-    def raised(self, upto: int) -> Line | None:
-        """The newest line that raised the budget."""
+    def raised(self, upto: int | None = None) -> Line | None:
+        """The newest line that raised the budget, or had raised it up to a line."""
+        upto = (1 << 63) - 1 if upto is None else upto
         found = self._one("kind = 'raise' AND seq <= ? ORDER BY seq DESC LIMIT 1", upto)
         return found[0] if found else None
 
