@@ -76,7 +76,7 @@ _HOME = {
     "SourceError": "errors",
     "RunClosed": "errors",
 }
-_MODULES = ("primitives", "testing", "errors", "audit")
+_MODULES = ("primitives", "testing", "errors", "audit", "theory")
 
 __all__ = [*_HOME, *_MODULES, "__version__"]
 

@@ -4,6 +4,7 @@ from hedgerow import audit as audit
 from hedgerow import errors as errors
 from hedgerow import primitives as primitives
 from hedgerow import testing as testing
+from hedgerow import theory as theory
 from hedgerow.curator.curator import Curator as Curator
 from hedgerow.curator.rows.table import Table as Table
 from hedgerow.errors import BudgetExceeded as BudgetExceeded
