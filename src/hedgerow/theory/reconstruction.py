@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hedgerow.audit.reconstruction import Hidden, Recovered, reconstruct, recover
 from hedgerow.privacy.bounds.reconstruction import (
     all_subsets_wrong,
     answers_needed,
@@ -13,11 +14,15 @@ from hedgerow.privacy.bounds.reconstruction import (
 )
 
 __all__ = [
+    "Hidden",
+    "Recovered",
     "all_subsets_wrong",
     "answers_needed",
     "error_that_hides",
     "least_error",
     "most_right",
+    "reconstruct",
+    "recover",
     "right_bits",
     "unfit",
 ]
