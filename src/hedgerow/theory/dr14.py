@@ -7,6 +7,7 @@ from hedgerow.learning.experts import (
 )
 from hedgerow.privacy.bounds.offline import (
     prop_4_4,
+    prop_4_4_best,
     sauer_shelah,
     thm_4_5,
     thm_4_5_queries,
@@ -45,6 +46,7 @@ __all__ = [
     "def_4_2",
     "lemma_4_3",
     "prop_4_4",
+    "prop_4_4_best",
     "sauer_shelah",
     "thm_3_11",
     "thm_3_24",

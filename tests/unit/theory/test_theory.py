@@ -270,3 +270,26 @@ def test_private_answers_must_be_as_wrong_as_the_lower_bounds_say():
     assert R.least_error(1000, 50.0) == pytest.approx(0.0, abs=1e-9)
     assert R.error_that_hides(100, 400, 50.0) == 0
     assert R.error_that_hides(200, 10_000, 0.1) >= R.error_that_hides(200, 800, 0.1) >= 3
+
+
+# ---- SmallDB ---------------------------------------------------------------------------------------------
+
+
+def test_small_db_s_bound_by_vc_dimension_is_used_where_it_is_smaller():
+    rows, many = 10**9, 10**40
+    plain = T.winners([rows], [many], [many], delta=0)[0]["bounds"]["SmallDB"]
+    small = T.winners([rows], [many], [many], delta=0, dimension=1)[0]["bounds"]["SmallDB"]
+    sampled = T.dr14.prop_4_4_best(rows, many, many, 1.0, 0.05)
+    assert T.dr14.prop_4_4_best(rows, many, many, 1.0, 0.05, 1) <= sampled <= plain
+    assert small < plain
+    for k in (10, 10**3, 10**12):  # and where it is not, it is not
+        both = [T.dr14.prop_4_4_best(10**7, 10**4, k, 1.0, 0.05, d) for d in (None, 3)]
+        assert both[0] == both[1]
+
+
+def test_prop_4_4_at_its_best_alpha_is_near_the_least_with_the_range_counted():
+    best = T.dr14.prop_4_4_best(10**5, 20, 9, 1.0, 0.05)
+    for alpha in np.linspace(0.01, 0.99, 99):
+        m = T.dr14.lemma_4_3(9, alpha)
+        log_range = log(comb(20 + m - 1, m))
+        assert best <= 1.3 * (alpha + 2 * (log_range + log(20)) / 10**5)
