@@ -200,6 +200,14 @@ def test_the_size_by_vc_dimension_is_smaller_only_for_classes_that_nobody_lists(
     assert T.dr14.lemma_4_3(10**30, 0.5, 1) < T.dr14.lemma_4_3(10**30, 0.5)
 
 
+def test_no_class_over_fewer_than_ten_to_the_nineteen_cells_is_rich_enough_for_thm_4_8():
+    """What docs/theory.md says: by Sauer and Shelah a class of dimension d has no more queries than this."""
+    for dimension in (*range(1, 12), 30, 100):
+        most = bounds.log_whole(T.dr14.sauer_shelah(10**19, dimension))
+        for alpha in (0.999, 0.5, 0.1):
+            assert most / alpha**2 < T.dr14.thm_4_8(dimension, alpha)
+
+
 # ---- reconstruction --------------------------------------------------------------------------------------
 
 R = T.reconstruction
