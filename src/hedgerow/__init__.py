@@ -32,6 +32,12 @@ _HOME = {
     "parities": "queries.workload",
     "literal_conjunction": "queries.literals",
     "literal_conjunctions": "queries.literals",
+    "monotone_conjunctions": "queries.workload",
+    "halfspaces": "queries.halfspaces",
+    "literal_parity": "queries.literals",
+    "literal_parities": "queries.literals",
+    "literal_disjunction": "queries.literals",
+    "literal_disjunctions": "queries.literals",
     "sql": "queries.sql.statement",
     "Question": "queries.question",
     # choose before anything is spent
@@ -76,7 +82,7 @@ _HOME = {
     "SourceError": "errors",
     "RunClosed": "errors",
 }
-_MODULES = ("primitives", "testing", "errors", "audit")
+_MODULES = ("primitives", "testing", "errors", "audit", "theory")
 
 __all__ = [*_HOME, *_MODULES, "__version__"]
 

@@ -4,6 +4,7 @@ from hedgerow import audit as audit
 from hedgerow import errors as errors
 from hedgerow import primitives as primitives
 from hedgerow import testing as testing
+from hedgerow import theory as theory
 from hedgerow.curator.curator import Curator as Curator
 from hedgerow.curator.rows.table import Table as Table
 from hedgerow.errors import BudgetExceeded as BudgetExceeded
@@ -40,8 +41,13 @@ from hedgerow.queries.domain.bins import bins as bins
 from hedgerow.queries.domain.bins import dates as dates
 from hedgerow.queries.domain.domain import Domain as Domain
 from hedgerow.queries.domain.domain import OpenDomain as OpenDomain
+from hedgerow.queries.halfspaces import halfspaces as halfspaces
 from hedgerow.queries.literals import literal_conjunction as literal_conjunction
 from hedgerow.queries.literals import literal_conjunctions as literal_conjunctions
+from hedgerow.queries.literals import literal_disjunction as literal_disjunction
+from hedgerow.queries.literals import literal_disjunctions as literal_disjunctions
+from hedgerow.queries.literals import literal_parities as literal_parities
+from hedgerow.queries.literals import literal_parity as literal_parity
 from hedgerow.queries.low_sensitivity import LargestCount as LargestCount
 from hedgerow.queries.low_sensitivity import LargestGap as LargestGap
 from hedgerow.queries.low_sensitivity import LevelsAbove as LevelsAbove
@@ -54,6 +60,7 @@ from hedgerow.queries.sql.statement import sql as sql
 from hedgerow.queries.workload import Workload as Workload
 from hedgerow.queries.workload import conjunctions as conjunctions
 from hedgerow.queries.workload import marginals as marginals
+from hedgerow.queries.workload import monotone_conjunctions as monotone_conjunctions
 from hedgerow.queries.workload import parities as parities
 from hedgerow.queries.workload import prefixes as prefixes
 from hedgerow.queries.workload import ranges as ranges

@@ -73,14 +73,74 @@ def test_every_mechanism_says_its_theorem_and_where_it_is_charged():
         assert re.search(r"[Cc]harged in `|where the charge is made", text), name
 
 
-def test_the_page_of_algorithms_names_only_what_exists():
+def rows_of_algorithms() -> list[tuple[str, list[str]]]:
+    """Each row of the page of algorithms with the text it is from: source, what, name, test."""
+    found, source = [], ""
+    for line in (ROOT / "docs" / "algorithms.md").read_text().splitlines():
+        if title := re.match(r"## \[(\w+)\]", line):
+            source = title[1]
+        elif line.startswith("## "):
+            source = ""
+        elif source and line.startswith("| ") and not line.startswith(("| source", "| ---")):
+            found.append((source, [c.strip() for c in re.split(r"(?<!\\)\|", line)[1:-1]]))
+    return found
+
+
+def test_the_page_of_algorithms_names_only_what_exists_and_is_tested():
     import pkgutil
 
+    rows = rows_of_algorithms()
+    assert len(rows) > 70
+    for source, (numbers, what, names, tests) in rows:
+        named = re.findall(r"`((?:hr|hedgerow)\.[\w.]+)`", names)
+        assert named, (source, numbers, what)
+        for name in named:
+            assert pkgutil.resolve_name(re.sub(r"^hr\.", "hedgerow.", name)) is not None
+        files = re.findall(r"`(tests/[\w/]+\.py)`", tests)
+        assert files, (source, numbers, what)
+        for file in files:
+            assert (ROOT / file).is_file(), file
+
+
+NUMBERED = {  # every numbered algorithm, definition and bound of the sources
+    "DR14": (
+        "Example 4.1, Alg. 4, Prop. 4.1, Thm 4.2, Lemma 4.3, Prop. 4.4, Thm 4.5, Thm 4.6, Def. 4.1, "
+        "Def. 4.2, Lemma 4.7, Thm 4.8, Thm 4.9, Alg. 5, Thm 4.10, Prop. 4.11, Lemma 4.12, Alg. 6, Thm "
+        "4.13, Thm 4.14, Thm 4.15"
+    ),
+    "W3": "Def. 2.4, Thm 3.8, Thm 1.5",
+    "BR11": (
+        "Thm 1.1, Thm 1.2, Def. 2.1, Remark 2.2, Def. 2.3, Def. 2.4, Def. 2.5, Def. 2.6, Remark 2.7, "
+        "Def. 2.8, Thm 2.9, Thm 2.10, Def. 3.1, Def. 3.2, Thm 3.3, Def. 3.4, Thm 3.5, Alg. 1, Claim "
+        "3.6, Lemma 3.7, Thm 3.8, Def. 3.9, Remark 3.10, Cor. 3.11, Thm 4.1, Cor. 4.2, Def. 4.3, Alg. "
+        "2, Remark 4.4, Thm 4.5, Lemma 4.6, Cor. 4.7, Lemma 4.8, Thm 4.9, Def. 4.10, Remark 4.11, "
+        "Cor. 4.12"
+    ),
+    "W12": (
+        "Alg. 1, Lemma 12.1, Alg. 2, Lemma 12.2, Alg. 3, Thm 12.3, Alg. 4, Thm 12.4, Alg. 5, Cor. "
+        "12.5, Alg. 6, Thm 12.6"
+    ),
+    "DRV10": (
+        "Def. 2.1, Def. 2.2, Def. 2.3, Lemma 2.1, Def. 3.1, Thm 3.1, Lemma 3.2, Thm 3.3, Def. 4.1, "
+        "Fig. 1, Thm 4.1, Lemma 4.2, Claim 4.3, Claim 4.4, Lemma 5.1, Thm 5.2, Thm 5.3, Thm 5.4, Thm "
+        "5.5, Def. 6.1, Fig. 2, Thm 6.1, Claim 6.2, Claim 6.3, Claim 6.4, Lemma 6.5, Lemma 6.6"
+    ),
+}
+
+
+@pytest.mark.parametrize("source", NUMBERED)
+def test_every_number_of_the_sources_has_a_row(source):
+    here = {n.strip() for s, (numbers, *_) in rows_of_algorithms() if s == source for n in numbers.split(",")}
+    assert set(NUMBERED[source].split(", ")) <= here, set(NUMBERED[source].split(", ")) - here
+
+
+def test_every_function_of_the_theory_is_on_the_page_of_algorithms():
+    import hedgerow as hr
+
     text = (ROOT / "docs" / "algorithms.md").read_text()
-    named = set(re.findall(r"`(?:hr|hedgerow)\.([\w.]+)`", text))
-    assert len(named) > 50
-    for name in named:
-        assert pkgutil.resolve_name(f"hedgerow.{name}") is not None
+    for paper in ("dr14", "drv10", "br11", "w3", "w12"):
+        for name in getattr(hr.theory, paper).__all__:
+            assert f"`hr.theory.{paper}.{name}`" in text, f"{paper}.{name}"
 
 
 def test_the_changelog_has_a_privacy_heading():

@@ -48,7 +48,14 @@ TWICE = {  # names that two files of the house give to different things: this li
     "Weights",
 }
 GROUND = {"errors", "bibliography"}  # may be imported from everywhere
-FRONT = {"__init__", "__main__", "primitives", "testing", "demo"}  # the front door and what stands beside it
+FRONT = {  # the front door and what stands beside it
+    "__init__",
+    "__main__",
+    "primitives",
+    "testing",
+    "demo",
+    "theory",
+}
 
 
 def imports_of(path: Path) -> set[str]:

@@ -17,6 +17,7 @@ from hedgerow.audit.controls import Control, controls
 from hedgerow.audit.finding import Finding, plot, table
 from hedgerow.audit.ledger_replay import replay
 from hedgerow.audit.neighbours import neighbouring_answers, neighbouring_tables
+from hedgerow.audit.reconstruction import blind, reconstruct, recovered_table
 from hedgerow.audit.registry import audits
 from hedgerow.audit.statistical import Progress
 from hedgerow.curator.runs.sparse_vector_plan import Method, plan
@@ -138,17 +139,20 @@ def ledger_finding() -> Finding:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line: `python -m hedgerow.audit --all | --controls | --ledger FILE`."""
+    """The command line: `python -m hedgerow.audit --all | --controls | --ledger FILE | --reconstruct`."""
     parser = argparse.ArgumentParser(prog="hedgerow audit", description=__doc__)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--all", action="store_true", help="audit every exported mechanism")
     what.add_argument("--controls", action="store_true", help="audit mechanisms that are wrong on purpose")
     what.add_argument("--ledger", metavar="FILE", help="replay a ledger with independent arithmetic")
+    what.add_argument("--reconstruct", action="store_true", help="recover hidden rows from answers")
     parser.add_argument("--json", action="store_true", help="rows as JSON")
     parser.add_argument("--samples", type=int, help="outputs to draw from each data set")
     parser.add_argument("--time-limit", type=float, default=480.0, metavar="S", help="seconds for everything")
     parser.add_argument("--plot", metavar="FILE", help="write claimed and found epsilon as an SVG picture")
     asked = parser.parse_args(arguments)
+    if asked.reconstruct:
+        return run_reconstruction(json=asked.json)
     return run(
         "ledger" if asked.ledger else "controls" if asked.controls else "all",
         json=asked.json,
@@ -200,6 +204,23 @@ def run(
         sys.stdout.write(table(findings) + "\n")
     _say(f"{len(findings)} audits in {time.monotonic() - begun:.0f} s")
     return 1 if any(f.refuted for f in findings) else 0
+
+
+def run_reconstruction(*, json: bool = False, emit: Callable[[dict[str, Any]], None] = _print) -> int:
+    """Recover hidden rows from answers; 1 if a release gave away more than its epsilon allows.
+
+    Args:
+        json: print rows instead of a table.
+        emit: prints the rows.
+    """
+    found = reconstruct(progress=_say)
+    if json:
+        emit({"recovered": [f.to_json() for f in found]})
+    else:
+        sys.stdout.write(recovered_table(found) + "\n")
+    if blind(found):
+        _say("The attack did not recover the rows from exact answers: this run shows nothing.")
+    return 1 if blind(found) or any(f.refuted for f in found) else 0
 
 
 def _say(words: str) -> None:

@@ -30,7 +30,8 @@ _VISITS = 100_000  # a range that alpha is chosen for may have so many databases
 _STEPS = 2 * 10**7  # and take so many steps to count
 _CONFIDENCE = 0.95
 _MOST_PLACES = 1 << 13  # of a small database that is chosen here
-_LARGEST = 0.999  # alpha, when nobody says
+LARGEST = 0.499  # alpha, when nobody says
+VACUOUS = 0.5  # of the rows: whoever answers one half to everything is no further off
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ class SmallDB(Resumable):
 
     Args:
         alpha: how well, as a fraction of the rows, some small database should do; the smaller, the larger
-            is the range. If None, the one whose bound is least among ranges that are quick to visit.
+            is the range. If None, one below 1/2 (above, no bound says anything): that whose bound is least
+            among ranges that are quick to visit.
         rows: the number of rows where that is public knowledge; a delta too large for it is refused.
         run: a name for this release; asking for it again gives the same synopsis, free.
 
@@ -81,7 +83,7 @@ class SmallDB(Resumable):
         check_delta(curator, self.rows)
         self._spend()
         known = SmallRange(queries, 1, 1).incidence(domain)
-        size = small_db_size(known.queries, self.alpha or _LARGEST)
+        size = small_db_size(known.queries, self.alpha or LARGEST)
         SmallRange(queries, size, 1).check(domain)
 
     def _release(self, purse: Purse, domain: Domain, queries: Workload) -> tuple[SmallDatabase, int]:
@@ -108,7 +110,7 @@ def _facts(small: SmallDatabase, queries: int) -> dict[str, Any]:
         "database_rows": small.codes.shape[1],
         "distinct_queries": queries,
         "bound_as_fraction": bound,
-        "bound_is_vacuous": bound >= 1.0,
+        "bound_is_vacuous": bound >= VACUOUS,
     }
 
 
@@ -132,11 +134,11 @@ def chosen(
 
 def _best_alpha(queries: int, types: int, cells: int, total: int, epsilon: Fraction, row: float) -> float:
     """The alpha whose bound is least among those whose range is quick to visit; public values only."""
-    size = small_db_size(queries, _LARGEST)
-    best, found = inf, _LARGEST
-    while size == small_db_size(queries, _LARGEST) or _quick(types, size, cells):
+    size = small_db_size(queries, LARGEST)
+    best, found = inf, LARGEST
+    while size == small_db_size(queries, LARGEST) or _quick(types, size, cells):
         wanted = log(queries) if queries > 2 else log(2 * queries) / 2.0  # as in `small_db_size`
-        alpha = min(sqrt(wanted / size) * (1.0 + 1e-12), _LARGEST)
+        alpha = min(sqrt(wanted / size) * (1.0 + 1e-12), LARGEST)
         bound = alpha * total + 2.0 * row * log_range(cells, size) / float(epsilon)
         if bound < best:
             best, found = bound, alpha

@@ -169,18 +169,20 @@ class SparseProject(Mechanism):
         self, curator: Curator, workload: tuple[SparseQuery, ...]
     ) -> tuple[float, float, int, int, int]:
         """epsilon, delta, n, m and k, all of them public."""
-        epsilon, delta = self.epsilon, self.delta
-        if epsilon is None or not 0.0 < epsilon < 1.0:
-            raise UnsupportedQuery("theorem mode needs an epsilon strictly between 0 and 1")
-        if delta is None or not 0.0 < delta < 1.0:
-            raise UnsupportedQuery("theorem mode needs a delta strictly between 0 and 1")
-        n = self.rows or curator.rows
-        if n is None:
-            raise UnsupportedQuery("theorem mode needs rows=, a declared bound on the number of rows")
+        epsilon, delta, n = self.epsilon, self.delta, self.rows or curator.rows
         widest = max((len(q.texts) for q in workload), default=0)
         m, k = self.sparsity or widest, self.queries or len(workload)
-        if not m or not k:
-            raise UnsupportedQuery("theorem mode needs a workload, or sparsity= and queries=")
+        needs = {
+            "an epsilon strictly between 0 and 1": epsilon is None or not 0.0 < epsilon < 1.0,
+            "a delta strictly between 0 and 1": delta is None or not 0.0 < delta < 1.0,
+            "rows=, a declared bound on the number of rows": n is None,
+            "a workload, or sparsity= and queries=": not m or not k,
+        }
+        if lacking := [what for what, is_missing in needs.items() if is_missing]:
+            raise UnsupportedQuery(f"theorem mode needs {'; '.join(lacking)}")
+        assert epsilon is not None
+        assert delta is not None
+        assert n is not None
         if widest > m or len(workload) > k:
             raise UnsupportedQuery(f"the workload goes beyond {k:,} queries of sparsity {m:,}")
         return epsilon, delta, n, m, k

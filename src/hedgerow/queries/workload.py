@@ -14,6 +14,7 @@ import numpy as np
 
 from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
 from hedgerow.queries.block import BLOCKS, Axis, Block, ListBlock, ProductBlock
+from hedgerow.queries.public_rows import exact_tables
 from hedgerow.queries.query import ONE, Norms, Query
 
 if TYPE_CHECKING:
@@ -154,6 +155,24 @@ class Workload(Sequence[Query]):
         flat = np.concatenate(parts)
         return flat if self._order is None else flat[self._order]
 
+    def truth(self, rows: Any, domain: Domain | None = None) -> NDArray[np.float64]:
+        """The EXACT answers on PUBLIC rows, in the questions' units: for error curves, never for release.
+
+        Nothing here is private, charged or noisy. It is what `synopsis.answer(workload).value` is compared
+        with when data are made up or published already; private rows belong behind a `Curator`.
+
+        Args:
+            rows: a mapping or frame of columns: level codes, or raw values if a domain is given.
+            domain: says which level a raw value is.
+
+        >>> from hedgerow.queries.domain.domain import Domain
+        >>> domain = Domain({"sex": ["F", "M"], "age": 3})
+        >>> marginals(domain, [("sex",)]).truth({"sex": ["F", "F", "M"], "age": [0, 1, 2]}, domain).tolist()
+        [2.0, 1.0]
+        """
+        levels = {a: n for b in self.blocks for a, n in zip(b.attributes, b.query(0).shape, strict=True)}
+        return self.to_units(self.evaluate(exact_tables(rows, levels, domain)) / self.denominator)
+
     def to_units(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Counts in the unit of each question."""
         if all(isinstance(b, ProductBlock) for b in self.blocks):
@@ -211,7 +230,11 @@ def marginals(domain: Domain, over: int | Sequence[Sequence[str]]) -> Workload:
 
 
 def conjunctions(domain: Domain, over: int | Sequence[Sequence[str]], *, negation: bool = True) -> Workload:
-    """All conjunctions of one literal (level, or not that level) per attribute of each set."""
+    """All conjunctions of one literal (level, or not that level) per attribute of each set.
+
+    Without negation they are the cells of `marginals`; for the sources' monotone conjunctions, of all sizes
+    and about one level of each attribute, see `monotone_conjunctions`.
+    """
     return _family(domain, "literals" if negation else "cells", over, "conjunctions")
 
 
@@ -229,21 +252,49 @@ def prefixes(domain: Domain, over: int | Sequence[Sequence[str]] = 1) -> Workloa
     return _family(domain, "prefixes", over, "prefixes", _ordered(domain))
 
 
+def monotone_conjunctions(domain: Domain, over: int | Sequence[Sequence[str]] | None = None) -> Workload:
+    """For each set of two-level attributes: the rows that have the second level in all of them.
+
+    [DR14] Example 4.1, [BR11] Def. 3.9: f_S(z) = product of z_i over S, here of all sizes, the empty set's
+    (every row) among them, if `over` is None; a number means sets of that size.
+
+    >>> from hedgerow.queries.domain.domain import Domain
+    >>> [q.name for q in monotone_conjunctions(Domain({"a": 2, "b": 2, "c": 3}))]
+    ['total', 'a', 'b', 'a & b']
+    """
+    blocks = []
+    for s in _binary_sets(domain, over, "monotone conjunctions"):
+        query = Query.where(domain, dict.fromkeys(s, np.array([False, True])), name=" & ".join(s) or "total")
+        blocks.append(ListBlock(s, (query,)))
+    return Workload(blocks, name="monotone conjunctions")
+
+
+def _binary_sets(
+    domain: Domain, over: int | Sequence[Sequence[str]] | None, what: str
+) -> list[tuple[str, ...]]:
+    """Sets of two-level attributes: listed, of one size, or of every size."""
+    binary = [a for a in _finite(domain) if domain[a].size == 2]
+    if over is not None and not isinstance(over, Integral):
+        listed = list(_sets(domain, over))
+        if not {a for s in listed for a in s} <= set(binary):
+            raise UnsupportedQuery(f"{what} are defined on attributes with exactly two levels")
+        return listed
+    sizes = range(len(binary) + 1) if over is None else [int(over)]
+    number = sum(comb(len(binary), many) for many in sizes if many >= 0)
+    if not number or not binary:
+        raise UnsupportedQuery("there are not enough attributes with exactly two levels")
+    if number > _BLOCK_LIMIT:
+        raise RangeTooLarge(f"{number:,} attribute sets are more than {_BLOCK_LIMIT:,}")
+    return [s for many in sizes for s in combinations(binary, many)]
+
+
 def parities(domain: Domain, over: int | Sequence[Sequence[str]]) -> Workload:
     """For each set of two-level attributes: the rows whose codes sum to an even number."""
-    binary = [a for a in _finite(domain) if domain[a].size == 2]
-    if isinstance(over, Integral):
-        many = int(over)
-        sets: Iterable[tuple[str, ...]] = combinations(binary, many) if 0 <= many <= len(binary) else ()
-    else:
-        sets = _sets(domain, over)
     blocks = []
-    for s in sets:
-        if not set(s) <= set(binary):
-            raise UnsupportedQuery("parities are defined on attributes with exactly two levels")
+    for s in _binary_sets(domain, over, "parities"):
         even = np.indices((2,) * len(s)).sum(axis=0) % 2 == 0
         query = Query(s, (2,) * len(s), dense=even.astype(np.int64) * ONE, name=f"parity {'+'.join(s)}")
         blocks.append(ListBlock(s, (query,)))
     if not blocks:
-        raise UnsupportedQuery("there are not enough attributes with exactly two levels")
+        raise UnsupportedQuery("a workload needs at least one attribute set")
     return Workload(blocks, name="parities")

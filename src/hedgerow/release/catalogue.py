@@ -131,6 +131,7 @@ WORKLOADS: dict[str, str] = {
     "ranges": "all runs of levels of so many ordered attributes",
     "prefixes": "all 'at most' questions on so many ordered attributes",
     "parities": "parities of so many two-level attributes",
+    "monotone_conjunctions": "all of so many two-level attributes have their second level",
 }
 """Workloads by name; each is a function of `hedgerow.queries.workload`."""
 

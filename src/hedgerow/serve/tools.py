@@ -17,6 +17,9 @@ def audit(
         bool, typer.Option("--controls", help="Audit mechanisms that are wrong on purpose.")
     ] = False,
     ledger: Annotated[Path | None, typer.Option(help="Replay a ledger with independent arithmetic.")] = None,
+    reconstruct: Annotated[
+        bool, typer.Option("--reconstruct", help="Recover hidden rows from exact answers, and from ours.")
+    ] = False,
     samples: Annotated[int | None, typer.Option(help="Outputs to draw from each data set.", min=1000)] = None,
     time_limit: Annotated[float, typer.Option(help="Seconds for everything.", min=1)] = 480.0,
     plot: Annotated[
@@ -29,20 +32,23 @@ def audit(
     from hedgerow.errors import HedgerowError
     from hedgerow.release.publication import writable
 
-    if everything + controls + (ledger is not None) != 1:
-        raise HedgerowError("say one of --all, --controls and --ledger FILE")
+    if everything + controls + (ledger is not None) + reconstruct != 1:
+        raise HedgerowError("say one of --all, --controls, --ledger FILE and --reconstruct")
     if plot is not None:
         writable(plot.absolute().parent)
     what = "ledger" if ledger is not None else "controls" if controls else "all"
-    code = command.run(
-        what,
-        json=json,
-        samples=samples,
-        time_limit=time_limit,
-        picture=None if plot is None else str(plot),
-        ledger=None if ledger is None else str(ledger),
-        emit=emit,
-    )
+    if reconstruct:
+        code = command.run_reconstruction(json=json, emit=emit)
+    else:
+        code = command.run(
+            what,
+            json=json,
+            samples=samples,
+            time_limit=time_limit,
+            picture=None if plot is None else str(plot),
+            ledger=None if ledger is None else str(ledger),
+            emit=emit,
+        )
     if code:
         raise typer.Exit(code)
 

@@ -273,6 +273,7 @@ def test_a_saved_sketch_answers_the_same(tmp_path):
         ({"seed": b"short"}, "seed"),
         ({"beta": 0.0}, "beta"),
         ({"sparsity": 0}, "sparsity"),
+        ({"mode": "theorem"}, "epsilon strictly .* delta strictly .* rows=.* workload, or sparsity="),
         ({"mode": "theorem", "epsilon": 1.0, "delta": 1e-6, "rows": 2}, "epsilon"),
         ({"mode": "theorem", "epsilon": 0.5, "rows": 2}, "delta"),
         ({"mode": "theorem", "epsilon": 0.5, "delta": 1e-6}, "rows"),

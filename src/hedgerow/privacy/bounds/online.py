@@ -3,16 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil, inf, log, sqrt
+from math import ceil, exp, inf, log, sqrt
 
 from hedgerow.privacy.bounds.noise import least_above, rows_needed
 
-# ---- NumericSparse ---------------------------------------------------------------------------------------
+# ---- AboveThreshold and NumericSparse --------------------------------------------------------------------
 
 _LATTICE = 2.0 / (
     1 << 20
 )  # rows: estimates and thresholds are rounded to the lattice before they meet a count
 _STRETCH = 1.0 + 1e-6  # noise scales are rounded up to what the samplers take, by far less than this
+
+
+def above_threshold_alpha(queries: float, beta: float, epsilon: float, sensitivity: float = 1.0) -> float:
+    """The accuracy theorem of AboveThreshold, [DR14] Thm 3.24: 8 (ln k + ln(2/beta)) / epsilon, in rows.
+
+    If only the last of k questions is near T, then with probability 1 - beta the run does not stop before it,
+    every "below" is at most T + alpha and the "above" at least T - alpha. The proof gives beta/2 to the
+    largest of k Lap(4/eps) and beta/2 to one Lap(2/eps), which needs far less; what is left over covers the
+    heavier discrete tails, 2 / (1 + e^(-1/b)) times as heavy, while epsilon <= 4 and beta <= 1/2.
+
+    Args:
+        queries: k, how many comparisons.
+        beta: how often the bound may fail.
+        epsilon: of the whole run.
+        sensitivity: of a count.
+
+    >>> round(above_threshold_alpha(1000, 0.05, 1.0), 1)
+    84.8
+    """
+    return sensitivity * 8.0 * (log(queries) + log(2.0 / beta)) / epsilon
+
+
+def above_threshold_queries(alpha: float, beta: float, epsilon: float, sensitivity: float = 1.0) -> float:
+    """[DR14] Thm 3.24 the other way: how many comparisons stay within alpha rows."""
+    return beta / 2.0 * exp(alpha * epsilon / (8.0 * sensitivity))
 
 
 def numeric_sparse_alpha(

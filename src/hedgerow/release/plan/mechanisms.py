@@ -73,12 +73,13 @@ def _needs_counting(task: Task) -> str | None:
 def _small_range(task: Task) -> str | None:
     """SmallDB's own refusal, at the smallest range it would use."""
     from hedgerow.curator.statistics.small_range import SmallRange
+    from hedgerow.mechanisms.small_db import LARGEST
 
     if task.finite.size * len(task.asked) > 1 << 24:
         return f"it lists small databases, too many with {number(float(task.finite.size))} cells"
     try:
         known = SmallRange(task.asked, 1, 1).incidence(task.finite)
-        SmallRange(task.asked, bounds.small_db_size(known.queries, 0.999), 1).check(task.finite)
+        SmallRange(task.asked, bounds.small_db_size(known.queries, LARGEST), 1).check(task.finite)
     except HedgerowError as error:
         return refusal(error)
     return None

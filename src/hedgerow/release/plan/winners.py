@@ -17,6 +17,7 @@ def winners(
     epsilon: float = 1.0,
     delta: float = 1e-9,
     beta: float = 0.05,
+    dimension: int | None = None,
 ) -> list[dict[str, Any]]:
     """Which mechanism's theorem promises least error for all of k arbitrary counting queries [W3].
 
@@ -24,6 +25,8 @@ def winners(
         rows, queries, universes: the grid of n, k and |X|.
         epsilon, delta: what may be spent; delta 0 for pure mechanisms only.
         beta: how often a bound may fail.
+        dimension: the VC dimension of the class, where it is known: SmallDB's range is then that of [DR14]
+            Thm 4.8 where it is smaller, which it is for more than e^48 queries only.
 
     Returns:
         One dict per point: `rows`, `queries`, `universe`, `winner` ("none" if all are vacuous), `bound` (the
@@ -32,10 +35,14 @@ def winners(
     >>> winners([10**6], [10], [10**4])[0]["winner"]
     'Laplace'
     """
-    return [_winner(n, k, x, epsilon, delta, beta) for x in universes for k in queries for n in rows]
+    return [
+        _winner(n, k, x, epsilon, delta, beta, dimension) for x in universes for k in queries for n in rows
+    ]
 
 
-def _winner(n: int, k: int, x: int, epsilon: float, delta: float, beta: float) -> dict[str, Any]:
+def _winner(
+    n: int, k: int, x: int, epsilon: float, delta: float, beta: float, dimension: int | None
+) -> dict[str, Any]:
     found = {
         "Laplace": bounds.laplace_union(k, k / epsilon, beta) / n,
         "randomised response": bounds.response_union(k, n, x, epsilon, beta) / n,
@@ -43,6 +50,9 @@ def _winner(n: int, k: int, x: int, epsilon: float, delta: float, beta: float) -
         "SmallDB": bounds.thm_4_5(n, x, max(k, 2), epsilon, beta),
         "OnlineMW": 3.0 * bounds.thm_4_14(n, x, k, epsilon, beta),
     }
+    if dimension is not None:
+        small = bounds.prop_4_4_best(n, x, k, epsilon, beta, dimension)
+        found["SmallDB"] = min(found["SmallDB"], small)
     if delta > 0.0:
         rho = float(rho_of(epsilon, delta))
         sigma = (k / (2.0 * rho)) ** 0.5
