@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from hedgerow.curator.curator import Curator, Spend
+from hedgerow.curator.curator import Choice, Curator, Spend
 from hedgerow.curator.noise.local import LocalReports, randomize
+from hedgerow.curator.noise.noisy_max import NoisyMaxLaw
 from hedgerow.curator.runs.one_sided import OneSidedRun
 from hedgerow.curator.runs.sparse_vector import SparseVectorRun
 from hedgerow.curator.statistics.statistics import LevelCounts, QueryErrors, Score, TableErrors
 from hedgerow.privacy.rational import Number
+from hedgerow.queries.argument import one_of
 from hedgerow.queries.measurement import Measurement
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "one_sided",
     "permute_and_flip",
     "randomized_response",
+    "report_noisy_max",
     "sparse",
 ]
 
@@ -53,6 +56,31 @@ def permute_and_flip(
 ) -> int:
     """Choose a candidate by permute-and-flip; see `Curator.select`."""
     return curator.select(score, epsilon, method="permute_and_flip", request=request)
+
+
+def report_noisy_max(
+    curator: Curator,
+    score: Score,
+    epsilon: Spend = None,
+    *,
+    noise: NoisyMaxLaw = "exponential",
+    request: str | None = None,
+) -> int:
+    """Choose the candidate whose score is largest with noise on every one; see `curator.noise.noisy_max`.
+
+    Pure epsilon, and not of bounded range: a budget with a delta pays epsilon^2 / 2 of rho for it, four times
+    what `exponential` costs there.
+
+    Args:
+        curator: whose rows are scored.
+        score: one of the scores; each carries its own sensitivity.
+        epsilon: what it spends.
+        noise: `exponential` (never negative, the better one) or `laplace`.
+        request: an id under which the same choice is returned again, free.
+    """
+    one_of("noise", noise, "exponential", "laplace")
+    method: Choice = "report_noisy_max" if noise == "exponential" else "report_noisy_max_laplace"
+    return curator.select(score, epsilon, method=method, request=request)
 
 
 def randomized_response(

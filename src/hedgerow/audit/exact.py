@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.curator.noise import selection
+from hedgerow.curator.noise.noisy_max import NoisyMaxLaw, noisy_max_scale
 from hedgerow.curator.runs.sparse_vector_plan import Plan
 
 if TYPE_CHECKING:
@@ -121,19 +122,53 @@ def permute_and_flip(scores: Sequence[int], sensitivity: Fraction, epsilon: Frac
     coins = _coins(scores, sensitivity, epsilon)
     law: dict[Hashable, Decimal] = {}
     for i, own in enumerate(coins):
-        heads = [_ONE]  # how many of the others are true
-        for w in coins[:i] + coins[i + 1 :]:
-            tails = D.subtract(_ONE, w)
-            heads = [
-                D.add(
-                    D.multiply(heads[k] if k < len(heads) else Decimal(0), tails),
-                    D.multiply(heads[k - 1] if k else Decimal(0), w),
-                )
-                for k in range(len(heads) + 1)
-            ]
+        others = coins[:i] + coins[i + 1 :]
+        heads = _sum_of_coins(others, [D.subtract(_ONE, w) for w in others])
         law[i] = D.multiply(own, _sum([D.divide(h, Decimal(k + 1)) for k, h in enumerate(heads)]))
     # If the best candidate's coin is 1 the law is complete: some coin is always true.
     return law
+
+
+def report_noisy_max(
+    scores: Sequence[int], sensitivity: Fraction, epsilon: Fraction, law: NoisyMaxLaw = "exponential"
+) -> Law:
+    """Report-noisy-max's choice, by its definition: the largest noisy score, a uniform one of those that tie.
+
+    Sums over the largest noisy score, up to where less than 1e-55 is left; the rest is added to no outcome.
+    """
+    b = noisy_max_scale(sensitivity, epsilon)
+    reach = int(130 * b) + 1
+    found: dict[Hashable, Decimal] = {}
+    for top in range(max(scores) - (reach if law == "laplace" else 0), max(scores) + reach + 1):
+        here = [_mass(top - u, b, law) for u in scores]
+        below = [D.subtract(_ONE, _beyond(top - u, b, law)) for u in scores]
+        for i in range(len(scores)):
+            others = [j for j in range(len(scores)) if j != i]
+            tied = _sum_of_coins([here[j] for j in others], [below[j] for j in others])
+            shared = _sum([D.divide(p, Decimal(k + 1)) for k, p in enumerate(tied)])
+            found[i] = D.add(found.get(i, Decimal(0)), D.multiply(here[i], shared))
+    return found
+
+
+def _beyond(t: int, scale: Fraction, law: NoisyMaxLaw) -> Decimal:
+    """P(noise >= t)."""
+    if law == "laplace":
+        return _tail(t, scale)
+    return _power(max(t, 0) * scale.denominator, scale.numerator)
+
+
+def _mass(t: int, scale: Fraction, law: NoisyMaxLaw) -> Decimal:
+    """P(noise = t)."""
+    return D.subtract(_beyond(t, scale, law), _beyond(t + 1, scale, law))
+
+
+def _sum_of_coins(yes: Sequence[Decimal], no: Sequence[Decimal]) -> list[Decimal]:
+    """How likely it is that so many of independent coins say yes, the others no, and none anything else."""
+    out = [_ONE]
+    for p, q in zip(yes, no, strict=True):
+        padded = [Decimal(0), *out, Decimal(0)]
+        out = [D.add(D.multiply(padded[k + 1], q), D.multiply(padded[k], p)) for k in range(len(out) + 1)]
+    return out
 
 
 def randomized_response(code: int, levels: int, epsilon: Fraction) -> Law:

@@ -22,7 +22,15 @@ from hedgerow.audit.finding import Finding
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.queries.measurement import Measurement
 
-_PURE = ("laplace", "exponential", "permute_and_flip", "randomized_response", "pure", "bounded_range")
+_PURE = (
+    "laplace",
+    "exponential",
+    "permute_and_flip",
+    "report_noisy_max",
+    "randomized_response",
+    "pure",
+    "bounded_range",
+)
 
 
 @dataclass

@@ -135,6 +135,8 @@ def _register_all() -> None:
     one_act("gaussian", lambda c, e: p.gaussian(c, table, e), delta=DELTA)
     one_act("exponential", lambda c, e: p.exponential(c, levels, e))
     one_act("permute_and_flip", lambda c, e: p.permute_and_flip(c, levels, e))
+    one_act("report_noisy_max", lambda c, e: p.report_noisy_max(c, levels, e))
+    one_act("report_noisy_max", lambda c, e: p.report_noisy_max(c, levels, e, noise="laplace"))
     one_act(
         "randomized_response", lambda c, e: p.randomized_response(c, e), relations=("replace",), share=0.6
     )

@@ -133,6 +133,14 @@ class PermuteAndFlip(_OfEpsilon):
 
 
 @dataclass(frozen=True)
+class ReportNoisyMax(_OfEpsilon):
+    """A choice by report-noisy-max: pure epsilon, not bounded range."""
+
+    kind: ClassVar[str] = "report_noisy_max"
+    words: ClassVar[str] = "A choice by report-noisy-max"
+
+
+@dataclass(frozen=True)
 class RandomizedResponse(_OfEpsilon):
     """Randomised response of a whole record: pure epsilon."""
 
@@ -372,6 +380,7 @@ _SIMPLE: tuple[type[Event], ...] = (
     Gaussian,
     Exponential,
     PermuteAndFlip,
+    ReportNoisyMax,
     RandomizedResponse,
     Pure,
     BoundedRange,
