@@ -8,6 +8,7 @@ from hedgerow.curator.curator import Choice, Curator, Spend
 from hedgerow.curator.noise.local import LocalReports, randomize
 from hedgerow.curator.noise.noisy_max import NoisyMaxLaw
 from hedgerow.curator.runs.one_sided import OneSidedRun
+from hedgerow.curator.runs.paired import PairedRun, PairLaw, open_paired
 from hedgerow.curator.runs.sparse_vector import SparseVectorRun
 from hedgerow.curator.statistics.statistics import LevelCounts, QueryErrors, Score, TableErrors
 from hedgerow.privacy.rational import Number
@@ -25,6 +26,7 @@ __all__ = [
     "laplace",
     "numeric_sparse",
     "one_sided",
+    "paired_sparse",
     "permute_and_flip",
     "randomized_response",
     "report_noisy_max",
@@ -147,6 +149,41 @@ def gaussian_sparse(
     """
     return curator.sparse_vector(
         threshold, spend, method="gaussian", count=count, length=length, delta=delta, run=run
+    )
+
+
+def paired_sparse(
+    curator: Curator,
+    threshold: Number,
+    count: int,
+    epsilon: Spend = None,
+    *,
+    threshold_noise: PairLaw = "laplace",
+    query_noise: PairLaw = "exponential",
+    side: Literal["over", "under"] | None = None,
+    restart: bool = True,
+    run: str | None = None,
+) -> PairedRun:
+    """Open a sparse vector with a law for the threshold's noise and one for the questions'.
+
+    Privacy: the theorem of `curator.runs.paired`, charged whole when it is opened. Exponential noise on the
+    questions is never negative, so its `certified` bound does not grow with their number. With a `side` (and
+    `add_remove`) only that side may be asked; all answers move one way then, and questions need half the
+    noise.
+
+    Args:
+        curator: whose rows are asked.
+        threshold: T, in rows.
+        count: c, the most "above".
+        epsilon: what the whole run spends.
+        threshold_noise, query_noise: `laplace` or `exponential` (geometric, never negative).
+        side: the only side that will be asked: `over` or `under`; None for any.
+        restart: whether every "above" draws a new noisy threshold.
+        run: the run's label.
+    """
+    laws = (threshold_noise, query_noise)
+    return open_paired(
+        curator, threshold, epsilon, count=count, laws=laws, side=side, restart=restart, run=run
     )
 
 

@@ -8,7 +8,7 @@ from the samplers' own arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -192,17 +192,12 @@ def above_threshold(values: Sequence[int], plan: Plan) -> Law:
 
 @lru_cache(maxsize=1 << 10)
 def _first_above(values: tuple[int, ...], plan: Plan) -> tuple[Decimal, ...]:
-    b1, b2 = plan.threshold_scale, plan.query_scale
-    reach = int(130 * b1) + 1
-    step = _power(b1.denominator, b1.numerator)
-    norm = D.divide(D.subtract(_ONE, step), D.add(_ONE, step))
     places = [Decimal(0)] * (len(values) + 1)
-    for z in range(-reach, reach + 1):
-        left = D.multiply(norm, _power(abs(z) * b1.denominator, b1.numerator))
+    for z, left in _thresholds(plan):
         for i, q in enumerate(values):
-            above = _tail(plan.threshold + z - q, b2)
+            above, below = _sides(plan.threshold + z - q, plan)
             places[i] = D.add(places[i], D.multiply(left, above))
-            left = D.multiply(left, _tail(q - plan.threshold - z + 1, b2))
+            left = D.multiply(left, below)
         places[-1] = D.add(places[-1], left)
     return tuple(places)
 
@@ -240,17 +235,11 @@ def _restart(
 
 def _sparse_once(values: tuple[int, ...], plan: Plan) -> Law:
     """One threshold for all: given it, the comparisons are independent."""
-    b1, b2 = plan.threshold_scale, plan.query_scale
-    step = _power(b1.denominator, b1.numerator)
-    norm = D.divide(D.subtract(_ONE, step), D.add(_ONE, step))
     law: dict[Hashable, Decimal] = {}
-    reach = int(130 * b1) + 1
-    for z in range(-reach, reach + 1):
-        paths: dict[tuple[int, ...], Decimal] = {
-            (): D.multiply(norm, _power(abs(z) * b1.denominator, b1.numerator))
-        }
+    for z, mass in _thresholds(plan):
+        paths: dict[tuple[int, ...], Decimal] = {(): mass}
         for i, q in enumerate(values):
-            above, below = _tail(plan.threshold + z - q, b2), _tail(q - plan.threshold - z + 1, b2)
+            above, below = _sides(plan.threshold + z - q, plan)
             grown: dict[tuple[int, ...], Decimal] = {}
             for places, weight in paths.items():
                 if len(places) == plan.count:
@@ -262,6 +251,24 @@ def _sparse_once(values: tuple[int, ...], plan: Plan) -> Law:
         for places, weight in paths.items():
             law[places] = D.add(law.get(places, Decimal(0)), weight)
     return law
+
+
+def _thresholds(plan: Plan) -> Iterator[tuple[int, Decimal]]:
+    """The threshold's noise and how likely it is, up to where less than 1e-55 is left."""
+    b, far = plan.threshold_scale, int(130 * plan.threshold_scale) + 1
+    step, never_negative = _power(b.denominator, b.numerator), plan.family == "geometric"
+    rest = D.subtract(_ONE, step)
+    norm = rest if never_negative else D.divide(rest, D.add(_ONE, step))
+    for z in range(0 if never_negative else -far, far + 1):
+        yield z, D.multiply(norm, _power(abs(z) * b.denominator, b.numerator))
+
+
+def _sides(t: int, plan: Plan) -> tuple[Decimal, Decimal]:
+    """P(nu >= t) and P(nu < t) of a question's noise."""
+    if plan.question_family == "geometric":
+        above = _beyond(t, plan.query_scale, "exponential")
+        return above, D.subtract(_ONE, above)
+    return _tail(t, plan.query_scale), _tail(1 - t, plan.query_scale)
 
 
 @lru_cache(maxsize=1 << 17)

@@ -192,6 +192,14 @@ def _register_all() -> None:
     stream("numeric_sparse", "numeric_sparse", lambda c, e: p.numeric_sparse(c, 3, 2, e))
     stream("numeric_sparse", "numeric_sparse, delta", lambda c, e: p.numeric_sparse(c, 3, 2, e, DELTA), DELTA)
     stream("gaussian_sparse", "gaussian_sparse", _gaussian_sparse, DELTA)
+    stream("paired_sparse", "paired_sparse", lambda c, e: p.paired_sparse(c, 3, 2, e))
+    once: dict[str, Any] = {"threshold_noise": "exponential", "side": "over", "restart": False}
+    stream(
+        "paired_sparse",
+        "paired_sparse, one way",
+        lambda c, e: p.paired_sparse(c, 3, 2, e, **once),
+        relations=("add_remove",),
+    )
     for side in ("over", "under"):
         register("one_sided", Case(f"one_sided, {side}", partial(_one_sided, side), tables(("add_remove",))))
 
