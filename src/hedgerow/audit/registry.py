@@ -318,9 +318,10 @@ def _smooth_round(curator: Curator, epsilon: float) -> Any:
 
     from hedgerow.curator.statistics.smooth import SmoothRound, weak_hypothesis
     from hedgerow.mechanisms.boost_people.rounds import penalties_of, stumps
+    from hedgerow.privacy.sampled import sampled_base
 
     cap, samples = 3, max(1, int(3 * epsilon / 2))
-    base = min(Fraction(1, 2), Fraction(epsilon) * cap / (4 * samples))
+    base = sampled_base(Fraction(epsilon), samples, Fraction(1, cap))
     votes = {"a": np.array([2, 0, -2])}
     offered = {"a": stumps(DOMAIN["a"])}
     return weak_hypothesis(
