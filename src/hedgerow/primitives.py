@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from hedgerow.curator.curator import Curator, Spend
+from hedgerow.curator.curator import Choice, Curator, Spend
 from hedgerow.curator.noise.local import LocalReports, randomize
+from hedgerow.curator.noise.noisy_max import NoisyMaxLaw
 from hedgerow.curator.runs.one_sided import OneSidedRun
+from hedgerow.curator.runs.paired import PairedRun, PairLaw, open_paired
 from hedgerow.curator.runs.sparse_vector import SparseVectorRun
 from hedgerow.curator.statistics.statistics import LevelCounts, QueryErrors, Score, TableErrors
 from hedgerow.privacy.rational import Number
+from hedgerow.queries.argument import one_of
 from hedgerow.queries.measurement import Measurement
 
 __all__ = [
@@ -23,8 +26,10 @@ __all__ = [
     "laplace",
     "numeric_sparse",
     "one_sided",
+    "paired_sparse",
     "permute_and_flip",
     "randomized_response",
+    "report_noisy_max",
     "sparse",
 ]
 
@@ -53,6 +58,31 @@ def permute_and_flip(
 ) -> int:
     """Choose a candidate by permute-and-flip; see `Curator.select`."""
     return curator.select(score, epsilon, method="permute_and_flip", request=request)
+
+
+def report_noisy_max(
+    curator: Curator,
+    score: Score,
+    epsilon: Spend = None,
+    *,
+    noise: NoisyMaxLaw = "exponential",
+    request: str | None = None,
+) -> int:
+    """Choose the candidate whose score is largest with noise on every one; see `curator.noise.noisy_max`.
+
+    Pure epsilon, and not of bounded range: a budget with a delta pays epsilon^2 / 2 of rho for it, four times
+    what `exponential` costs there.
+
+    Args:
+        curator: whose rows are scored.
+        score: one of the scores; each carries its own sensitivity.
+        epsilon: what it spends.
+        noise: `exponential` (never negative, the better one) or `laplace`.
+        request: an id under which the same choice is returned again, free.
+    """
+    one_of("noise", noise, "exponential", "laplace")
+    method: Choice = "report_noisy_max" if noise == "exponential" else "report_noisy_max_laplace"
+    return curator.select(score, epsilon, method=method, request=request)
 
 
 def randomized_response(
@@ -119,6 +149,41 @@ def gaussian_sparse(
     """
     return curator.sparse_vector(
         threshold, spend, method="gaussian", count=count, length=length, delta=delta, run=run
+    )
+
+
+def paired_sparse(
+    curator: Curator,
+    threshold: Number,
+    count: int,
+    epsilon: Spend = None,
+    *,
+    threshold_noise: PairLaw = "laplace",
+    query_noise: PairLaw = "exponential",
+    side: Literal["over", "under"] | None = None,
+    restart: bool = True,
+    run: str | None = None,
+) -> PairedRun:
+    """Open a sparse vector with a law for the threshold's noise and one for the questions'.
+
+    Privacy: the theorem of `curator.runs.paired`, charged whole when it is opened. Exponential noise on the
+    questions is never negative, so its `certified` bound does not grow with their number. With a `side` (and
+    `add_remove`) only that side may be asked; all answers move one way then, and questions need half the
+    noise.
+
+    Args:
+        curator: whose rows are asked.
+        threshold: T, in rows.
+        count: c, the most "above".
+        epsilon: what the whole run spends.
+        threshold_noise, query_noise: `laplace` or `exponential` (geometric, never negative).
+        side: the only side that will be asked: `over` or `under`; None for any.
+        restart: whether every "above" draws a new noisy threshold.
+        run: the run's label.
+    """
+    laws = (threshold_noise, query_noise)
+    return open_paired(
+        curator, threshold, epsilon, count=count, laws=laws, side=side, restart=restart, run=run
     )
 
 

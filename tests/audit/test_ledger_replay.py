@@ -27,6 +27,7 @@ from hedgerow.privacy.event import (
     PermuteAndFlip,
     Pure,
     Repeat,
+    ReportNoisyMax,
     SparseVector,
     Together,
 )
@@ -36,7 +37,7 @@ numbers = st.fractions(min_value="1/60", max_value=100, max_denominator=60)
 counts = st.integers(1, 5)
 pure = st.one_of(
     st.builds(Laplace, numbers, numbers),
-    *(st.builds(kind, numbers) for kind in (Exponential, PermuteAndFlip, Pure)),
+    *(st.builds(kind, numbers) for kind in (Exponential, PermuteAndFlip, ReportNoisyMax, Pure)),
     st.builds(
         SparseVector, numbers, numbers, numbers, st.one_of(st.just(0), numbers), counts, st.integers(0, 1)
     ),

@@ -43,18 +43,37 @@ EXAMPLES = {
     "boosted": ("boosted", hr.BoostQueries(), RHO, "replace", W, W, True),
     "boosted-low": ("boosted", hr.BoostQueries(rounds=2), RHO, "replace", LOW, LOW, False),
     "sketch": ("sketch", hr.SparseProject(size=256), RHO, "add_remove", None, NAMES, False),
+    "online": ("online", hr.OnlineMW(updates=3), RHO, "add_remove", LIST, W, True),
+    "online-names": (
+        "online-names",
+        hr.SparseMW(updates=3, sparsity=2),
+        RHO,
+        "add_remove",
+        NAMES,
+        NAMES,
+        False,
+    ),
 }
 
 
 def released(name: str) -> Synopsis:
     kind, mechanism, budget, neighbours, workload, _, _ = EXAMPLES[name]
-    if kind == "sketch":
+    if kind in ("sketch", "online-names"):
         table = hr.Table.open(["oak", "ash", "oak"] * 100, hr.OpenDomain())
-        return mechanism.release(hr.Curator(table, budget, ":memory:", neighbours))
+        return made(mechanism, hr.Curator(table, budget, ":memory:", neighbours), workload)
     few = 4 if name == "boosted-low" else 400  # the enumerating generator lists every database
     rows = {"sex": ["F", "M", "F"] * few, "k": [0, 1, 1] * few}
     curator = hr.Curator(hr.Table.open(rows, DOMAIN), budget, ":memory:", neighbours)
-    return mechanism.release(curator, workload)
+    return made(mechanism, curator, workload)
+
+
+def made(mechanism, curator: hr.Curator, workload) -> Synopsis:
+    """What a release gives, or what is left of a conversation about the workload."""
+    if hasattr(mechanism, "open"):
+        conversation = mechanism.open(curator)
+        conversation.ask(workload)
+        return conversation.synopsis()
+    return mechanism.release(curator) if workload is None else mechanism.release(curator, workload)
 
 
 def kinds_in_the_code() -> set[str]:

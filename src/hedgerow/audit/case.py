@@ -130,7 +130,11 @@ def refuse_dearer(mechanism: str, events: Sequence[Any], budget: Budget) -> None
 
 
 def stream(
-    mechanism: str, name: str, open_run: Callable[[Curator, float], SparseVectorRun], delta: float = 0.0
+    mechanism: str,
+    name: str,
+    open_run: Callable[[Curator, float], SparseVectorRun],
+    delta: float = 0.0,
+    relations: Sequence[Relation] = BOTH,
 ) -> None:
     """Register a sparse vector: real calibration and opening, then `begin` and `advance` over and over."""
     queries = [Query.where(DOMAIN, {"a": 0})] * 8 + [Query.where(DOMAIN, {"a": 2})]
@@ -139,7 +143,7 @@ def stream(
         run = open_run(world.curator(Budget(rho=10**6, delta=0.5) if delta else claim(epsilon, 0)), epsilon)
         return stream_outputs(run, queries, size)
 
-    register(mechanism, Case(name, draw, tables(), delta))
+    register(mechanism, Case(name, draw, tables(relations), delta))
 
 
 def stream_outputs(run: SparseVectorRun, queries: Sequence[Query], size: int) -> NDArray[Any]:

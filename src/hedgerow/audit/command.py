@@ -88,6 +88,7 @@ def exact_findings(epsilons: Sequence[float] = EPSILONS) -> list[Finding]:
             "laplace": exact.laplace_epsilon(*shift, 1 / eps),
             "exponential": _both(exact.exponential, [0, 99, 99], [1, 98, 98], eps),
             "permute_and_flip": _both(exact.permute_and_flip, [0, 9, 9], [1, 8, 8], eps),
+            "report_noisy_max": _both(exact.report_noisy_max, [0, 9, 9], [1, 8, 8], eps),
             "randomized_response": exact.epsilon_between(
                 exact.randomized_response(0, 5, eps), exact.randomized_response(3, 5, eps)
             ),
@@ -124,6 +125,7 @@ def ledger_finding() -> Finding:
         kept = [p.laplace(curator, ("a",), 1), *curator.measure_all([("a",), ("b",)], 1)]
         p.exponential(curator, p.LevelCounts("a"), 1)
         p.permute_and_flip(curator, p.LevelCounts("a"), 1)
+        p.report_noisy_max(curator, p.LevelCounts("a"), 1)
         p.randomized_response(curator, 1)
         if curator.ledger.currency == "rho":
             kept.append(p.gaussian(curator, ("b",), 1))

@@ -8,7 +8,7 @@ from the samplers' own arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.curator.noise import selection
+from hedgerow.curator.noise.noisy_max import NoisyMaxLaw, noisy_max_scale
 from hedgerow.curator.runs.sparse_vector_plan import Plan
 
 if TYPE_CHECKING:
@@ -121,19 +122,53 @@ def permute_and_flip(scores: Sequence[int], sensitivity: Fraction, epsilon: Frac
     coins = _coins(scores, sensitivity, epsilon)
     law: dict[Hashable, Decimal] = {}
     for i, own in enumerate(coins):
-        heads = [_ONE]  # how many of the others are true
-        for w in coins[:i] + coins[i + 1 :]:
-            tails = D.subtract(_ONE, w)
-            heads = [
-                D.add(
-                    D.multiply(heads[k] if k < len(heads) else Decimal(0), tails),
-                    D.multiply(heads[k - 1] if k else Decimal(0), w),
-                )
-                for k in range(len(heads) + 1)
-            ]
+        others = coins[:i] + coins[i + 1 :]
+        heads = _sum_of_coins(others, [D.subtract(_ONE, w) for w in others])
         law[i] = D.multiply(own, _sum([D.divide(h, Decimal(k + 1)) for k, h in enumerate(heads)]))
     # If the best candidate's coin is 1 the law is complete: some coin is always true.
     return law
+
+
+def report_noisy_max(
+    scores: Sequence[int], sensitivity: Fraction, epsilon: Fraction, law: NoisyMaxLaw = "exponential"
+) -> Law:
+    """Report-noisy-max's choice, by its definition: the largest noisy score, a uniform one of those that tie.
+
+    Sums over the largest noisy score, up to where less than 1e-55 is left; the rest is added to no outcome.
+    """
+    b = noisy_max_scale(sensitivity, epsilon)
+    reach = int(130 * b) + 1
+    found: dict[Hashable, Decimal] = {}
+    for top in range(max(scores) - (reach if law == "laplace" else 0), max(scores) + reach + 1):
+        here = [_mass(top - u, b, law) for u in scores]
+        below = [D.subtract(_ONE, _beyond(top - u, b, law)) for u in scores]
+        for i in range(len(scores)):
+            others = [j for j in range(len(scores)) if j != i]
+            tied = _sum_of_coins([here[j] for j in others], [below[j] for j in others])
+            shared = _sum([D.divide(p, Decimal(k + 1)) for k, p in enumerate(tied)])
+            found[i] = D.add(found.get(i, Decimal(0)), D.multiply(here[i], shared))
+    return found
+
+
+def _beyond(t: int, scale: Fraction, law: NoisyMaxLaw) -> Decimal:
+    """P(noise >= t)."""
+    if law == "laplace":
+        return _tail(t, scale)
+    return _power(max(t, 0) * scale.denominator, scale.numerator)
+
+
+def _mass(t: int, scale: Fraction, law: NoisyMaxLaw) -> Decimal:
+    """P(noise = t)."""
+    return D.subtract(_beyond(t, scale, law), _beyond(t + 1, scale, law))
+
+
+def _sum_of_coins(yes: Sequence[Decimal], no: Sequence[Decimal]) -> list[Decimal]:
+    """How likely it is that so many of independent coins say yes, the others no, and none anything else."""
+    out = [_ONE]
+    for p, q in zip(yes, no, strict=True):
+        padded = [Decimal(0), *out, Decimal(0)]
+        out = [D.add(D.multiply(padded[k + 1], q), D.multiply(padded[k], p)) for k in range(len(out) + 1)]
+    return out
 
 
 def randomized_response(code: int, levels: int, epsilon: Fraction) -> Law:
@@ -157,17 +192,12 @@ def above_threshold(values: Sequence[int], plan: Plan) -> Law:
 
 @lru_cache(maxsize=1 << 10)
 def _first_above(values: tuple[int, ...], plan: Plan) -> tuple[Decimal, ...]:
-    b1, b2 = plan.threshold_scale, plan.query_scale
-    reach = int(130 * b1) + 1
-    step = _power(b1.denominator, b1.numerator)
-    norm = D.divide(D.subtract(_ONE, step), D.add(_ONE, step))
     places = [Decimal(0)] * (len(values) + 1)
-    for z in range(-reach, reach + 1):
-        left = D.multiply(norm, _power(abs(z) * b1.denominator, b1.numerator))
+    for z, left in _thresholds(plan):
         for i, q in enumerate(values):
-            above = _tail(plan.threshold + z - q, b2)
+            above, below = _sides(plan.threshold + z - q, plan)
             places[i] = D.add(places[i], D.multiply(left, above))
-            left = D.multiply(left, _tail(q - plan.threshold - z + 1, b2))
+            left = D.multiply(left, below)
         places[-1] = D.add(places[-1], left)
     return tuple(places)
 
@@ -205,17 +235,11 @@ def _restart(
 
 def _sparse_once(values: tuple[int, ...], plan: Plan) -> Law:
     """One threshold for all: given it, the comparisons are independent."""
-    b1, b2 = plan.threshold_scale, plan.query_scale
-    step = _power(b1.denominator, b1.numerator)
-    norm = D.divide(D.subtract(_ONE, step), D.add(_ONE, step))
     law: dict[Hashable, Decimal] = {}
-    reach = int(130 * b1) + 1
-    for z in range(-reach, reach + 1):
-        paths: dict[tuple[int, ...], Decimal] = {
-            (): D.multiply(norm, _power(abs(z) * b1.denominator, b1.numerator))
-        }
+    for z, mass in _thresholds(plan):
+        paths: dict[tuple[int, ...], Decimal] = {(): mass}
         for i, q in enumerate(values):
-            above, below = _tail(plan.threshold + z - q, b2), _tail(q - plan.threshold - z + 1, b2)
+            above, below = _sides(plan.threshold + z - q, plan)
             grown: dict[tuple[int, ...], Decimal] = {}
             for places, weight in paths.items():
                 if len(places) == plan.count:
@@ -227,6 +251,24 @@ def _sparse_once(values: tuple[int, ...], plan: Plan) -> Law:
         for places, weight in paths.items():
             law[places] = D.add(law.get(places, Decimal(0)), weight)
     return law
+
+
+def _thresholds(plan: Plan) -> Iterator[tuple[int, Decimal]]:
+    """The threshold's noise and how likely it is, up to where less than 1e-55 is left."""
+    b, far = plan.threshold_scale, int(130 * plan.threshold_scale) + 1
+    step, never_negative = _power(b.denominator, b.numerator), plan.family == "geometric"
+    rest = D.subtract(_ONE, step)
+    norm = rest if never_negative else D.divide(rest, D.add(_ONE, step))
+    for z in range(0 if never_negative else -far, far + 1):
+        yield z, D.multiply(norm, _power(abs(z) * b.denominator, b.numerator))
+
+
+def _sides(t: int, plan: Plan) -> tuple[Decimal, Decimal]:
+    """P(nu >= t) and P(nu < t) of a question's noise."""
+    if plan.question_family == "geometric":
+        above = _beyond(t, plan.query_scale, "exponential")
+        return above, D.subtract(_ONE, above)
+    return _tail(t, plan.query_scale), _tail(1 - t, plan.query_scale)
 
 
 @lru_cache(maxsize=1 << 17)

@@ -22,7 +22,15 @@ from hedgerow.audit.finding import Finding
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.queries.measurement import Measurement
 
-_PURE = ("laplace", "exponential", "permute_and_flip", "randomized_response", "pure", "bounded_range")
+_PURE = (
+    "laplace",
+    "exponential",
+    "permute_and_flip",
+    "report_noisy_max",
+    "randomized_response",
+    "pure",
+    "bounded_range",
+)
 
 
 @dataclass
@@ -192,6 +200,8 @@ def price(event: Mapping[str, Any], currency: str) -> tuple[Fraction, Fraction, 
         return Fraction(0), Fraction(0), False
     if kind == "sparse_vector":
         return _sparse(x, currency), Fraction(0), False
+    if kind == "paired_sparse_vector":
+        return _paired(x, currency), Fraction(0), False
     if kind == "one_sided_sparse_vector":
         threshold, question = (x["sensitivity"] / x[f"{what}_scale"] for what in ("threshold", "query"))
         width = threshold + 2 * question
@@ -222,6 +232,14 @@ def _sparse(x: Mapping[str, Fraction], currency: str) -> Fraction:
     compare = [threshold + question] * int(c) if x["refreshed"] else [threshold + c * question]
     parts = [*compare, *[value] * int(c)]
     return sum(parts, Fraction(0)) if currency == "epsilon" else sum((p * p / 2 for p in parts), Fraction(0))
+
+
+def _paired(x: Mapping[str, Fraction], currency: str) -> Fraction:
+    first, each = x["sensitivity"] / x["threshold_scale"], x["shift"] / x["query_scale"]
+    epsilon, times = (
+        (first + each, x["count"]) if x["refreshed"] else (first + x["count"] * each, Fraction(1))
+    )
+    return times * (epsilon if currency == "epsilon" else epsilon * epsilon / 2)
 
 
 def _gaussian_sparse_epsilon(x: Mapping[str, Fraction]) -> float:

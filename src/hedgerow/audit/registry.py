@@ -135,6 +135,8 @@ def _register_all() -> None:
     one_act("gaussian", lambda c, e: p.gaussian(c, table, e), delta=DELTA)
     one_act("exponential", lambda c, e: p.exponential(c, levels, e))
     one_act("permute_and_flip", lambda c, e: p.permute_and_flip(c, levels, e))
+    one_act("report_noisy_max", lambda c, e: p.report_noisy_max(c, levels, e))
+    one_act("report_noisy_max", lambda c, e: p.report_noisy_max(c, levels, e, noise="laplace"))
     one_act(
         "randomized_response", lambda c, e: p.randomized_response(c, e), relations=("replace",), share=0.6
     )
@@ -190,6 +192,14 @@ def _register_all() -> None:
     stream("numeric_sparse", "numeric_sparse", lambda c, e: p.numeric_sparse(c, 3, 2, e))
     stream("numeric_sparse", "numeric_sparse, delta", lambda c, e: p.numeric_sparse(c, 3, 2, e, DELTA), DELTA)
     stream("gaussian_sparse", "gaussian_sparse", _gaussian_sparse, DELTA)
+    stream("paired_sparse", "paired_sparse", lambda c, e: p.paired_sparse(c, 3, 2, e))
+    once: dict[str, Any] = {"threshold_noise": "exponential", "side": "over", "restart": False}
+    stream(
+        "paired_sparse",
+        "paired_sparse, one way",
+        lambda c, e: p.paired_sparse(c, 3, 2, e, **once),
+        relations=("add_remove",),
+    )
     for side in ("over", "under"):
         register("one_sided", Case(f"one_sided, {side}", partial(_one_sided, side), tables(("add_remove",))))
 
@@ -308,9 +318,10 @@ def _smooth_round(curator: Curator, epsilon: float) -> Any:
 
     from hedgerow.curator.statistics.smooth import SmoothRound, weak_hypothesis
     from hedgerow.mechanisms.boost_people.rounds import penalties_of, stumps
+    from hedgerow.privacy.sampled import sampled_base
 
     cap, samples = 3, max(1, int(3 * epsilon / 2))
-    base = min(Fraction(1, 2), Fraction(epsilon) * cap / (4 * samples))
+    base = sampled_base(Fraction(epsilon), samples, Fraction(1, cap))
     votes = {"a": np.array([2, 0, -2])}
     offered = {"a": stumps(DOMAIN["a"])}
     return weak_hypothesis(

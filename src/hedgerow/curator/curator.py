@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,7 +13,7 @@ import numpy as np
 
 from hedgerow.curator.forgetting import forgetting
 from hedgerow.curator.noise import noise as sampling
-from hedgerow.curator.noise import selection
+from hedgerow.curator.noise import noisy_max, selection
 from hedgerow.curator.noise.noise import Entropy
 from hedgerow.curator.opening import open_ledger
 from hedgerow.curator.rows.table import Rows, Table
@@ -47,7 +48,15 @@ if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import OpenDomain
 
 NoiseChoice = Literal["auto", "laplace", "gaussian"]
+Choice = Literal["exponential", "permute_and_flip", "report_noisy_max", "report_noisy_max_laplace"]
 Spend = Cost | Budget | float | int | str | Fraction | None
+
+_CHOICES: dict[str, tuple[type[Any], Callable[..., int]]] = {
+    "exponential": (events.Exponential, selection.exponential),
+    "permute_and_flip": (events.PermuteAndFlip, selection.permute_and_flip),
+    "report_noisy_max": (events.ReportNoisyMax, noisy_max.report_noisy_max),
+    "report_noisy_max_laplace": (events.ReportNoisyMax, partial(noisy_max.report_noisy_max, law="laplace")),
+}
 
 
 class Curator:
@@ -240,20 +249,22 @@ class Curator:
         score: Score,
         spend: Spend = None,
         *,
-        method: Literal["exponential", "permute_and_flip"] = "exponential",
+        method: Choice = "exponential",
         request: str | None = None,
         note: str = "",
         run: str | None = None,
     ) -> int:
         """Choose a candidate of nearly the highest score.
 
-        Privacy: the exponential mechanism ([MT07] Thm 6; bounded range [DDR20]) or permute-and-flip
-        ([MS20] Thm 1) at the score's own sensitivity; charged in the transaction that draws the choice.
+        Privacy: the exponential mechanism ([MT07] Thm 6; bounded range [DDR20]), permute-and-flip ([MS20] Thm
+        1) or report-noisy-max (the theorem of `curator.noise.noisy_max`) at the score's own sensitivity;
+        charged in the transaction that draws the choice.
 
         Args:
             score: one of the scores in `curator.statistics.statistics`; each carries its own sensitivity.
             spend: an epsilon, Budget or Cost.
-            method: `exponential`, or `permute_and_flip` (never worse under pure epsilon).
+            method: `exponential`; `permute_and_flip` (never worse under pure epsilon); `report_noisy_max`
+                (with geometric noise), `report_noisy_max_laplace`.
             request, note, run: as in `measure_all`.
         """
         if not is_score(score):
@@ -261,12 +272,11 @@ class Curator:
                 "a score must carry its own sensitivity; see hedgerow.curator.statistics.statistics"
             )
         score.check(self._domain)
-        one_of("method", method, "exponential", "permute_and_flip")
-        bounded = method == "exponential"
-        epsilon = selection_epsilon(self.price(spend, request), bounded_range=bounded)
+        one_of("method", method, *_CHOICES)
+        kind, draw = _CHOICES[method]
+        epsilon = selection_epsilon(self.price(spend, request), bounded_range=kind is events.Exponential)
         sensitivity = self.privacy.sensitivity(score.norms).l1
-        event = events.Exponential(epsilon) if bounded else events.PermuteAndFlip(epsilon)
-        draw = selection.exponential if bounded else selection.permute_and_flip
+        event = kind(epsilon)
 
         def choose(scores: NDArray[np.int64]) -> list[NDArray[Any]]:
             return [np.array(draw(scores, sensitivity, epsilon, self._entropy), dtype=np.int64)]

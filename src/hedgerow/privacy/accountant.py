@@ -36,6 +36,7 @@ from hedgerow.privacy.event import (
     PermuteAndFlip,
     Pure,
     RandomizedResponse,
+    ReportNoisyMax,
 )
 from hedgerow.privacy.loss import Loss, bounded_range_loss, gaussian_loss, laplace_loss, pmf
 from hedgerow.privacy.rational import Number, exact
@@ -43,7 +44,7 @@ from hedgerow.privacy.rational import Number, exact
 Floats = npt.NDArray[np.float64]
 
 _BOUNDED_RANGE = (Exponential, BoundedRange, OneSidedSparseVector)
-_PURE = (Laplace, PermuteAndFlip, RandomizedResponse, Pure, *_BOUNDED_RANGE)
+_PURE = (Laplace, PermuteAndFlip, ReportNoisyMax, RandomizedResponse, Pure, *_BOUNDED_RANGE)
 _CONCENTRATED = (Gaussian, ZCDP, GaussianSparseVector)
 
 

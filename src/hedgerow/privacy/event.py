@@ -133,6 +133,14 @@ class PermuteAndFlip(_OfEpsilon):
 
 
 @dataclass(frozen=True)
+class ReportNoisyMax(_OfEpsilon):
+    """A choice by report-noisy-max: pure epsilon, not bounded range."""
+
+    kind: ClassVar[str] = "report_noisy_max"
+    words: ClassVar[str] = "A choice by report-noisy-max"
+
+
+@dataclass(frozen=True)
 class RandomizedResponse(_OfEpsilon):
     """Randomised response of a whole record: pure epsilon."""
 
@@ -288,6 +296,44 @@ class OneSidedSparseVector(Event):
         )
 
 
+@dataclass(frozen=True)
+class PairedSparseVector(Event):
+    """A sparse vector by the theorem of `curator.runs.paired`: any number of "below"; in lattice steps.
+
+    `shift` is how far a question's noise must reach: twice the sensitivity, or once if all answers move one
+    way; `count` and `refreshed` are those of `SparseVector`.
+
+    >>> [act.epsilon for act, _ in PairedSparseVector(1, 2, 10, 20, 3, 0).leaves()]
+    [Fraction(2, 5)]
+    """
+
+    kind: ClassVar[str] = "paired_sparse_vector"
+    sensitivity: Fraction
+    shift: Fraction
+    threshold_scale: Fraction
+    query_scale: Fraction
+    count: Fraction = Fraction(1)
+    refreshed: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _whole_number("count", self.count)
+        if self.refreshed not in (0, 1):
+            raise BadValue("PairedSparseVector is refreshed (1) or not (0).")
+
+    def leaves(self) -> Iterator[tuple[Event, int]]:
+        """epsilon1 + c epsilon2 for one threshold, or c times epsilon1 + epsilon2."""
+        once, each = self.sensitivity / self.threshold_scale, self.shift / self.query_scale
+        if self.refreshed:
+            yield Pure(once + each), int(self.count)
+        else:
+            yield Pure(once + self.count * each), 1
+
+    def describe(self) -> str:
+        epsilon = sum((act.epsilon * times for act, times in self.leaves()), Fraction(0))  # type: ignore[attr-defined]
+        return f"A sparse vector of at most {self.count} above (epsilon {_short(epsilon)} in all)."
+
+
 def _whole_number(name: str, value: Fraction) -> None:
     if value.denominator != 1 or value < 1:
         raise BadValue(f"A sparse vector needs a whole {name} of at least 1, not {value}.")
@@ -372,6 +418,7 @@ _SIMPLE: tuple[type[Event], ...] = (
     Gaussian,
     Exponential,
     PermuteAndFlip,
+    ReportNoisyMax,
     RandomizedResponse,
     Pure,
     BoundedRange,
@@ -380,6 +427,7 @@ _SIMPLE: tuple[type[Event], ...] = (
     SparseVector,
     GaussianSparseVector,
     OneSidedSparseVector,
+    PairedSparseVector,
     Nothing,
 )
 _KINDS = {cls.kind: cls for cls in _SIMPLE}

@@ -8,6 +8,7 @@ from hedgerow.synopsis.dense import DenseSynopsis, GuaranteedSynopsis
 from hedgerow.synopsis.distribution import DistributionSynopsis
 from hedgerow.synopsis.measured import AnswersSynopsis, LocalSynopsis, TablesSynopsis
 from hedgerow.synopsis.model import ModelSynopsis
+from hedgerow.synopsis.online import OnlineNamesSynopsis, OnlineSynopsis
 from hedgerow.synopsis.sketch import SketchSynopsis
 from hedgerow.synopsis.small import SmallSynopsis
 from hedgerow.synopsis.strategy import MatrixSynopsis, ResidualSynopsis
@@ -22,6 +23,8 @@ __all__ = [
     "LocalSynopsis",
     "MatrixSynopsis",
     "ModelSynopsis",
+    "OnlineNamesSynopsis",
+    "OnlineSynopsis",
     "Provenance",
     "ResidualSynopsis",
     "SketchSynopsis",

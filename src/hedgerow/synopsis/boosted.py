@@ -36,7 +36,7 @@ class BoostedSynopsis(Synopsis):
     Args:
         questions: the workload's, in order.
         values: the medians, in rows.
-        histograms: the databases, one flat table of all cells each.
+        histograms: the databases, one flat table of all cells each; None where some synopsis is no database.
         bound: lambda + mu in rows; the most that rows allow when a round failed or nothing is proven.
         sure: how often the bound holds for all questions at once.
         rows: the number of rows they were made for.
@@ -53,6 +53,11 @@ class BoostedSynopsis(Synopsis):
     failed: int = 0
     vacuous: bool = False
     kind: ClassVar[str] = "boosted"
+
+    @property
+    def can(self) -> frozenset[str]:
+        """Answers to its own questions; rows where every synopsis is a database."""
+        return frozenset({"answer"} if self.histograms is None else {"answer", "sample"})
 
     @property
     def total(self) -> float:
@@ -119,16 +124,18 @@ class BoostedSynopsis(Synopsis):
 
     def sample(self, rows: int | None = None, *, seed: int | None = None) -> dict[str, NDArray[Any]]:
         """Rows drawn from the average of the databases, which promises less than their median."""
+        if self.histograms is None:
+            return super().sample(rows, seed=seed)
         many = self._how_many(rows, seed)
-        assert self.histograms is not None
         table = self.histograms.mean(axis=0).reshape(self.domain.shape)
         model = TreeModel.of(self.domain, [self.domain.names], lambda _: table)
         return self.domain.decode(model.sample(many, seed))
 
     def _pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         assert self.values is not None
-        assert self.histograms is not None
-        arrays["medians"], arrays["histograms"] = self.values, self.histograms
+        arrays["medians"] = self.values
+        if self.histograms is not None:
+            arrays["histograms"] = self.histograms
         low = is_low_sensitivity(self.questions[0])
         return {
             "low": [[type(q).__name__, q.__dict__] for q in self.questions] if low else None,
@@ -149,7 +156,7 @@ class BoostedSynopsis(Synopsis):
         else:
             kinds = {k.__name__: k for k in low_sensitivity.LowSensitivity.__args__}
             questions = tuple(kinds[name](**fields) for name, fields in body["low"])
-        values, histograms = arrays["medians"], arrays["histograms"]
+        values, histograms = arrays["medians"], arrays.get("histograms")
         rest = (body[k] for k in ("bound", "sure", "rows", "failed", "vacuous"))
         return cls(domain, provenance, questions, values, histograms, *rest)
 

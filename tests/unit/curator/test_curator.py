@@ -184,7 +184,9 @@ def test_seeded_results_repeat():
     np.testing.assert_array_equal(one, two)
 
 
-@pytest.mark.parametrize("method", ["exponential", "permute_and_flip"])
+@pytest.mark.parametrize(
+    "method", ["exponential", "permute_and_flip", "report_noisy_max", "report_noisy_max_laplace"]
+)
 def test_selection_finds_the_best_when_the_budget_is_ample(method):
     rows = frame().assign(k=[3] * 450 + [1] * 50)
     curator = make(hr.Budget(epsilon=10), rows=rows)

@@ -39,13 +39,14 @@ from hedgerow.privacy.event import (
     Pure,
     RandomizedResponse,
     Repeat,
+    ReportNoisyMax,
     SparseVector,
     Together,
 )
 from sizes import size
 
 DELTA = Fraction(1, 10**6)
-PURE_KINDS = (Exponential, PermuteAndFlip, RandomizedResponse, Pure, BoundedRange)
+PURE_KINDS = (Exponential, PermuteAndFlip, ReportNoisyMax, RandomizedResponse, Pure, BoundedRange)
 MAKERS: dict[str, Callable[[], Accountant]] = {
     "basic": BasicAccountant,
     "advanced": lambda: AdvancedAccountant(DELTA / 2),
@@ -116,7 +117,7 @@ def test_ledger_cost_of_k_times_is_exactly_k_costs(event: Event, k: int) -> None
 
 def test_ledger_costs_are_the_theorems() -> None:
     e, d = Fraction(1, 5), Fraction(1, 10**9)
-    for event in (Laplace(1, 5), PermuteAndFlip(e), RandomizedResponse(e), Pure(e)):
+    for event in (Laplace(1, 5), PermuteAndFlip(e), ReportNoisyMax(e), RandomizedResponse(e), Pure(e)):
         assert cost(event, "epsilon") == Cost("epsilon", e)
         assert cost(event, "rho") == Cost("rho", e**2 / 2)
     for event in (Exponential(e), BoundedRange(e)):

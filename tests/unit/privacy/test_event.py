@@ -27,6 +27,7 @@ from hedgerow.privacy.event import (
     Pure,
     RandomizedResponse,
     Repeat,
+    ReportNoisyMax,
     SparseVector,
     Together,
     exact,
@@ -40,7 +41,7 @@ simple = st.one_of(
     st.builds(Gaussian, positive, positive),
     *(
         st.builds(kind, positive)
-        for kind in (Exponential, PermuteAndFlip, RandomizedResponse, Pure, BoundedRange)
+        for kind in (Exponential, PermuteAndFlip, ReportNoisyMax, RandomizedResponse, Pure, BoundedRange)
     ),
     st.builds(Approximate, positive, deltas),
     st.builds(ZCDP, positive, deltas),

@@ -96,7 +96,7 @@ def advance(
     start, chunk = 0, _CHUNK if most is None else _FIRST_CHUNK
     while start < limit:
         exact = values[start : min(start + chunk, limit)]
-        noisy = exact + _noise(plan, plan.query_scale, exact.size, entropy)
+        noisy = exact + _noise(plan.question_family, plan.query_scale, exact.size, entropy)
         at = 0
         while at < exact.size and above < last:
             hits = noisy[at:] >= threshold
@@ -108,7 +108,9 @@ def advance(
             places.append(start + at - 1)
             above += 1
             if plan.value_scale:  # fresh noise: the comparison's own noise is not independent of "above"
-                released.append(int(exact[at - 1]) + int(_noise(plan, plan.value_scale, 1, entropy)[0]))
+                released.append(
+                    int(exact[at - 1]) + int(_noise(plan.family, plan.value_scale, 1, entropy)[0])
+                )
             if plan.refreshed and above < plan.count:
                 threshold = _noisy_threshold(plan, entropy)
         asked = start + at
@@ -120,8 +122,8 @@ def advance(
 
 
 def _noisy_threshold(plan: Plan, entropy: Entropy) -> int:
-    return plan.threshold + int(_noise(plan, plan.threshold_scale, 1, entropy)[0])
+    return plan.threshold + int(_noise(plan.family, plan.threshold_scale, 1, entropy)[0])
 
 
-def _noise(plan: Plan, scale: Fraction, size: int, entropy: Entropy) -> NDArray[np.int64]:
-    return _SAMPLERS[plan.family](scale, size, entropy)
+def _noise(family: Family, scale: Fraction, size: int, entropy: Entropy) -> NDArray[np.int64]:
+    return _SAMPLERS[family](scale, size, entropy)

@@ -26,7 +26,12 @@ from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.bounds.online import numeric_sparse_alpha as numeric_sparse_alpha
 from hedgerow.privacy.budget import Cost, exact, gaussian_sigma, laplace_scale, rho_of, selection_epsilon
-from hedgerow.privacy.event import GaussianSparseVector, OneSidedSparseVector, SparseVector
+from hedgerow.privacy.event import (
+    GaussianSparseVector,
+    OneSidedSparseVector,
+    PairedSparseVector,
+    SparseVector,
+)
 from hedgerow.privacy.rational import Number
 
 RESERVED = "sparse-vector:"
@@ -57,8 +62,8 @@ class Plan:
         denominator: lattice steps per row.
     """
 
-    method: Method | Literal["one_sided"]
-    event: SparseVector | GaussianSparseVector | OneSidedSparseVector
+    method: Method | Literal["one_sided", "paired"]
+    event: SparseVector | GaussianSparseVector | OneSidedSparseVector | PairedSparseVector
     threshold: int
     denominator: int
 
@@ -71,6 +76,11 @@ class Plan:
     def family(self) -> Family:
         """What kind of noise is drawn."""
         return "gaussian" if self.gaussian else "laplace"
+
+    @property
+    def question_family(self) -> Family:
+        """What kind of noise is drawn for questions; that of the threshold unless a plan says otherwise."""
+        return self.family
 
     @property
     def threshold_scale(self) -> Fraction:
@@ -98,7 +108,7 @@ class Plan:
     @property
     def refreshed(self) -> bool:
         """Whether every "above" draws a new noisy threshold."""
-        return not isinstance(self.event, SparseVector) or bool(self.event.refreshed)
+        return not isinstance(self.event, SparseVector | PairedSparseVector) or bool(self.event.refreshed)
 
     @property
     def length(self) -> int | None:

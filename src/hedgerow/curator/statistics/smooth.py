@@ -7,8 +7,8 @@ v_i = min(u_i / w, 1) with sum v = l for a public l. Neither w nor any earlier c
 Privacy, under `replace` with one row per unit. Swap row j, so that w' >= w (else exchange the two). For i not
 j, u_i is the same, so v'_i <= v_i; as sum v = sum v' = l, the distributions D = v / l overlap in at least
 sum_(i != j) v'_i / l = 1 - v'_j / l >= 1 - 1/l: their statistical distance is at most 1/l, whatever U is. By
-[DRV10] Lemma 6.5 with a pure eps_base-DP choice from k independent samples, eps_base <= 1/2, the round is
-4 eps_base k / l-DP. (With delta_base > 0 the lemma's proof misses the factor of group privacy: not offered.)
+the theorem of `privacy.sampled` a choice from k independent samples that is eps_base-DP in each of them makes
+the round k ln(1 + (e^eps_base - 1) / l)-DP. ([DRV10] Lemma 6.5 has 4 eps_base k / l, for eps_base <= 1/2.)
 
 U is a public decreasing table of whole numbers, so the weights are whole numbers too and are sampled exactly.
 """
@@ -29,6 +29,7 @@ from hedgerow.curator.noise.noise import Entropy, uniform_below
 from hedgerow.curator.statistics.statistics import fingerprint
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy import event as events
+from hedgerow.privacy.sampled import sampled_loss
 from hedgerow.queries.query import Norms
 from hedgerow.queries.strategies.column import whole
 
@@ -56,7 +57,7 @@ class SmoothRound:
         candidates: for every feature the hypotheses it offers: arrays of -1 and 1, one row per hypothesis.
         cap: l, how many rows' worth of weight there is.
         samples: k.
-        epsilon_base: of the choice from the samples, at most 1/2.
+        epsilon_base: of the choice from the samples.
     """
 
     label: str
@@ -86,13 +87,14 @@ class SmoothRound:
             )
         if type(self.cap) is not int or type(self.samples) is not int or min(self.cap, self.samples) < 1:
             raise UnsupportedQuery("the cap and the number of samples are whole numbers of at least 1")
-        if type(self.epsilon_base) is not Fraction or not 0 < self.epsilon_base <= Fraction(1, 2):
-            raise UnsupportedQuery("Lemma 6.5 needs an epsilon_base above 0 and at most 1/2")
+        if type(self.epsilon_base) is not Fraction or not 0 < self.epsilon_base <= 100:
+            raise UnsupportedQuery("a choice needs an epsilon_base above 0, and at most 100")
 
     @property
     def event(self) -> events.Event:
-        """What the round costs: [DRV10] Lemma 6.5 at statistical distance 1/l."""
-        return events.Pure(4 * self.epsilon_base * self.samples / self.cap)
+        """What the round costs: the theorem of `privacy.sampled` at statistical distance 1/l."""
+        distance = Fraction(1, self.cap)
+        return events.Pure(sampled_loss(self.epsilon_base, Fraction(0), self.samples, distance)[0])
 
     @property
     def digest(self) -> str:

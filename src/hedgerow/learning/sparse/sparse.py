@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING
@@ -83,6 +83,28 @@ class SparseHypothesis:
         self._weights = Weights.uniform(1, np.dtype(np.float64), copies=self.size)
         self._assigned = Places()
         self._known: WeakKeyDictionary[SparseQuery, Named] = WeakKeyDictionary()
+
+    @classmethod
+    def of_names(
+        cls,
+        names: Sequence[Hashable],
+        weights: NDArray[np.float64],
+        size: int,
+        sparsity: int,
+        *,
+        total: float = 1.0,
+    ) -> SparseHypothesis:
+        """The hypothesis whose variables have these weights: the unassigned ones' first, then the names'."""
+        if len(weights) != len(names) + 1 or len(names) > size:
+            raise ValueError("there is one weight for each name, and one for what has none")
+        made = cls(sparsity, size=size, total=total)
+        made._weights = Weights(np.array(weights, dtype=np.float64), copies=size - len(names))
+        made._assigned.add(list(names))
+        return made
+
+    def names(self) -> tuple[list[Hashable], NDArray[np.float64], int]:
+        """Names, weights and how many variables there are: `of_names` makes the same hypothesis of them."""
+        return list(self._assigned), self._weights.plain()[: len(self) + 1], self.size
 
     def __len__(self) -> int:
         """How many elements have a variable of their own."""

@@ -45,8 +45,9 @@ class BoostedClassifier(*BASES):  # type: ignore[misc]
     """A private classifier by boosting, in scikit-learn's manner.
 
     Privacy: tuned - the Gaussian mechanism (Laplace if delta is 0) on weighted counts whose weights are
-    functions of the row itself and of released values, composed under zCDP [CKS20]; theorem - [DRV10] Lemma
-    6.5 at the statistical distance 1/l of lazily smoothed distributions [BCS20]. Accuracy: theorem - at most
+    functions of the row itself and of released values, composed under zCDP [CKS20]; theorem - that of
+    `privacy.sampled` ([DRV10] Lemma 6.5, mended) at the statistical distance 1/l of lazily smoothed
+    distributions [BCS20]. Accuracy: theorem - at most
     max(l/m, exp(-2 eta^2 T)) of the training rows are wrong if every weak hypothesis has advantage eta;
     tuned - additive logistic regression [FHT00], judged by held-out rows. Charged in `Curator.measure_all`
     and `curator.statistics.smooth.weak_hypothesis`; both arguments are written out in

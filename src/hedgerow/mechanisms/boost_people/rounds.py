@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate
-from math import ceil, exp, floor, log, sqrt
+from math import ceil, exp, expm1, floor, log, log1p, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from hedgerow.errors import DomainMismatch, UnsupportedQuery
 from hedgerow.learning.learners.additive import Additive, sigmoid
 from hedgerow.learning.learners.base_learner import BaseLearner, Evidence, Sums
 from hedgerow.privacy.budget import Cost, gaussian_sigma, laplace_scale, selection_epsilon
+from hedgerow.privacy.sampled import sampled_base
 from hedgerow.queries.domain.attribute import Attribute, Categorical
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.query import ONE
@@ -213,9 +214,10 @@ class Terms:
     def _at(self, rows: int) -> Terms:
         """The same for another number of rows."""
         cap = max(1, min(int(self.gamma * rows), rows))
-        # what the price buys at epsilon_base = 1/2
-        samples = min(_SAMPLES, max(1, int(self.epsilon * cap / 2)))
-        base = min(Fraction(1, 2), self.epsilon * cap / (4 * samples))
+        # what the price buys at epsilon_base = 1/2, by the theorem of `privacy.sampled`
+        samples = min(_SAMPLES, max(1, int(float(self.epsilon) / log1p(expm1(0.5) / cap))))
+        base = min(Fraction(1, 2), sampled_base(self.epsilon, samples, Fraction(1, cap)))
+        base = base or self.epsilon * cap / (4 * samples)  # a price below all lattices: e^x - 1 <= 4 x
         return replace(self, rows=rows, cap=cap, samples=samples, epsilon_base=base)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import comb, inf, log
+from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -15,14 +15,10 @@ from hedgerow.curator.noise.noise import current_entropy, uniform_below
 from hedgerow.curator.statistics.boosting import BoostWeights, LowSensitivityAnswers, sample_questions
 from hedgerow.curator.statistics.statistics import Answers
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.learning.fitting_database import (
-    databases,
-    drawn_database,
-    evaluate,
-    fit_program,
-    need_linear_programs,
-    query_matrix,
-)
+from hedgerow.learning.fitting_database import evaluate
+from hedgerow.learning.generators.base_generator import BaseGenerator, Generated, Generating, SampledAnswers
+from hedgerow.learning.generators.enumeration import Enumeration
+from hedgerow.learning.generators.linear_program import LinearProgram
 from hedgerow.mechanisms.boost_queries.plan import BoostPlan, Setting, plan, unreached
 from hedgerow.mechanisms.mechanism import Mechanism, finite
 from hedgerow.privacy.budget import Cost, Privacy
@@ -54,19 +50,20 @@ class BoostQueries(Mechanism):
     5.1 over all databases of n' = ln(2 min(k, |Q|)) / (2 a^2) rows, one of which is drawn from the linear
     program's solution (Thm 5.3; lambda = noise + misfit + a), or from the mass of questions that were not
     sampled ([MO03]), whichever is better. Where k reaches |Q| every question is measured: one round, no
-    sampling, and lambda alone. The generator sees noisy answers and dice only: post-processing, free.
+    sampling, and lambda alone. The generator sees noisy answers and dice only: post-processing, free. One of
+    one's own follows the protocol of `learning.generators.base_generator`.
 
     Args:
         beta: how often the accuracy may fail.
         generator: `linear_program` (counting queries, Thm 5.3), `enumeration` (any question of low
-            sensitivity, Thm 5.2, tiny universes), or `auto`.
+            sensitivity, Thm 5.2, tiny universes), `auto`, or a `BaseGenerator` of one's own.
         samples: k; chosen to make lambda + mu small if None; as many as there are questions measures all.
         rounds: T; what Claim 4.3 needs if None.
         gap: mu, in rows; chosen if None.
     """
 
     beta: float = 0.05
-    generator: Literal["auto", "linear_program", "enumeration"] = "auto"
+    generator: Literal["auto", "linear_program", "enumeration"] | BaseGenerator = "auto"
     samples: int | None = None
     rounds: int | None = None
     gap: float | None = None
@@ -83,7 +80,7 @@ class BoostQueries(Mechanism):
                 f"{self.samples:,} sampled questions out of a workload of {len(queries):,} are too many"
             )
         price = self._priced(curator)
-        task = _Task.of(domain, _different(queries), low, self.generator)
+        task = _Task(domain, _different(queries), low, self.generator)
         if curator.rows is not None:
             task.prepare(curator.rows)  # refused, if it must be, before anything is charged
         total, slack, rest = self._total(curator, price)
@@ -97,7 +94,8 @@ class BoostQueries(Mechanism):
             raise UnsupportedQuery("BoostQueries needs a budget with a delta above 0")
         if not 0.0 < number("beta", self.beta) < 1.0:
             raise UnsupportedQuery("beta must lie strictly between 0 and 1")
-        one_of("generator", self.generator, "auto", "linear_program", "enumeration")
+        if isinstance(self.generator, str) or not isinstance(self.generator, BaseGenerator):
+            one_of("generator", self.generator, "auto", *_GENERATORS)
         for name in ("samples", "rounds"):
             value = getattr(self, name)
             if value is not None and (type(value) is not int or not 1 <= value < 1 << 30):
@@ -121,10 +119,10 @@ class BoostQueries(Mechanism):
 
     def _boost(
         self, curator: Curator, task: _Task, made: BoostPlan, total: float
-    ) -> tuple[list[NDArray[np.int64]], list[NDArray[np.float64]], int]:
+    ) -> tuple[list[NDArray[np.int64]], list[NDArray[np.float64] | None], int]:
         """Fig. 1: sample from D_t, run the base generator, reweight; count the rounds without a fit."""
         given: list[NDArray[np.int64]] = []
-        tables: list[NDArray[np.float64]] = []
+        tables: list[NDArray[np.float64] | None] = []
         failed = 0
         for t in range(made.rounds):
             note = f"BoostQueries: round {t + 1} of {made.rounds}"
@@ -137,10 +135,11 @@ class BoostQueries(Mechanism):
                 places = uniform_below(len(task.queries), made.samples, current_entropy())
             seen = np.unique(places)
             noisy = curator.measure(task.part(seen), made.base, noise="gaussian", note=note)
-            table = task.fit(seen, noisy.counts, made, total)
-            failed += table is None
-            tables.append(np.full(task.cells, total / task.cells) if table is None else table)
-            given.append(task.answers(tables[-1]))
+            found = task.generated(seen, noisy.counts, made, total, t)
+            failed += found is None
+            found = task.uniform(total) if found is None else found
+            tables.append(found.table)
+            given.append(np.rint(found.answers * task.asked.denominator).astype(np.int64))
         return given, tables, failed
 
     def _sign(
@@ -150,7 +149,7 @@ class BoostQueries(Mechanism):
         made: BoostPlan,
         price: Cost,
         size: tuple[float, float],
-        tables: list[NDArray[np.float64]],
+        tables: list[NDArray[np.float64] | None],
         given: list[NDArray[np.int64]],
         failed: int,
     ) -> BoostedSynopsis:
@@ -160,7 +159,7 @@ class BoostQueries(Mechanism):
         proven = not failed and made.proven and unreached(made, len(task.queries)) == 0.0
         error = made.error / unit
         signed.parameters.update(
-            generator=task.generator,
+            generator=task.name,
             samples=made.samples,
             rounds=made.rounds,
             eta=made.eta,
@@ -172,7 +171,8 @@ class BoostQueries(Mechanism):
             failed_rounds=failed,
         )
         values = np.median(np.stack(given), axis=0) / unit
-        histograms = np.stack(tables)
+        held = [table for table in tables if table is not None]
+        histograms = np.stack(held) if len(held) == len(tables) else None  # not every synopsis is a database
         trivial = max(total, 1.0) + slack + 1.0  # both the truth and the answer lie between 0 and this
         bound = min(error, trivial) if proven else trivial
         sure = 1.0 - self.beta
@@ -181,46 +181,31 @@ class BoostQueries(Mechanism):
         )
 
 
+_GENERATORS: dict[str, BaseGenerator] = {"linear_program": LinearProgram(), "enumeration": Enumeration()}
+_SOLVED = 1e-6  # of the rows: how far a solver may miss what it says it met
+
+
 class _Task:
-    """One workload and one generator: what is asked, what fits, what a database answers."""
+    """One workload and one generator: what is asked, what is generated, and whether that fits."""
 
     def __init__(
-        self,
-        domain: Domain,
-        queries: tuple[Any, ...],
-        asked: Answers | LowSensitivityAnswers,
-        generator: str,
+        self, domain: Domain, queries: tuple[Any, ...], low: bool, generator: str | BaseGenerator
     ) -> None:
-        self.domain, self.queries, self.asked, self.generator = domain, queries, asked, generator
-        self.cells = int(domain.size)
-        self.synopses = float("inf")
-        self._tables: NDArray[np.int64] | None = None
-
-    @classmethod
-    def of(cls, domain: Domain, queries: tuple[Any, ...], low: bool, generator: str) -> _Task:
+        self.asked = LowSensitivityAnswers(queries) if low else Answers(Workload.of(list(queries)))
+        for clique in self.asked.cliques if low else self.asked.workload.cliques:  # type: ignore[union-attr]
+            domain.order(clique)
         if generator == "auto":
             generator = "enumeration" if low else "linear_program"
-        if low and generator == "linear_program":
-            raise UnsupportedQuery("the linear-program generator is for counting queries; use 'enumeration'")
-        asked = LowSensitivityAnswers(queries) if low else Answers(Workload.of(list(queries)))
-        for clique in asked.cliques if low else asked.workload.cliques:  # type: ignore[union-attr]
-            domain.order(clique)
-        task = cls(domain, queries, asked, generator)
-        if generator == "linear_program":
-            need_linear_programs()
-        if not low:
-            task._matrix = query_matrix(domain, asked.workload)  # type: ignore[union-attr]
-        return task
+        own = not isinstance(generator, str)
+        self.name: str = type(generator).__name__ if own else str(generator)
+        self.domain, self.queries, self.cells = domain, queries, int(domain.size)
+        self.synopses = inf
+        begun = generator if isinstance(generator, BaseGenerator) else _GENERATORS[str(generator)]
+        self._generating: Generating = begun.begin(domain, queries)
 
     def prepare(self, rows: int) -> None:
-        """List the databases of so many rows, when the generator goes through them all."""
-        if self.generator == "enumeration" and (self._tables is None or int(self._tables[0].sum()) != rows):
-            self._tables = databases(self.cells, rows)
-            self.synopses = log(comb(rows + self.cells - 1, self.cells - 1))
-            if isinstance(self.asked, LowSensitivityAnswers):
-                self._values: NDArray[Any] = evaluate(self.domain, self.queries, self._tables)
-            else:
-                self._values = (self._matrix @ self._tables.T).T
+        """Among how many synopses the generator chooses; it refuses more rows than it can work with."""
+        self.synopses = float(number("a generator's range", self._generating.range(rows)))
 
     def part(self, places: NDArray[np.int64]) -> Any:
         """The statistic of some of the questions."""
@@ -231,32 +216,46 @@ class _Task:
 
     def setting(self, privacy: Privacy, slack: float, total: float) -> Setting:
         """What is public about the task, for so many rows."""
-        drawn = self.generator == "linear_program"
-        return setting_of(
-            self.asked, privacy, len(self.queries), slack, total, self.cells if drawn else 0, self.synopses
-        )
+        cells = self.cells if self._generating.draws else 0
+        return setting_of(self.asked, privacy, len(self.queries), slack, total, cells, self.synopses)
 
-    def fit(
-        self, places: NDArray[np.int64], noisy: NDArray[np.float64], made: BoostPlan, total: float
-    ) -> NDArray[np.float64] | None:
-        """A database that answers these questions within the tolerance: the first, or one near the best."""
+    def generated(
+        self,
+        places: NDArray[np.int64],
+        noisy: NDArray[np.float64],
+        made: BoostPlan,
+        total: float,
+        number: int,
+    ) -> Generated | None:
+        """A synopsis that was looked at: it answers what was sampled within the tolerance; or none."""
         tolerance = made.tolerance / self.asked.denominator
-        if self.generator == "linear_program":
-            matrix = self._matrix[places]
-            best = fit_program(matrix, noisy, tolerance, total)
-            if best is None or not made.size:
-                return best
-            return drawn_database(matrix, best, made.size, made.apart, current_entropy())
-        assert self._tables is not None
-        fits = (np.abs(self._values[:, places] - noisy) <= tolerance).all(axis=1)
-        return self._tables[int(np.argmax(fits))].astype(np.float64) if fits.any() else None
+        sample = SampledAnswers(places, noisy, tolerance, total, number, made.size, made.apart)
+        found = self._generating.generate(sample)
+        if found is None:
+            return None
+        answers = np.asarray(found.answers, dtype=np.float64)
+        table = None if found.table is None else np.asarray(found.table, dtype=np.float64)
+        whole = table is None or (table.shape == (self.cells,) and bool((table >= 0).all()))
+        if answers.shape != (len(self.queries),) or not np.isfinite(answers).all() or not whole:
+            raise UnsupportedQuery(
+                "a generator returns a finite answer for every question, and a table over all cells or none"
+            )
+        if not isinstance(self.asked, LowSensitivityAnswers):
+            answers = np.clip(answers, 0.0, total)  # where the truth is, whatever a generator says
+        off = np.abs(answers[places] - noisy).max(initial=0.0)
+        return Generated(answers, table) if off <= tolerance + (made.apart + _SOLVED) * total else None
 
-    def answers(self, table: NDArray[np.float64]) -> NDArray[np.int64]:
-        """What a database answers to every question, in lattice steps."""
+    def uniform(self, total: float) -> Generated:
+        """What stands in for a synopsis that does not fit: as many rows of every kind."""
+        table = np.full(self.cells, total / self.cells)
         if isinstance(self.asked, LowSensitivityAnswers):
-            whole = np.rint(table).astype(np.int64)[None, :]
-            return evaluate(self.domain, self.queries, whole)[0]
-        return np.rint(self._matrix @ table * self.asked.denominator).astype(np.int64)
+            answers = evaluate(self.domain, self.queries, np.rint(table).astype(np.int64)[None, :])[0]
+            return Generated(answers.astype(np.float64), table)
+        shapes = self.domain.shape_of
+        even = self.asked.workload.evaluate(
+            lambda names: np.full(shapes(names), total / self.domain.cells(names))
+        )
+        return Generated(even, table)
 
 
 def setting_of(

@@ -19,22 +19,23 @@ from hedgerow.queries.block import Block, ListBlock
 from hedgerow.queries.packing import pack_questions, unpack_questions
 from hedgerow.queries.query import ONE, Query, SparseQuery
 from hedgerow.queries.workload import Workload
-from hedgerow.synopsis.answer import Answer, Source
+from hedgerow.synopsis.answer import Answer
+from hedgerow.synopsis.transcript import SOURCES as SOURCES
+from hedgerow.synopsis.transcript import UNTESTED, Call
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.privacy.budget import Budget
+    from hedgerow.synopsis.online import OnlineNamesSynopsis, OnlineSynopsis
 
     Floats = NDArray[np.float64]
 
 Questions = Workload | list[SparseQuery]
 
-SOURCES: tuple[Source, ...] = ("learned", "certified", "measured")
 _LEARNED, _CERTIFIED, _MEASURED = range(3)
 _TABLE_CELLS, _SHORT_TABLE = 1 << 22, 1 << 12
 _STEEPEST = 30.0  # the longest step of a tuned update
-_NOTE = "No test has compared this answer with the rows: its error is the most that a count could be off by."
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +62,20 @@ class Conversation:
         run: the open sparse vector.
         terms: threshold, updates and error bounds.
         cost: what opening it was charged.
+        home: makes a synopsis of a hypothesis and of what was said, call by call.
     """
 
-    def __init__(self, start: Callable[[], Any], run: SparseVectorRun, terms: Terms, cost: Budget) -> None:
+    def __init__(
+        self,
+        start: Callable[[], Any],
+        run: SparseVectorRun,
+        terms: Terms,
+        cost: Budget,
+        home: Callable[[Any, list[Call]], OnlineSynopsis | OnlineNamesSynopsis],
+    ) -> None:
         self.terms = terms
         self.cost = cost
+        self._home = home
         self._start = start
         self._run = run
         self._lock = threading.RLock()
@@ -98,14 +108,22 @@ class Conversation:
     def transcript(self) -> Iterator[Answer]:
         """Everything that was compared and said so far, call by call, made again from the ledger's log."""
         with self._lock:
+            for questions, part, values, errors, sources in self._unbegun(self._start())._again():
+                some, said = _grouped(questions[part]), Said(values, errors, sources)
+                yield _answer(some, said, 1.0 - self.terms.beta, single=False)
+
+    def synopsis(self) -> OnlineSynopsis | OnlineNamesSynopsis:
+        """What there is to take home now, free: the hypothesis, and everything said with a bound.
+
+        Privacy: post-processing of what the ledger's log holds as released. Accuracy: whatever was asked is
+        answered as it was, within its bound, all at once with the run's confidence; if a whole class of
+        questions was asked, that is [BR11] Cor. 3.11.
+        """
+        with self._lock:
+            self._run.close()
             past = self._unbegun(self._start())
-            for questions, start, outcomes in self._log():
-                part = slice(start, start + (len(outcomes) + 1) // 2)
-                said = Said.unsaid(len(questions))
-                past._take(questions, start, past._guesses(questions), outcomes, said)
-                chosen = Said(said.values[part], said.errors[part], said.sources[part])
-                some = questions[part]
-                yield _answer(_grouped(some), chosen, 1.0 - self.terms.beta, single=False)
+            calls = list(past._again())
+            return self._home(past.hypothesis, calls)
 
     def close(self) -> None:
         """Wait until everything said is on the disk."""
@@ -253,6 +271,14 @@ class Conversation:
                 self._learn(questions[start + answered - 1], error)
         self._behind = False
 
+    def _again(self) -> Iterator[Call]:
+        """What was compared and said, made again from the log; the hypothesis learns it on the way."""
+        for questions, start, outcomes in self._log():
+            part = slice(start, start + (len(outcomes) + 1) // 2)
+            said = Said.unsaid(len(questions))
+            self._take(questions, start, self._guesses(questions), outcomes, said)
+            yield questions, part, said.values[part], said.errors[part], said.sources[part]
+
     def _unbegun(self, hypothesis: Any) -> Conversation:
         """The same run with nothing said yet, to go through its log again."""
         made = object.__new__(Conversation)
@@ -307,6 +333,6 @@ def _answer(questions: Questions, said: Said, confidence: float, single: bool) -
         confidence,
         SOURCES[least],
         simultaneous=True,
-        notes=(_NOTE,) if least == _LEARNED else (),
+        notes=(UNTESTED,) if least == _LEARNED else (),
         sources=None if single else np.array(SOURCES)[said.sources],
     )

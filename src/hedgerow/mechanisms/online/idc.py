@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
@@ -26,6 +27,9 @@ from hedgerow.privacy.budget import Budget, Cost, exact
 from hedgerow.queries.argument import finite, number, text
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.query import ONE, Norms, Query
+from hedgerow.synopsis.online import OnlineNamesSynopsis, OnlineSynopsis
+from hedgerow.synopsis.synopsis import Provenance
+from hedgerow.synopsis.transcript import Call, Transcript
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator, Spend
@@ -108,7 +112,8 @@ class IDC:
         cost = cost_of(vector.plan.event, curator.ledger.currency)
         cost = cost if prices.total is None else cost + prices.total
         start = partial(self._hypothesis, curator, terms.total)
-        return Conversation(start, vector, terms, curator.ledger.budget.part(cost))
+        part = curator.ledger.budget.part(cost)
+        return Conversation(start, vector, terms, part, partial(self._synopsis, curator, part, total))
 
     # -- what an instance says ----------------------------------------------------------------------------
 
@@ -119,6 +124,20 @@ class IDC:
     def _bound(self, curator: Curator, alpha: float) -> int:
         """c = ceil(B(alpha))."""
         raise NotImplementedError
+
+    def _synopsis(
+        self, curator: Curator, cost: Budget, total: Total, hypothesis: Any, calls: Iterable[Call]
+    ) -> OnlineSynopsis | OnlineNamesSynopsis:
+        """What a run takes home: nothing here meets the rows."""
+        law = None if total.measured is None else total.measured.noise
+        said = Transcript.of(calls, self.beta, total.off, law)
+        parameters = {k: v for k, v in asdict(self).items() if v is not None and k != "budget"}
+        signed = Provenance(
+            type(self).__name__, parameters, cost, curator.receipt, curator.private, self.citations
+        )
+        measured = () if total.measured is None else (total.measured,)
+        kind = OnlineSynopsis if isinstance(curator.domain, Domain) else OnlineNamesSynopsis
+        return kind.of(curator.domain, signed, hypothesis, said, measured)  # type: ignore[arg-type]
 
     # -- inside -------------------------------------------------------------------------------------------
 
@@ -176,7 +195,7 @@ class IDC:
         )
         beta = float(TOTAL_SHARE) * self.beta
         off = found.noise.half_width(1 - beta)
-        return Total(max(1.0, float(found.values.ravel()[0]) / found.noise.denominator), off, beta)
+        return Total(max(1.0, float(found.values.ravel()[0]) / found.noise.denominator), off, beta, found)
 
     def _terms(self, curator: Curator, made: Plan, total: Total) -> Terms:
         if self.alpha is None:

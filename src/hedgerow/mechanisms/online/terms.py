@@ -16,6 +16,8 @@ from hedgerow.queries.query import ONE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from hedgerow.queries.measurement import Measurement
+
 EXPECTED = 10_000
 """How many questions a tuned run is laid out for when nobody says."""
 
@@ -30,11 +32,13 @@ class Total:
         rows: N.
         off: how far the true number may be from it, except with probability `beta`.
         beta: that probability; 0 unless it was measured.
+        measured: the measurement; None where it is public or declared.
     """
 
     rows: float
     off: float = 0.0
     beta: float = 0.0
+    measured: Measurement | None = None
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import itertools
+from decimal import Decimal
 from fractions import Fraction
-from math import exp, log, sqrt
+from itertools import product
+from math import exp, log, prod, sqrt
 
 import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.audit import exact
 from hedgerow.curator.noise.noise import os_entropy
 from hedgerow.curator.statistics.smooth import SmoothRound, _below, smoothed, weak_hypothesis
 from hedgerow.mechanisms.boost_people.rounds import Terms, penalties_of, stumps
 from hedgerow.privacy.budget import Cost
+from hedgerow.privacy.sampled import sampled_loss
 
 DOMAIN = hr.Domain({"a": 6, "y": 2})
 
@@ -181,10 +185,48 @@ def a_round(**changes) -> SmoothRound:
     return SmoothRound(**parts)
 
 
-def test_a_round_is_charged_what_lemma_6_5_says():
+def test_a_round_is_charged_by_hybrids_and_below_lemma_6_5():
     curator = curator_of()
     weak_hypothesis(curator, a_round())
-    assert curator.spent.epsilon == pytest.approx(4 * 0.5 * 10 / 8)
+    assert curator.spent.epsilon == pytest.approx(10 * log(1 + (exp(0.5) - 1) / 8))
+    assert curator.spent.epsilon < 4 * 0.5 * 10 / 8 / 3
+
+
+def choice(rows: tuple[tuple[int, int], ...], round_: SmoothRound) -> exact.Law:
+    """The exact law of a round's choice on rows of (level, side): every sample, each by its probability."""
+    margins = [int(round_.votes["a"][a]) * (1 if y else -1) for a, y in rows]
+    most = len(round_.penalties) // 2
+    counts = [margins.count(m) for m in range(-most, most + 1)]
+    weights = smoothed(counts, round_.penalties, round_.cap)
+    each = [weights[m + most] for m in margins]
+    law: dict[int, Decimal] = {}
+    for sample in product(range(len(rows)), repeat=round_.samples):
+        chance = Fraction(prod(each[i] for i in sample), sum(each) ** round_.samples)
+        right = [sum(h[rows[i][0]] == 2 * rows[i][1] - 1 for i in sample) for h in round_.candidates["a"]]
+        for said, p in exact.exponential(right, Fraction(1), round_.epsilon_base).items():
+            weight = exact.D.divide(Decimal(chance.numerator), Decimal(chance.denominator))
+            law[said] = exact.D.add(law.get(said, Decimal(0)), exact.D.multiply(weight, p))
+    return law
+
+
+def worst_round(round_: SmoothRound) -> float:
+    """The true epsilon over all data sets of three rows and all their neighbours."""
+    kinds = list(product((0, 1), repeat=2))
+    laws = {rows: choice(rows, round_) for rows in product(kinds, repeat=3)}
+    swaps = ((rows, (*rows[:i], new, *rows[i + 1 :])) for rows in laws for i in range(3) for new in kinds)
+    return max(exact.epsilon_between(laws[one], laws[two]) for one, two in swaps)
+
+
+@pytest.mark.parametrize(("cap", "part"), [(1, 4), (2, 4)])
+def test_by_enumeration_of_all_tiny_data_sets_a_round_keeps_its_price_and_a_part_of_it_not(cap, part):
+    hypotheses = np.array([[1, -1], [-1, 1]])
+    round_ = SmoothRound(
+        "y", np.array([0, 1]), {"a": hypotheses[0]}, (10**4, 100, 1), {"a": hypotheses}, cap, 2, Fraction(2)
+    )
+    true = worst_round(round_)
+    assert true <= float(round_.event.epsilon) + exact.SLACK
+    # at a part of the distance 1/l it would be cheaper, and false
+    assert true > 2 * log(1 + (exp(2) - 1) / (part * cap))
 
 
 def test_a_round_needs_replace_one_row_per_unit_and_a_cap_within_the_rows():
@@ -204,7 +246,7 @@ def test_a_round_needs_replace_one_row_per_unit_and_a_cap_within_the_rows():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"epsilon_base": Fraction(51, 100)},
+        {"epsilon_base": Fraction(101)},
         {"epsilon_base": 0.5},
         {"epsilon_base": Fraction(0)},
         {"cap": 0},
@@ -236,7 +278,7 @@ def test_terms_never_cost_more_than_their_price_and_say_when_they_promise_nothin
     price = Cost("rho", Fraction(1, 40))
     for rows in (0, 1, 7, 1000, 10**6):
         terms = Terms.of(0.2, 0.1, rows, price, 500)
-        per_round = Fraction(4 * terms.epsilon_base * terms.samples, terms.cap)
+        per_round, _ = sampled_loss(terms.epsilon_base, Fraction(0), terms.samples, Fraction(1, terms.cap))
         assert terms.rounds * per_round**2 / 2 <= price.amount
         assert terms.epsilon_base <= Fraction(1, 2)
         assert terms.cap <= max(rows, 1)

@@ -293,7 +293,7 @@ def test_the_number_of_small_databases_is_counted():
 def boosted(monkeypatch, **options):
     """A release with real rounds: 300 of 700 questions about 16 cells; and what its generators saw."""
     from hedgerow.curator.curator import Curator
-    from hedgerow.mechanisms.boost_queries import boost_queries
+    from hedgerow.learning.generators import linear_program
 
     rng = np.random.default_rng(8)
     domain = hr.Domain(dict.fromkeys("abcd", 2))
@@ -302,7 +302,7 @@ def boosted(monkeypatch, **options):
         a: (rng.random(50_000) < p).astype(int) for a, p in zip(domain, (0.1, 0.4, 0.7, 0.9), strict=True)
     }
     seen = {"measured": [], "fitted": [], "fits": [], "drawn_from": [], "drawn": []}
-    measure, fit, draw = Curator.measure, boost_queries.fit_program, boost_queries.drawn_database
+    measure, fit, draw = Curator.measure, linear_program.fit_program, linear_program.drawn_database
 
     def measuring(self, *args, **kw):
         found = measure(self, *args, **kw)
@@ -320,8 +320,8 @@ def boosted(monkeypatch, **options):
         return seen["drawn"][-1]
 
     monkeypatch.setattr(Curator, "measure", measuring)
-    monkeypatch.setattr(boost_queries, "fit_program", fitting)
-    monkeypatch.setattr(boost_queries, "drawn_database", drawing)
+    monkeypatch.setattr(linear_program, "fit_program", fitting)
+    monkeypatch.setattr(linear_program, "drawn_database", drawing)
     curator = make(rows, hr.Budget(4.0, 1e-6), domain, neighbours="replace")
     synopsis = hr.BoostQueries(samples=300, **options).release(curator, asked)
     table = np.zeros((2,) * 4)
@@ -407,9 +407,9 @@ def test_a_question_that_is_no_sum_is_answered_by_enumeration(tmp_path):
 
 
 def test_a_round_without_a_fit_is_reported_and_charged_in_full(monkeypatch):
-    from hedgerow.mechanisms.boost_queries import boost_queries
+    from hedgerow.learning.generators import linear_program
 
-    monkeypatch.setattr(boost_queries, "fit_program", lambda *_: None)
+    monkeypatch.setattr(linear_program, "fit_program", lambda *_: None)
     curator = make()
     synopsis = hr.BoostQueries(samples=4, rounds=3).release(curator, W)
     assert synopsis.failed == 3
