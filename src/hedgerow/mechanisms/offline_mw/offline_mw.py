@@ -11,6 +11,7 @@ from hedgerow.curator.curator import Curator
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.mechanisms.account import Resumable, RunAccount, check_delta
 from hedgerow.mechanisms.mechanism import Mechanism, finite
+from hedgerow.mechanisms.offline_mw.card import CELLS
 from hedgerow.mechanisms.offline_mw.theorem import TOTAL, play
 from hedgerow.mechanisms.offline_mw.tuned import Rounds
 from hedgerow.mechanisms.progress import Progress
@@ -25,8 +26,6 @@ from hedgerow.synopsis.synopsis import Provenance, Synopsis
 
 __all__ = ["CELLS", "ROUNDS", "TOTAL", "OfflineMW"]
 
-CELLS = 1 << 27
-"""Larger domains are refused: every cell is held."""
 ROUNDS = 100_000
 """Longer runs are refused: every round is two lines of the ledger."""
 

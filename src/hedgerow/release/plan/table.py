@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from math import isfinite, sqrt
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.release.numerals import amount
 
 if TYPE_CHECKING:
-    from hedgerow.release.plan.task import Task
+    from hedgerow.mechanisms.card import Kind
+    from hedgerow.mechanisms.task import Task
 
 HEADS = ("mechanism", "theorem", "rows needed", "error (rows)", "% of rows", "time", "memory", "verdict")
 
@@ -39,7 +40,7 @@ class Prediction:
     """
 
     mechanism: str
-    kind: Literal["offline", "online"]
+    kind: Kind
     low: float | None = None
     high: float | None = None
     how: str = ""

@@ -30,7 +30,7 @@ _VISITS = 100_000  # a range that alpha is chosen for may have so many databases
 _STEPS = 2 * 10**7  # and take so many steps to count
 _CONFIDENCE = 0.95
 _MOST_PLACES = 1 << 13  # of a small database that is chosen here
-_LARGEST = 0.999  # alpha, when nobody says
+LARGEST = 0.999  # alpha, when nobody says
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class SmallDB(Resumable, Mechanism):
         check_delta(curator, self.rows)
         self._spend()
         known = SmallRange(queries, 1, 1).incidence(domain)
-        size = small_db_size(known.queries, self.alpha or _LARGEST)
+        size = small_db_size(known.queries, self.alpha or LARGEST)
         SmallRange(queries, size, 1).check(domain)
 
     def _release(
@@ -151,11 +151,11 @@ def chosen(
 
 def _best_alpha(queries: int, types: int, cells: int, total: int, epsilon: Fraction, row: float) -> float:
     """The alpha whose bound is least among those whose range is quick to visit; public values only."""
-    size = small_db_size(queries, _LARGEST)
-    best, found = inf, _LARGEST
-    while size == small_db_size(queries, _LARGEST) or _quick(types, size, cells):
+    size = small_db_size(queries, LARGEST)
+    best, found = inf, LARGEST
+    while size == small_db_size(queries, LARGEST) or _quick(types, size, cells):
         wanted = log(queries) if queries > 2 else log(2 * queries) / 2.0  # as in `small_db_size`
-        alpha = min(sqrt(wanted / size) * (1.0 + 1e-12), _LARGEST)
+        alpha = min(sqrt(wanted / size) * (1.0 + 1e-12), LARGEST)
         bound = alpha * total + 2.0 * row * log_range(cells, size) / float(epsilon)
         if bound < best:
             best, found = bound, alpha
