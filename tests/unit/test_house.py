@@ -246,7 +246,7 @@ def test_every_card_lies_in_the_folder_of_its_home_and_is_in_the_list():
 
 
 def test_card_and_front_door_are_the_same():
-    from hedgerow.serve import pages
+    from hedgerow.release import pages
 
     for card in own_cards():
         assert getattr(hedgerow, card.name) is card.load()
@@ -285,7 +285,7 @@ def test_card_and_audit_are_the_same():
 
 
 def test_card_and_docs_are_the_same():
-    from hedgerow.serve import pages
+    from hedgerow.release import pages
 
     docs = ROOT.parents[1] / "docs"
     text, nav = (docs / "index.md").read_text(), (docs.parent / "mkdocs.yml").read_text()

@@ -21,7 +21,7 @@ def replace(task: Task) -> str | None:
     """Reports whose number is the number of units."""
     if task.privacy.neighbours == "replace":
         return None
-    return "it publishes the number of units, which only neighbours 'replace' allow (--neighbours replace)"
+    return "it publishes the number of units, so it needs neighbours 'replace'"
 
 
 def attributes(task: Task) -> str | None:

@@ -83,7 +83,6 @@ def _show(made: Any, json: bool, plot: Path | None) -> None:
         return
     from rich.table import Table
 
-    from hedgerow.mechanisms.cards import card
     from hedgerow.release.plan.table import HEADS
 
     to = screen()
@@ -96,7 +95,7 @@ def _show(made: Any, json: bool, plot: Path | None) -> None:
         grid.add_row(*cells)
     to.print(grid)
     to.print(made.advice)
-    if command := card(made.recommended).command if made.recommended else "":
-        to.print(f"On the command line: hedgerow release DATA --mechanism {command}", soft_wrap=True)
+    if made.command:
+        to.print(f"On the command line: hedgerow release DATA --mechanism {made.command}", soft_wrap=True)
     if plot is not None:
         to.print(f"  {plot}", soft_wrap=True)

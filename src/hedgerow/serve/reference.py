@@ -9,7 +9,7 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from hedgerow.serve.pages import FILES
+from hedgerow.release.pages import FILES
 
 PAGE = "docs/cli.md"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -39,3 +40,11 @@ def test_every_offline_mechanism_is_reached_from_the_command_line(data, name):
     with Ledger.open(Path("people.csv.hedgerow.db"), create=False) as ledger:
         assert not ledger.spent().is_zero
         assert ledger.spent() <= ledger.budget.cost
+
+
+def test_a_plan_says_how_to_release_what_it_recommends(data):
+    options = ["--schema", "schema.yaml", "--rows", "60", "--no-simulate"]
+    said = CliRunner().invoke(app, ["plan", *options]).stdout
+    made = json.loads(CliRunner().invoke(app, ["plan", *options, "--json"]).stdout)
+    assert catalogue.own()[made["command"]].name == made["recommended"]
+    assert f"hedgerow release DATA --mechanism {made['command']}" in said

@@ -5,22 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hedgerow.mechanisms import needs
-from hedgerow.mechanisms.card import Auditor, Card, Need, Theorem, later
+from hedgerow.mechanisms.card import Auditor, Card, Theorem, later
 
 if TYPE_CHECKING:
     from hedgerow.mechanisms.task import Task
 
-_ENTRIES, _TRIED = 1 << 24, 1 << 20  # of a linear program that is solved, and that a plan tries
+_TRIED = 1 << 20  # entries of a linear program that a plan tries
 
 
-def _program(most: int) -> Need:
-    def need(task: Task) -> str | None:
-        entries = task.finite.size * len(task.asked)
-        if entries <= most:
-            return None
-        return f"its linear program would have {needs.large(entries)} entries, more than {most:,}"
+def _program(task: Task) -> str | None:
+    from hedgerow.learning.fitting_database import PROGRAM
 
-    return need
+    return _entries(task, PROGRAM)
+
+
+def _quick_program(task: Task) -> str | None:
+    return _entries(task, _TRIED)
+
+
+def _entries(task: Task, most: int) -> str | None:
+    entries = task.finite.size * len(task.asked)
+    if entries <= most:
+        return None
+    return f"its linear program would have {needs.large(entries)} entries, more than {most:,}"
 
 
 def _audit(auditor: Auditor) -> None:
@@ -43,9 +50,9 @@ CARDS = (
         page="mechanisms/boost-queries.md",
         command="boost-queries",
         needs=(needs.delta,),
-        limits=(_program(_ENTRIES),),
+        limits=(_program,),
         theorem=Theorem("[DRV10] Thm 4.1", later("boost_queries.promise:rule"), slow=True),
-        skips=(_program(_TRIED),),
+        skips=(_quick_program,),
         audits=_audit,
     ),
 )

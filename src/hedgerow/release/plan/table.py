@@ -8,6 +8,7 @@ from html import escape
 from math import isfinite, sqrt
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.mechanisms import cards
 from hedgerow.release.numerals import amount
 
 if TYPE_CHECKING:
@@ -127,6 +128,11 @@ class Plan:
     advice: str
     simulated: bool = True
 
+    @property
+    def command(self) -> str:
+        """The recommended mechanism's name on the command line."""
+        return cards.card(self.recommended).command if self.recommended else ""
+
     def __getitem__(self, mechanism: str) -> Prediction:
         for row in self.rows:
             if row.mechanism == mechanism:
@@ -166,6 +172,7 @@ class Plan:
         return {
             "task": self.task.to_json(),
             "recommended": self.recommended,
+            "command": self.command,
             "advice": self.advice,
             "simulated": self.simulated,
             "mechanisms": [row.to_json(self.task.rows) for row in self.rows],
