@@ -39,7 +39,8 @@ def mechanisms() -> dict[str, Card]:
 
 def mechanism(name: str, budget: Budget, asked: Workload | None = None) -> Card:
     """The mechanism of a name; `auto` is the one that suits the workload and the budget's currency."""
-    chosen, known = _suited(budget, asked) if name == AUTO else name, mechanisms()
+    chosen = _suited(budget, asked) if name == AUTO else name
+    known = own() if chosen in own() else mechanisms()  # nobody else's code is loaded unless it is asked for
     if chosen not in known:
         raise UnsupportedQuery(f"there is no mechanism {name!r}; there is {', '.join([AUTO, *known])}")
     return known[chosen]

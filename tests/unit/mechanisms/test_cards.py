@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 
 import pytest
 from typer.testing import CliRunner
@@ -16,6 +17,7 @@ from hedgerow.errors import HedgerowError
 from hedgerow.mechanisms import cards
 from hedgerow.mechanisms.homes import HOMES
 from hedgerow.mechanisms.task import Task
+from hedgerow.release import catalogue
 from hedgerow.serve.commands import app
 
 DOMAIN = hr.Domain({"a": 3, "b": 2})
@@ -190,6 +192,22 @@ def test_a_guest_that_cannot_be_used_is_left_out_and_ours_go_on(guest, why):
     assert words in str(caught[0].message)
     assert [card.name for card in cards.every()] == list(HOMES)
     assert hr.Curator.__module__.startswith("hedgerow.")
+
+
+def test_no_code_of_another_package_runs_for_a_mechanism_of_ours(guest):
+    """It would run beside the rows."""
+    guest("raise OSError('it ran')")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for command, card in catalogue.own().items():
+            assert catalogue.mechanism(command, RHO) is card
+            assert getattr(hr, card.name) is card.load()
+        catalogue.mechanism("auto", RHO)
+    with (
+        pytest.warns(UserWarning, match="it ran"),
+        pytest.raises(HedgerowError, match="no mechanism 'magic'"),
+    ):
+        catalogue.mechanism("magic", RHO)
 
 
 def test_a_name_that_nobody_has_is_an_attribute_error():
