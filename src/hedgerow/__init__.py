@@ -6,7 +6,7 @@ them to editors and type checkers. Mechanisms come from their cards, also those 
 
 from importlib import import_module
 
-from hedgerow.mechanisms.homes import HOMES
+from hedgerow.homes import HOMES
 
 __version__ = "0.1.0"
 

@@ -49,7 +49,7 @@ def test_every_citation_key_in_the_code_resolves():
 
 def test_every_mechanism_says_its_theorem_and_where_it_is_charged():
     import hedgerow as hr
-    from hedgerow.mechanisms.homes import HOMES
+    from hedgerow.homes import HOMES
 
     for name in HOMES:
         text = " ".join(getattr(hr, name).__doc__.split())

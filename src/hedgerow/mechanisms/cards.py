@@ -14,8 +14,8 @@ from typing import Any
 
 import hedgerow
 from hedgerow.errors import UnsupportedQuery
+from hedgerow.homes import HOMES
 from hedgerow.mechanisms.card import Card
-from hedgerow.mechanisms.homes import HOMES
 
 GROUP = "hedgerow.mechanisms"
 

@@ -8,8 +8,8 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from hedgerow.errors import UnsupportedQuery
+from hedgerow.homes import HOMES
 from hedgerow.mechanisms import cards
-from hedgerow.mechanisms.homes import HOMES
 
 if TYPE_CHECKING:
     from hedgerow.mechanisms.card import Card

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from hedgerow.homes import HOMES
 from hedgerow.mechanisms import cards
 from hedgerow.mechanisms.card import Card
-from hedgerow.mechanisms.homes import HOMES
 
 _BLOCK = re.compile(r"(<!-- cards: (\w+) -->\n).*?(<!-- end of cards -->)", re.S)
 

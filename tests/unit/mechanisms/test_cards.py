@@ -14,8 +14,8 @@ import hedgerow as hr
 from hedgerow.audit.registry import AUDITS, audits
 from hedgerow.audit.stand import Stand
 from hedgerow.errors import HedgerowError
+from hedgerow.homes import HOMES
 from hedgerow.mechanisms import cards
-from hedgerow.mechanisms.homes import HOMES
 from hedgerow.mechanisms.task import Task
 from hedgerow.release import catalogue
 from hedgerow.serve.commands import app

@@ -8,9 +8,9 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import HedgerowError
+from hedgerow.homes import HOMES
 from hedgerow.mechanisms import cards
 from hedgerow.mechanisms.card import Card, first
-from hedgerow.mechanisms.homes import HOMES
 from hedgerow.mechanisms.task import Task
 from hedgerow.release.plan.simulate import publics, refusal, simulate_names
 from hedgerow.release.plan.simulate import simulate as try_out

@@ -17,4 +17,4 @@ HOMES = {
     "SparseMW": "online",
     "BoostedClassifier": "boost_people",
 }
-"""The folder of each mechanism, whose `card.py` has its card; among equals the first is recommended."""
+"""The folder whose `card.py` has a mechanism's card; among equals the first is recommended."""
