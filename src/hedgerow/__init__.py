@@ -1,10 +1,12 @@
 """Hedgerow: differentially private answers to many statistical questions, from one budget.
 
 The front door. Names load when they are first used, so importing the package is quick; `__init__.pyi` shows
-them to editors and type checkers.
+them to editors and type checkers. Mechanisms come from their cards, also those of other packages.
 """
 
 from importlib import import_module
+
+from hedgerow.homes import HOMES
 
 __version__ = "0.1.0"
 
@@ -49,24 +51,6 @@ _HOME = {
     "Budget": "privacy.budget",
     "Ledger": "privacy.ledger.ledger",
     "Receipt": "privacy.ledger.receipt",
-    # release once
-    "AdaptiveRelease": "mechanisms.adaptive.adaptive",
-    "SparseProject": "mechanisms.sparse_project",
-    "BoostQueries": "mechanisms.boost_queries.boost_queries",
-    "LaplaceBaseline": "mechanisms.baselines",
-    "GaussianBaseline": "mechanisms.baselines",
-    "SmallDB": "mechanisms.small_db",
-    "OfflineMW": "mechanisms.offline_mw.offline_mw",
-    "HistogramRelease": "mechanisms.baselines",
-    "RandomizedResponse": "mechanisms.baselines",
-    # answer question by question
-    "Session": "mechanisms.session.session",
-    "OnlineMW": "mechanisms.online.online_mw",
-    "SparseMW": "mechanisms.online.sparse_mw",
-    "Factorization": "mechanisms.factorization.factorization",
-    "Projection": "mechanisms.projection",
-    # learn to predict
-    "BoostedClassifier": "mechanisms.boost_people.classifier",
     # take home
     "Synopsis": "synopsis",
     "Answer": "synopsis.answer",
@@ -84,18 +68,27 @@ _HOME = {
 }
 _MODULES = ("primitives", "testing", "errors", "audit", "theory")
 
-__all__ = [*_HOME, *_MODULES, "__version__"]
+__all__ = [*_HOME, *HOMES, *_MODULES, "__version__"]
 
 
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return import_module(f"hedgerow.{name}")
-    if name not in _HOME:
-        raise AttributeError(f"module 'hedgerow' has no attribute {name!r}")
-    value = getattr(import_module(f"hedgerow.{_HOME[name]}"), name)
+    value = getattr(import_module(f"hedgerow.{_HOME[name]}"), name) if name in _HOME else _mechanism(name)
     globals()[name] = value
     return value
 
 
+def _mechanism(name: str) -> object:
+    from hedgerow.mechanisms import cards
+
+    known = HOMES if name in HOMES or name.startswith("_") else cards.guests()
+    if name not in known:
+        raise AttributeError(f"module 'hedgerow' has no attribute {name!r}")
+    return cards.card(name).load()
+
+
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    from hedgerow.mechanisms import cards
+
+    return sorted([*__all__, *cards.guests()])

@@ -16,20 +16,20 @@ from hedgerow.errors import RunClosed as RunClosed
 from hedgerow.errors import SourceError as SourceError
 from hedgerow.errors import UnsupportedQuery as UnsupportedQuery
 from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease as AdaptiveRelease
-from hedgerow.mechanisms.baselines import GaussianBaseline as GaussianBaseline
-from hedgerow.mechanisms.baselines import HistogramRelease as HistogramRelease
-from hedgerow.mechanisms.baselines import LaplaceBaseline as LaplaceBaseline
-from hedgerow.mechanisms.baselines import RandomizedResponse as RandomizedResponse
+from hedgerow.mechanisms.baselines.baselines import GaussianBaseline as GaussianBaseline
+from hedgerow.mechanisms.baselines.baselines import HistogramRelease as HistogramRelease
+from hedgerow.mechanisms.baselines.baselines import LaplaceBaseline as LaplaceBaseline
+from hedgerow.mechanisms.baselines.baselines import RandomizedResponse as RandomizedResponse
 from hedgerow.mechanisms.boost_people.classifier import BoostedClassifier as BoostedClassifier
 from hedgerow.mechanisms.boost_queries.boost_queries import BoostQueries as BoostQueries
 from hedgerow.mechanisms.factorization.factorization import Factorization as Factorization
 from hedgerow.mechanisms.offline_mw.offline_mw import OfflineMW as OfflineMW
 from hedgerow.mechanisms.online.online_mw import OnlineMW as OnlineMW
 from hedgerow.mechanisms.online.sparse_mw import SparseMW as SparseMW
-from hedgerow.mechanisms.projection import Projection as Projection
+from hedgerow.mechanisms.projection.projection import Projection as Projection
 from hedgerow.mechanisms.session.session import Session as Session
-from hedgerow.mechanisms.small_db import SmallDB as SmallDB
-from hedgerow.mechanisms.sparse_project import SparseProject as SparseProject
+from hedgerow.mechanisms.small_db.small_db import SmallDB as SmallDB
+from hedgerow.mechanisms.sparse_project.sparse_project import SparseProject as SparseProject
 from hedgerow.privacy.budget import Budget as Budget
 from hedgerow.privacy.ledger.ledger import Ledger as Ledger
 from hedgerow.privacy.ledger.receipt import Receipt as Receipt
@@ -69,4 +69,5 @@ from hedgerow.release.plan.table import Plan as Plan
 from hedgerow.synopsis import Synopsis as Synopsis
 from hedgerow.synopsis.answer import Answer as Answer
 
+__all__: list[str]
 __version__: str

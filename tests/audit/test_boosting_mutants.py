@@ -11,14 +11,13 @@ from functools import partial
 import numpy as np
 import pytest
 
-from hedgerow.audit import registry
 from hedgerow.audit.case import claim
 from hedgerow.audit.neighbours import neighbouring_tables
-from hedgerow.audit.registry import full_weight
 from hedgerow.audit.rehearsal import repeated
 from hedgerow.audit.statistical import audit
 from hedgerow.curator.statistics import smooth
 from hedgerow.curator.statistics.weighted import WeightedSums
+from hedgerow.mechanisms.boost_people import card
 from hedgerow.privacy.budget import Privacy
 from hedgerow.queries.query import ONE, Norms
 from sizes import size
@@ -27,12 +26,12 @@ DELTA, EPSILON = 0.01, 2.0
 SAMPLES, ROUNDS = size((20_000, 6_000), (80_000, 20_000))
 PATIENCE = 600.0  # seconds: never what ends the sampling
 HONEST = WeightedSums.exact
-ROUND = registry._smooth_round
+ROUND = card._smooth_round
 
 
 def tuned(epsilon, world, size):
     """One round of weighted counts, at the whole of an (epsilon, DELTA) claim."""
-    return repeated(world, claim(epsilon, DELTA), lambda c: c.measure(full_weight(c), epsilon), size)[0]
+    return repeated(world, claim(epsilon, DELTA), lambda c: c.measure(card.full_weight(), epsilon), size)[0]
 
 
 def smoothed_round(epsilon, world, size):

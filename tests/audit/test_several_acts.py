@@ -12,9 +12,13 @@ from hedgerow.audit.case import claim, several_acts
 from hedgerow.audit.neighbours import DOMAIN, neighbouring_tables, neighbouring_trios
 from hedgerow.audit.registry import AUDITS, audits
 from hedgerow.audit.rehearsal import Rehearsal, World, whole_runs
+from hedgerow.audit.stand import Stand
+from hedgerow.mechanisms.cards import card
 from hedgerow.privacy.budget import Budget, Cost
 
 PATIENCE = 900.0  # seconds: never what ends the sampling
+STAND = Stand(card("AdaptiveRelease"))
+ADAPTIVE = STAND.act(STAND.workload("trio pairs"), measurements=1)
 WORLD = World.of(DOMAIN, [(0, 0), (1, 1)], [(2, 1)], "add_remove", 1)
 
 
@@ -83,7 +87,7 @@ def test_what_an_allotted_account_does_is_in_the_transcript_too():
 
 def transcript(world, delta, epsilon=4.0, runs=20):
     budget = claim(epsilon, delta)
-    return whole_runs(world, budget, lambda c: registry._adaptive(c, epsilon), runs)
+    return whole_runs(world, budget, lambda c: ADAPTIVE(c, epsilon), runs)
 
 
 @pytest.mark.parametrize("delta", [0.0, registry.DELTA])
@@ -106,5 +110,5 @@ def test_an_adaptive_release_with_a_hundredth_of_its_noise_is_refuted(registered
 
     monkeypatch.setattr(Curator, "_noise", weak)
     pairs = tuple(neighbouring_trios("add_remove"))[:1]
-    finding = registered(registry._adaptive, epsilon=0.5, samples=250, pairs=pairs)
+    finding = registered(ADAPTIVE, epsilon=0.5, samples=250, pairs=pairs)
     assert finding.refuted, str(finding)

@@ -49,24 +49,9 @@ def test_every_citation_key_in_the_code_resolves():
 
 def test_every_mechanism_says_its_theorem_and_where_it_is_charged():
     import hedgerow as hr
+    from hedgerow.homes import HOMES
 
-    for name in (
-        "AdaptiveRelease",
-        "Factorization",
-        "Projection",
-        "LaplaceBaseline",
-        "GaussianBaseline",
-        "HistogramRelease",
-        "RandomizedResponse",
-        "OnlineMW",
-        "SparseMW",
-        "Session",
-        "SmallDB",
-        "OfflineMW",
-        "SparseProject",
-        "BoostQueries",
-        "BoostedClassifier",
-    ):
+    for name in HOMES:
         text = " ".join(getattr(hr, name).__doc__.split())
         assert "Privacy" in text, name
         assert "Accuracy" in text, name

@@ -36,18 +36,16 @@ INSIDE = {
 TWICE = {  # names that two files of the house give to different things: this list may only become shorter
     "Asked",
     "Column",
-    "Entry",
     "Evidence",
     "Fit",
     "Plan",
     "Promise",
     "RandomizedResponse",
     "Rounds",
-    "Said",
     "Terms",
     "Weights",
 }
-GROUND = {"errors", "bibliography"}  # may be imported from everywhere
+GROUND = {"errors", "bibliography", "homes"}  # may be imported from everywhere
 FRONT = {  # the front door and what stands beside it
     "__init__",
     "__main__",
@@ -227,3 +225,104 @@ def test_doctests_hold():
             continue
         failed += doctest.testmod(importlib.import_module(name)).failed
     assert failed == 0
+
+
+# ---- what is said about a mechanism is said once, on its card --------------------------------------------
+
+
+def own_cards():
+    from hedgerow.homes import HOMES
+    from hedgerow.mechanisms import cards
+
+    return [cards.own(name) for name in HOMES]
+
+
+def test_every_card_lies_in_the_folder_of_its_home_and_is_in_the_list():
+    import importlib
+
+    from hedgerow.homes import HOMES
+
+    found = {}
+    for path in (ROOT / "mechanisms").glob("*/card.py"):
+        module = importlib.import_module(f"hedgerow.mechanisms.{path.parent.name}.card")
+        for card in module.CARDS:
+            assert card.home.startswith(f"hedgerow.mechanisms.{path.parent.name}."), card.name
+            assert card.name not in found, card.name
+            found[card.name] = path.parent.name
+    assert found == HOMES
+
+
+def test_card_and_front_door_are_the_same():
+    from hedgerow.release import pages
+
+    for card in own_cards():
+        assert getattr(hedgerow, card.name) is card.load()
+        assert card.load().__name__ == card.name
+    text = (ROOT / "__init__.pyi").read_text()
+    assert pages.stub(text) == text, "run `python -m hedgerow.serve.reference`"
+
+
+def test_card_and_catalogue_are_the_same():
+    from hedgerow.release import catalogue
+
+    offline = {card.command: card for card in own_cards() if card.kind == "offline"}
+    assert "" not in offline
+    assert offline == catalogue.own()
+    assert len(offline) == sum(card.kind == "offline" for card in own_cards())
+    assert not any(card.command for card in own_cards() if card.kind != "offline")
+
+
+def test_card_and_planner_are_the_same():
+    from hedgerow.mechanisms.task import Task
+    from hedgerow.release.plan.plan import planned
+
+    domain, budget = hedgerow.Domain({"a": 2}), hedgerow.Budget(epsilon=1, delta=1e-9)
+    finite = Task.of(domain, 100, hedgerow.marginals(domain, 1), budget)
+    names = Task.of(hedgerow.OpenDomain(), 100, None, budget, sparsity=1, queries=1)
+    seen = {card.name for task in (finite, names) for card in planned(task)}
+    assert seen == {card.name for card in own_cards() if card.kind != "classifier"}
+
+
+def test_card_and_audit_are_the_same():
+    from hedgerow import primitives
+    from hedgerow.audit.registry import AUDITS
+
+    functions = {name for name in primitives.__all__ if name.islower()}
+    assert set(AUDITS) == {card.name for card in own_cards()} | functions
+
+
+def test_card_and_docs_are_the_same():
+    from hedgerow.release import pages
+
+    docs = ROOT.parents[1] / "docs"
+    text, nav = (docs / "index.md").read_text(), (docs.parent / "mkdocs.yml").read_text()
+    assert pages.first_page(text) == text, "run `python -m hedgerow.serve.reference`"
+    for card in own_cards():
+        assert f"`{card.name}`" in text
+        assert not card.page or ((docs / card.page).is_file() and card.page in nav)
+
+
+def test_card_and_help_are_the_same():
+    from typer.main import get_command
+
+    from hedgerow.serve.commands import app
+
+    options = {p.name: p.help for p in get_command(app).commands["release"].params}
+    for card in own_cards():
+        assert not card.command or f"{card.command}: {card.words}" in options["mechanism"]
+        for option in card.takes & set(options):
+            assert card.command in options[option].split(":")[0]
+
+
+def test_who_is_made_from_cards_names_no_mechanism():
+    """A name in one of these files would be a list that drifts."""
+    names = {card.name for card in own_cards()}
+    files = ["release/catalogue.py", "release/publication.py", "audit/registry.py", "audit/stand.py"]
+    files += [f"release/plan/{noun}.py" for noun in ("plan", "theorem", "simulate", "curve", "table")]
+    for file in (*files, "__init__.py", "serve/release.py", "serve/plan.py"):
+        nodes = list(ast.walk(ast.parse((ROOT / file).read_text())))
+        said = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+        said |= {n.id for n in nodes if isinstance(n, ast.Name)}
+        said |= {n.attr for n in nodes if isinstance(n, ast.Attribute)}
+        said |= {a.name for n in nodes if isinstance(n, ast.ImportFrom) for a in n.names}
+        assert not said & names, file

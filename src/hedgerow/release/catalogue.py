@@ -3,127 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.queries.block import ProductBlock
+from hedgerow.homes import HOMES
+from hedgerow.mechanisms import cards
 
 if TYPE_CHECKING:
+    from hedgerow.mechanisms.card import Card
     from hedgerow.privacy.budget import Budget
     from hedgerow.privacy.ledger.entry import Settings
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.workload import Workload
 
 AUTO = "auto"
-
-
-@dataclass(frozen=True)
-class Offer:
-    """A mechanism that can be chosen by name.
-
-    Args:
-        home: the module it lives in, loaded when it is chosen.
-        name: its class.
-        words: what it does, in a few words.
-        refuses: why it cannot work for a dataset, or None; asked before a ledger is made.
-        takes: what else it can be told: `run`, `objective`, `seconds`, `memory`, `prior`, `watch`.
-        counts_all: whether it counts every table of a workload whole.
-    """
-
-    home: str
-    name: str
-    words: str
-    refuses: Callable[[Settings, Domain], str | None] = lambda settings, domain: None
-    takes: frozenset[str] = frozenset()
-    counts_all: bool = True
-
-    def make(self, **parameters: Any) -> Any:
-        """The mechanism."""
-        return getattr(import_module(self.home), self.name)(**parameters)
-
-
-def _needs_delta(settings: Settings, domain: Domain) -> str | None:
-    pure = settings.budget.currency == "epsilon"
-    return "Gaussian noise needs a budget with delta; this one is pure epsilon" if pure else None
-
-
-def _needs_replace(settings: Settings, domain: Domain) -> str | None:
-    if settings.neighbours == "replace":
-        return None
-    return "randomised response publishes the number of units, so it needs --neighbours replace"
-
-
-def _needs_few_cells(settings: Settings, domain: Domain) -> str | None:
-    if domain.size <= _CELLS:
-        return None
-    return f"the table of all attributes has {domain.size:,} cells, more than {_CELLS:,}"
-
-
-def _needs_delta_and_few_cells(settings: Settings, domain: Domain) -> str | None:
-    cells = 1 << 24
-    if domain.size > cells:
-        return f"the table of all attributes has {domain.size:,} cells, more than {cells:,}"
-    return _needs_delta(settings, domain)
-
-
-_CELLS = 1 << 27
 _SEVERAL = 3  # so many tables of two or more attributes are worth a model
 _FACTORED = 1 << 22  # cells: a strategy for so many is planned in seconds
-_BASELINES = "hedgerow.mechanisms.baselines"
-_NAMED = frozenset({"run"})
-
-MECHANISMS: dict[str, Offer] = {
-    "adaptive": Offer(
-        "hedgerow.mechanisms.adaptive.adaptive",
-        "AdaptiveRelease",
-        "a model of the rows, learned from the tables it gets most wrong",
-        takes=frozenset({"run", "objective", "seconds", "memory", "prior", "watch"}),
-        counts_all=False,
-    ),
-    "gaussian": Offer(
-        _BASELINES, "GaussianBaseline", "Gaussian noise on every table or answer", _needs_delta, _NAMED
-    ),
-    "laplace": Offer(_BASELINES, "LaplaceBaseline", "Laplace noise on every table or answer", takes=_NAMED),
-    "factorization": Offer(
-        "hedgerow.mechanisms.factorization.factorization",
-        "Factorization",
-        "Gaussian noise on what tables or ranges are best rebuilt from",
-        _needs_delta,
-        _NAMED,
-    ),
-    "projection": Offer(
-        "hedgerow.mechanisms.projection",
-        "Projection",
-        "the distribution nearest to answers with Gaussian noise",
-        _needs_delta_and_few_cells,
-        _NAMED,
-    ),
-    "offline-mw": Offer(
-        "hedgerow.mechanisms.offline_mw.offline_mw",
-        "OfflineMW",
-        "a distribution over all cells, taught by the tables or answers it gets most wrong",
-        _needs_few_cells,
-        takes=frozenset({"run", "watch"}),
-        counts_all=False,
-    ),
-    "small-db": Offer(
-        "hedgerow.mechanisms.small_db",
-        "SmallDB",
-        "a few rows chosen from all small databases",
-        takes=_NAMED,
-        counts_all=False,
-    ),
-    "histogram": Offer(
-        _BASELINES, "HistogramRelease", "one noisy table of all attributes", _needs_few_cells, _NAMED
-    ),
-    "randomized-response": Offer(
-        _BASELINES, "RandomizedResponse", "every record randomised on its own", _needs_replace
-    ),
-}
-"""Mechanisms by name; a new one is one more line."""
 
 WORKLOADS: dict[str, str] = {
     "marginals": "whole tables over so many attributes",
@@ -136,13 +33,50 @@ WORKLOADS: dict[str, str] = {
 """Workloads by name; each is a function of `hedgerow.queries.workload`."""
 
 
-def mechanism(name: str, budget: Budget, asked: Workload | None = None) -> Offer:
+def mechanisms() -> dict[str, Card]:
+    """All that can be released by a name on the command line."""
+    return own() | guests()
+
+
+def mechanism(name: str, budget: Budget, asked: Workload | None = None) -> Card:
     """The mechanism of a name; `auto` is the one that suits the workload and the budget's currency."""
     chosen = _suited(budget, asked) if name == AUTO else name
-    if chosen not in MECHANISMS:
-        known = ", ".join([AUTO, *MECHANISMS])
-        raise UnsupportedQuery(f"there is no mechanism {name!r}; there is {known}")
-    return MECHANISMS[chosen]
+    known = own() if chosen in own() else mechanisms()  # nobody else's code is loaded unless it is asked for
+    if chosen not in known:
+        raise UnsupportedQuery(f"there is no mechanism {name!r}; there is {', '.join([AUTO, *known])}")
+    return known[chosen]
+
+
+def own() -> dict[str, Card]:
+    """Those of them that need no other package, for pages that are the same everywhere."""
+    return {card.command: card for card in map(cards.own, HOMES) if card.command}
+
+
+def guests() -> dict[str, Card]:
+    """Those that other packages brought."""
+    return {card.command: card for card in cards.guests().values() if card.command}
+
+
+def listed(some: dict[str, Card]) -> str:
+    """Mechanisms as help shows them."""
+    return "; ".join(
+        f"{name}: {card.words}{'' if 'run' in card.takes else ' (paid anew if interrupted)'}"
+        for name, card in some.items()
+    )
+
+
+def takers(option: str) -> str:
+    """Who can be told an option."""
+    return ", ".join(name for name, card in own().items() if option in card.takes)
+
+
+def refuse(card: Card, domain: Domain, asked: Workload, settings: Settings) -> None:
+    """Refuse what a mechanism is not for, in its card's words; asked before a ledger is made."""
+    from hedgerow.mechanisms.task import Task
+    from hedgerow.privacy.budget import Privacy
+
+    privacy = Privacy(settings.neighbours, settings.max_rows)
+    card.check(Task(domain, 1, asked, settings.budget, privacy, 0, len(asked)))  # rows are not public
 
 
 def _suited(budget: Budget, asked: Workload | None) -> str:
@@ -151,6 +85,8 @@ def _suited(budget: Budget, asked: Workload | None) -> str:
     Else what says exactly how far off it may be: a factorization for ranges, prefixes and literals, which
     overlap, and independent noise for a few tables, where it is as good.
     """
+    from hedgerow.queries.block import ProductBlock
+
     baseline = "laplace" if budget.currency == "epsilon" else "gaussian"
     if asked is None:
         return baseline

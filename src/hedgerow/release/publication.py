@@ -16,7 +16,6 @@ from hedgerow.errors import (
     BudgetExceeded,
     DomainMismatch,
     HedgerowError,
-    RangeTooLarge,
     UnsupportedQuery,
     of_system,
 )
@@ -28,6 +27,7 @@ from hedgerow.release.writing import naming, put
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
+    from hedgerow.mechanisms.card import Card
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.workload import Workload
     from hedgerow.release.report.report import Asked
@@ -107,11 +107,8 @@ class Publication:
         if words := unread_in(table):  # an exact number: for whoever releases, never for whoever asks
             self.dataset.tell(words)
         offer = catalogue.mechanism(self.mechanism, known.budget, asked)
-        if why := offer.refuses(known, domain):
-            raise UnsupportedQuery(why)
+        catalogue.refuse(offer, domain, asked, known)
         told = self._told(offer, domain)
-        if offer.counts_all:
-            _check_size(asked, domain)
         self.dataset.refuse_put_back(self.out)
         plan = self._plan(domain)
         made = self._make_room(plan)
@@ -131,7 +128,7 @@ class Publication:
                     self.out.rmdir()
             raise
 
-    def _told(self, offer: catalogue.Offer, domain: Domain) -> dict[str, Any]:
+    def _told(self, offer: Card, domain: Domain) -> dict[str, Any]:
         """What the mechanism is told beyond its price; what it would not understand is refused."""
         wishes = ("objective", "seconds", "memory", "prior")
         given = {k: getattr(self, k) for k in wishes if getattr(self, k) is not None}
@@ -145,7 +142,7 @@ class Publication:
         return given
 
     def _release(
-        self, curator: Curator, offer: catalogue.Offer, asked: Workload, told: dict[str, Any], plan: str
+        self, curator: Curator, offer: Card, asked: Workload, told: dict[str, Any], plan: str
     ) -> tuple[Synopsis, bool]:
         """Charge and release; one that was charged but not saved before is taken up again, free."""
         own = {k: v for k, v in told.items() if k != "prior"}
@@ -246,15 +243,6 @@ def _public(path: Path, domain: Domain) -> Synopsis:
     if prior.domain != domain or "table" not in prior.can:
         raise DomainMismatch("the prior must hold tables over the same attributes and levels as the schema")
     return prior
-
-
-def _check_size(asked: Workload, domain: Domain) -> None:
-    """Refuse tables that no engine will count before a ledger is made for them."""
-    from hedgerow.curator.rows.table import CELL_LIMIT
-
-    for clique in asked.cliques:
-        if domain.cells(clique) > CELL_LIMIT:
-            raise RangeTooLarge(f"the table {' x '.join(clique)} has {domain.cells(clique):,} cells")
 
 
 def _same(path: Path, kept: Path) -> bool:

@@ -37,8 +37,8 @@ def _root(
 
 app.command("demo")(demo.demo)
 app.add_typer(schema.app, name="schema")
-app.command("plan")(plan.plan)
-app.command("release")(release.release)
+app.command("plan", cls=release.WithGuests)(plan.plan)
+app.command("release", cls=release.WithGuests)(release.release)
 app.command("query")(query.query)
 app.command("ask")(ask.ask)
 app.command("sample")(query.sample)

@@ -40,7 +40,8 @@ def plan(
     """Predict error, time and memory of every mechanism, and recommend one.
 
     Needs a schema and about how many rows there are; reads no data and charges nothing. Mechanisms whose
-    error depends on the data are tried on made-up populations of the same shape.
+    error depends on the data are tried on made-up populations of the same shape. What each of them is says
+    `hedgerow release --help`.
     """
     from hedgerow.errors import UnsupportedQuery
     from hedgerow.release.catalogue import workload as named
@@ -94,5 +95,7 @@ def _show(made: Any, json: bool, plot: Path | None) -> None:
         grid.add_row(*cells)
     to.print(grid)
     to.print(made.advice)
+    if made.command:
+        to.print(f"On the command line: hedgerow release DATA --mechanism {made.command}", soft_wrap=True)
     if plot is not None:
         to.print(f"  {plot}", soft_wrap=True)

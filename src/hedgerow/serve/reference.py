@@ -1,10 +1,15 @@
-"""The command line's reference page, from the commands: `python -m hedgerow.serve.reference`."""
+"""The command line's reference page, from the commands.
+
+`python -m hedgerow.serve.reference` writes it, and what is written from the mechanisms' cards.
+"""
 
 from __future__ import annotations
 
 import inspect
 from pathlib import Path
 from typing import Any
+
+from hedgerow.release.pages import FILES
 
 PAGE = "docs/cli.md"
 
@@ -81,3 +86,5 @@ def _help(param: Any) -> str:
 
 if __name__ == "__main__":
     Path(PAGE).write_text(reference(), encoding="utf-8")
+    for path, written in FILES.items():
+        Path(path).write_text(written(Path(path).read_text("utf-8")), encoding="utf-8")

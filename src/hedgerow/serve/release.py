@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
+from hedgerow.release import catalogue
 from hedgerow.serve import signals
 from hedgerow.serve.options import LedgerFile, NewLedger, OlderThanReceipt, RequireBudget
 from hedgerow.serve.terminal import (
@@ -44,6 +46,18 @@ MaxRows = Annotated[int | None, typer.Option(min=1, help="How many rows of each 
 Whom = Annotated[
     Neighbours | None, typer.Option(help="add_remove: one person more or fewer; replace: one exchanged.")
 ]
+
+
+class WithGuests(TyperCommand):
+    """A command whose help also names the mechanisms that other packages brought."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """They are looked for here, so that nothing waits for them but this help."""
+        if guests := catalogue.guests():
+            formatter.write_paragraph()
+            formatter.write_text(f"Mechanisms of other packages: {catalogue.listed(guests)}.")
+
+
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
 
 
@@ -68,22 +82,29 @@ def release(
     mechanism: Annotated[
         str,
         typer.Option(
-            help="auto, adaptive, gaussian, laplace, factorization, projection, histogram or "
-            "randomized-response."
+            help=f"auto: what suits the workload and the budget; {catalogue.listed(catalogue.own())}."
         ),
     ] = "auto",
     objective: Annotated[
         str | None,
-        typer.Option(help="adaptive: mean (of tables' errors, if not given) or max (of any cell's)."),
+        typer.Option(
+            help=f"{catalogue.takers('objective')}: mean (of tables' errors, if not given) or max (of any "
+            "cell's)."
+        ),
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=0.01, help="adaptive: about how much processor time a model may take.")
+        float | None,
+        typer.Option(
+            min=0.01, help=f"{catalogue.takers('seconds')}: about how much processor time a model may take."
+        ),
     ] = None,
     memory: Annotated[
-        float | None, typer.Option(min=1, help="adaptive: about how many megabytes a model may take.")
+        float | None,
+        typer.Option(min=1, help=f"{catalogue.takers('memory')}: about how many megabytes a model may take."),
     ] = None,
     prior: Annotated[
-        Path | None, typer.Option(help="adaptive: a synopsis of public data to start from.")
+        Path | None,
+        typer.Option(help=f"{catalogue.takers('prior')}: a synopsis of public data to start from."),
     ] = None,
     unit: Unit = None,
     max_rows: MaxRows = None,
@@ -116,7 +137,8 @@ def release(
     is refused with exit code 3, and nothing is charged; so is, with exit code 2, one whose ledger is lost, or
     older than a receipt of it that lies in --out or beside the data. A release that was interrupted goes on,
     and pays nothing twice, when the same command is given again - unless the data file has changed: then
-    --same-rows goes on and --anew begins anew - but for randomized-response, which is made and paid for anew.
+    --same-rows goes on and --anew begins anew - but for a
+    mechanism that is said to be paid anew.
     """
     from hedgerow.release.dataset import Dataset
     from hedgerow.release.publication import Publication

@@ -11,6 +11,7 @@ from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.mechanisms.account import Purse, check_delta
 from hedgerow.mechanisms.fingerprint import fingerprint
 from hedgerow.mechanisms.mechanism import Resumable, finite
+from hedgerow.mechanisms.offline_mw.card import CELLS
 from hedgerow.mechanisms.offline_mw.theorem import TOTAL, play
 from hedgerow.mechanisms.offline_mw.tuned import Rounds
 from hedgerow.mechanisms.progress import Progress, unwatched
@@ -24,8 +25,6 @@ from hedgerow.synopsis.synopsis import Provenance, Synopsis
 
 __all__ = ["CELLS", "ROUNDS", "TOTAL", "OfflineMW"]
 
-CELLS = 1 << 27
-"""Larger domains are refused: every cell is held."""
 ROUNDS = 100_000
 """Longer runs are refused: every round is two lines of the ledger."""
 

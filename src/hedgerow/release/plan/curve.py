@@ -7,16 +7,16 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import UnsupportedQuery
+from hedgerow.mechanisms import cards
 from hedgerow.privacy.budget import Budget
-from hedgerow.release.plan.estimate import CLOSED
 from hedgerow.release.plan.plan import make
 from hedgerow.release.plan.table import number
 from hedgerow.release.report.charts import THEME
 from hedgerow.release.writing import whole
 
 if TYPE_CHECKING:
+    from hedgerow.mechanisms.task import Task
     from hedgerow.release.plan.table import Plan
-    from hedgerow.release.plan.task import Task
 
 _TIMES = (0.1, 0.3, 1.0, 3.0, 10.0)  # of the plan's epsilon
 _DRAWN, _TRIED = 6, 2  # mechanisms in a picture, and how many of them are simulated along its axes
@@ -46,7 +46,8 @@ def _known(plan: Plan) -> frozenset[str]:
 
 
 def _points(plan: Plan, task: Task, simulate: bool, names: frozenset[str]) -> list[Point]:
-    names = names if simulate else names & frozenset(CLOSED)
+    if not simulate:
+        names = frozenset(name for name in names if cards.card(name).error is not None)
     made = make(task, simulate, lambda words, part: None, only=names, repeat=False)
     return [
         {

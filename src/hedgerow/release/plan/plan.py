@@ -8,13 +8,13 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import HedgerowError
-from hedgerow.queries.domain.domain import Domain, OpenDomain
-from hedgerow.release.plan import estimate as plan_estimate
-from hedgerow.release.plan.mechanisms import NAMES, SCHEMA, Entry
+from hedgerow.homes import HOMES
+from hedgerow.mechanisms import cards
+from hedgerow.mechanisms.card import Card, first
+from hedgerow.mechanisms.task import Task
 from hedgerow.release.plan.simulate import publics, refusal, simulate_names
 from hedgerow.release.plan.simulate import simulate as try_out
 from hedgerow.release.plan.table import Plan, Prediction, number
-from hedgerow.release.plan.task import Task
 from hedgerow.release.plan.theorem import promise
 from hedgerow.release.plan.winners import winners
 
@@ -22,6 +22,7 @@ __all__ = ["plan", "winners"]
 
 if TYPE_CHECKING:
     from hedgerow.privacy.budget import Budget, Neighbours
+    from hedgerow.queries.domain.domain import Domain, OpenDomain
     from hedgerow.queries.workload import Workload
     from hedgerow.release.plan.population import Crowd
 
@@ -69,27 +70,31 @@ def plan(
 
 def make(task: Task, simulate: bool, step: Step, *, only: frozenset[str] | None = None, **how: Any) -> Plan:
     """The plan of a task; of some mechanisms only, where that is asked for."""
-    open_ended = isinstance(task.domain, OpenDomain)
-    entries = [e for e in (NAMES if open_ended else SCHEMA) if only is None or e.name in only]
+    chosen = [c for c in planned(task) if only is None or c.name in only]
     people: list[Crowd] | None = None
     rows = []
-    for i, entry in enumerate(entries):
-        step(f"Planning: {entry.name}", i / len(entries))
-        row = _predict(entry, task)
+    for i, card in enumerate(chosen):
+        step(f"Planning: {card.name}", i / len(chosen))
+        row = _predict(card, task)
         if simulate and row.refused is None and row.low is None and not row.verdict:
-            if people is None and not open_ended:
+            if people is None and not task.open_ended:
                 people = publics(task)
-            row = _tried(entry, task, row, people or [], how)
+            row = _tried(card, task, row, people or [], how)
         rows.append(row)
     return _ranked(task, rows, simulate)
 
 
-def _predict(entry: Entry, task: Task) -> Prediction:
+def planned(task: Task) -> list[Card]:
+    """The mechanisms that a plan of such a task looks at."""
+    return [c for c in cards.every() if c.kind != "classifier" and c.open_ended == task.open_ended]
+
+
+def _predict(card: Card, task: Task) -> Prediction:
     """What is known of a mechanism without trying it."""
-    row = Prediction(entry.name, entry.kind, refused=entry.refuses(task))
+    row = Prediction(card.name, card.kind, refused=card.refusal(task))
     if row.refused is not None:
         return row
-    said = promise(entry.name, task)
+    said = promise(card, task)
     if said is not None:
         row = replace(
             row,
@@ -100,24 +105,30 @@ def _predict(entry: Entry, task: Task) -> Prediction:
             parameters=tuple(said.parameters.items()),
             unproved="" if said.refused is None else said.refused,
         )
-    seconds, megabytes = entry.cost(task)
+    seconds, megabytes = card.cost(task)
     row = replace(row, seconds=seconds, megabytes=megabytes)
-    if entry.name in plan_estimate.CLOSED:
-        error = plan_estimate.closed(entry.name, task)
+    if card.error is not None:
+        error = _closed(card.error, task)
         if error is None:
             return replace(row, refused="the workload is too large or too general for it")
         return replace(row, low=error, high=error, how="closed form")
-    skipped = entry.skips(task)
+    skipped = first(card.skips, task)
     return row if skipped is None else replace(row, verdict=f"not simulated: {skipped}")
 
 
-def _tried(entry: Entry, task: Task, row: Prediction, people: list[Crowd], how: dict[str, Any]) -> Prediction:
+def _closed(error: Callable[[Task], float], task: Task) -> float | None:
+    """The closed form of a mechanism's error in rows; None where it refuses."""
+    try:
+        found = error(task)
+    except HedgerowError:
+        return None
+    return found if isfinite(found) else None
+
+
+def _tried(card: Card, task: Task, row: Prediction, people: list[Crowd], how: dict[str, Any]) -> Prediction:
     """What a mechanism did on public populations; its own refusal if it refuses."""
     try:
-        if isinstance(task.domain, OpenDomain):
-            trial = simulate_names(entry.home, task)
-        else:
-            trial = try_out(entry.name, entry.home, task, people, **how)
+        trial = simulate_names(card, task) if task.open_ended else try_out(card, task, people, **how)
     except HedgerowError as error:
         return replace(
             row,
@@ -164,8 +175,8 @@ def _chosen(offline: list[Prediction]) -> Prediction | None:
         return None
     least = _worth(offline[0])
     near = [r for r in offline if _worth(r) <= _CLOSE * least]
-    simple = {"GaussianBaseline": 0, "LaplaceBaseline": 1, "Factorization": 2, "HistogramRelease": 3}
-    return min(near, key=lambda r: (r.how != "closed form", simple.get(r.mechanism, 9), _worth(r)))
+    simple = {name: place for place, name in enumerate(HOMES)}
+    return min(near, key=lambda r: (r.how != "closed form", simple.get(r.mechanism, len(simple)), _worth(r)))
 
 
 def _verdict(row: Prediction, best: Prediction | None, task: Task) -> str:
@@ -209,12 +220,11 @@ def _advice(
         return "No mechanism can be recommended: none that applies has a known error here."
     share = 100.0 * best.error / task.rows
     said = f"Recommended: {best.mechanism}, with an error of about {number(best.error)} rows ({share:.2g}%)."
-    if best.mechanism in ("GaussianBaseline", "LaplaceBaseline"):
-        noise = best.mechanism.removesuffix("Baseline")
+    if noise := cards.card(best.mechanism).plain:
         what = "tables" if task.workload is not None and task.asked.is_tables else "answers"
         said += f" Plain {noise} noise on the {what} wins here, and its error is known beforehand."
     elif best.how == "simulated":
-        plain = [r for r in offline if r.mechanism in ("GaussianBaseline", "LaplaceBaseline")]
+        plain = [r for r in offline if cards.card(r.mechanism).plain]
         if plain and best.high is not None and plain[0].error is not None and plain[0].error < best.high:
             said += f" On some data {plain[0].mechanism} ({number(plain[0].error)} rows) is better."
         said += " Its error depends on the data."

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from importlib import import_module
 from math import exp, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,14 +17,16 @@ from numpy.random import PCG64, Generator
 from hedgerow.curator.curator import Curator
 from hedgerow.curator.rows.table import Table
 from hedgerow.errors import HedgerowError
+from hedgerow.mechanisms.task import Task
 from hedgerow.privacy.budget import Budget
 from hedgerow.queries.domain.domain import Domain, OpenDomain
 from hedgerow.queries.query import SparseQuery
 from hedgerow.release.plan.population import Crowd, crowds, names
-from hedgerow.release.plan.task import Task
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from hedgerow.mechanisms.card import Card
 
 MOST_ROWS = 200_000
 """Simulations have at most so many rows; beyond, the same n sqrt(rho), and errors as shares of n."""
@@ -34,9 +35,6 @@ _AGAIN, _TWICE, _OFTEN = 1.0, 2, 4  # runs are repeated until they took so many 
 _ASKED = 500  # questions put to mechanisms that answer one by one
 _LEAST_MARGIN = 0.10
 _CLEAR = Fraction(1, 2)  # the rho, or epsilon, at which noise is about a row
-_UPDATES = 30
-
-Runner = Callable[[Curator, Task], Callable[[Any], "NDArray[np.float64]"]]
 
 
 @dataclass(frozen=True)
@@ -85,13 +83,12 @@ def curator_of(task: Task, source: Any, domain: Domain | OpenDomain) -> Curator:
 
 
 def simulate(
-    name: str, home: str, task: Task, people: Sequence[Crowd], *, repeat: bool = True, most: int | None = None
+    card: Card, task: Task, people: Sequence[Crowd], *, repeat: bool = True, most: int | None = None
 ) -> Trial:
     """Run a mechanism on every population and compare; refusals are the mechanism's own errors.
 
     Args:
-        name: the mechanism.
-        home: the module it lives in.
+        card: the mechanism.
         task: what is planned.
         people: public populations.
         repeat: whether runs are made at least twice, to learn how much they vary.
@@ -106,7 +103,7 @@ def simulate(
         while len(errors) < (_TWICE if repeat else 1) or (repeat and len(errors) < _OFTEN and spent < _AGAIN):
             with _Peak() as peak:
                 begun = time.process_time()
-                errors.append(factor * _error(name, home, small, crowd))
+                errors.append(factor * _error(card, small, crowd))
                 seconds.append(time.process_time() - begun)
             spent += seconds[-1]
             peaks.append(peak.megabytes)
@@ -144,15 +141,15 @@ def _student(free: int) -> float:
     return z + sum(term / n ** (i + 1) for i, term in enumerate(terms))
 
 
-def _error(name: str, home: str, task: Task, crowd: Crowd) -> float:
+def _error(card: Card, task: Task, crowd: Crowd) -> float:
     """The root mean square error of one run on one population, in rows."""
-    mechanism = getattr(import_module(home), name)
+    mechanism = card.make(**card.trial(task))
     curator = curator_of(task, crowd.codes, crowd.domain)
-    if name == "OnlineMW":
-        return _one_by_one(mechanism(updates=_UPDATES, queries=task.queries).open(curator), task, crowd)
-    if name == "Session":
-        return _blocks(mechanism().open(curator).table, task, crowd)
-    synopsis = mechanism().release(curator, task.asked)
+    if card.kind == "online":
+        session = mechanism.open(curator)
+        tables = hasattr(session, "table")
+        return _blocks(session.table, task, crowd) if tables else _one_by_one(session, task, crowd)
+    synopsis = mechanism.release(curator, task.asked)
     if "table" not in synopsis.can:
         truth = task.asked.evaluate(crowd.table)
         return _rms(np.asarray(synopsis.answer(list(task.asked)).value) - truth)
@@ -190,23 +187,30 @@ def _rms(miss: NDArray[np.float64]) -> float:
 # ---- names without end -----------------------------------------------------------------------------------
 
 
-def simulate_names(home: str, task: Task) -> Trial:
-    """SparseMW on two populations of names, asked about runs of names of all frequencies."""
+def simulate_names(card: Card, task: Task) -> Trial:
+    """A mechanism for names on two populations of them, asked about runs of names of all frequencies."""
     small, signal = scaled(task)
-    factor, found, seconds = task.rows / small.rows, {}, []
-    mechanism = import_module(home).SparseMW
+    factor, seconds = task.rows / small.rows, []
+    found: dict[str, tuple[float, ...]] = {}
     for even in (False, True):
         listed = names(small.rows, even=even)
+        queries, truth = _about_names(listed, small)
         begun = time.process_time()
         curator = curator_of(small, {small.domain.column: listed}, small.domain)  # type: ignore[union-attr]
-        run = mechanism(sparsity=small.sparsity, updates=_UPDATES, queries=small.queries).open(curator)
-        found["even" if even else "zipf"] = (factor * _rms(_asked_names(run, listed, small)),)
+        mechanism = card.make(**card.trial(small))
+        if card.kind == "online":
+            given = mechanism.open(curator).ask(queries)
+        else:
+            given = mechanism.release(curator, queries).answer(queries)
+        miss = np.asarray(given.value, dtype=np.float64) - truth
+        found["even" if even else "zipf"] = (factor * _rms(miss),)
         seconds.append(time.process_time() - begun)
     low, high = _range(found, signal)
     return Trial(low, high, seconds[-1], None, found)
 
 
-def _asked_names(run: Any, listed: list[str], task: Task) -> NDArray[np.float64]:
+def _about_names(listed: list[str], task: Task) -> tuple[list[SparseQuery], NDArray[np.float64]]:
+    """Questions about names that occur, and their true answers."""
     distinct, counts = np.unique(np.array(listed, dtype=object), return_counts=True)
     of = dict(zip(distinct.tolist(), counts.tolist(), strict=True))
     random = Generator(PCG64(11))
@@ -216,7 +220,7 @@ def _asked_names(run: Any, listed: list[str], task: Task) -> NDArray[np.float64]
         some = random.choice(distinct, size=width, replace=False)
         queries.append(SparseQuery.of(dict.fromkeys(some.tolist(), 1)))
         truth.append(float(sum(of[x] for x in some)))
-    return np.asarray(run.ask(queries).value, dtype=np.float64) - np.array(truth)
+    return queries, np.array(truth)
 
 
 class _Peak:

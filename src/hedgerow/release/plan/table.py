@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from math import isfinite, sqrt
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from hedgerow.mechanisms import cards
 from hedgerow.release.numerals import amount
 
 if TYPE_CHECKING:
-    from hedgerow.release.plan.task import Task
+    from hedgerow.mechanisms.card import Kind
+    from hedgerow.mechanisms.task import Task
 
 HEADS = ("mechanism", "theorem", "rows needed", "error (rows)", "% of rows", "time", "memory", "verdict")
 
@@ -39,7 +41,7 @@ class Prediction:
     """
 
     mechanism: str
-    kind: Literal["offline", "online"]
+    kind: Kind
     low: float | None = None
     high: float | None = None
     how: str = ""
@@ -126,6 +128,11 @@ class Plan:
     advice: str
     simulated: bool = True
 
+    @property
+    def command(self) -> str:
+        """The recommended mechanism's name on the command line."""
+        return cards.card(self.recommended).command if self.recommended else ""
+
     def __getitem__(self, mechanism: str) -> Prediction:
         for row in self.rows:
             if row.mechanism == mechanism:
@@ -165,6 +172,7 @@ class Plan:
         return {
             "task": self.task.to_json(),
             "recommended": self.recommended,
+            "command": self.command,
             "advice": self.advice,
             "simulated": self.simulated,
             "mechanisms": [row.to_json(self.task.rows) for row in self.rows],

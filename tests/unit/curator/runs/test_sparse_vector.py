@@ -348,8 +348,8 @@ def test_renyi_accounting_does_not_rescue_gaussian_noise():
 
 def test_no_mechanism_and_so_no_plan_opens_a_gaussian_run(monkeypatch):
     from hedgerow.curator.runs import sparse_vector_plan
+    from hedgerow.mechanisms.task import Task
     from hedgerow.release.plan.plan import make
-    from hedgerow.release.plan.task import Task
 
     monkeypatch.setattr(sparse_vector_plan, "_gaussian", lambda *_: pytest.fail("a Gaussian run was planned"))
     budget = hr.Budget(epsilon=1, delta=1e-6)

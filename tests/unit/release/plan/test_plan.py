@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.mechanisms.cards import card
+from hedgerow.mechanisms.task import Task
 from hedgerow.release.plan import simulate as plan_simulate
 from hedgerow.release.plan.plan import winners
 from hedgerow.release.plan.population import Crowd, crowds, independent, shadow
-from hedgerow.release.plan.task import Task
 from hedgerow.release.population import Population
 from sizes import FULL, size
 
@@ -29,7 +30,7 @@ def rms_of(name, workload, *, budget=BUDGET, neighbours="add_remove", max_rows=1
     squares = []
     for seed in range(runs):
         with hr.testing.seeded(seed):
-            squares.append(plan_simulate._error(name, getattr(hr, name).__module__, task, crowd) ** 2)
+            squares.append(plan_simulate._error(card(name), task, crowd) ** 2)
     return sqrt(np.mean(squares))
 
 
@@ -126,7 +127,7 @@ def test_ranges_hold_what_mechanisms_do_on_the_demo_population(demo_plan, name):
     crowd = Crowd("demo", shadow(DEMO), codes)
     for seed in range(size(2, 10)):
         with hr.testing.seeded(seed):
-            did = plan_simulate._error(name, getattr(hr, name).__module__, task, crowd)
+            did = plan_simulate._error(card(name), task, crowd)
         assert said.low <= did <= said.high
 
 

@@ -9,22 +9,20 @@ row's parameters, states a bound that is no larger, 95% sure for all answers at 
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
 from math import comb, inf
 
 import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.mechanisms.cards import card
+from hedgerow.mechanisms.task import Task
 from hedgerow.privacy import bounds
 from hedgerow.queries.domain.domain import OpenDomain
 from hedgerow.release.plan import simulate as plan_simulate
-from hedgerow.release.plan.mechanisms import NAMES, SCHEMA
 from hedgerow.release.plan.plan import make
 from hedgerow.release.plan.population import Crowd, correlated, names, shadow
-from hedgerow.release.plan.task import Task
 
-HOMES = {e.name: e.home for e in (*SCHEMA, *NAMES)}
 # One run's errors may all hang together, like one number: 1e-6 of a Gaussian, and of a Laplace law, per task.
 CHANCE, CHANCE_PURE = 5.0, 10.0
 SLOW = ("AdaptiveRelease", "Session", "OfflineMW", "OnlineMW")
@@ -99,7 +97,7 @@ class World:
 
     def stated(self, name: str, parameters: dict) -> tuple[float, float]:
         """The bound that a mechanism states for all answers at once, and how far off the worst answer was."""
-        mechanism = getattr(import_module(HOMES[name]), name)(**parameters)
+        mechanism = card(name).make(**parameters)
         asked, truth = self.asked()
         if hasattr(mechanism, "open"):
             run = mechanism.open(self.curator())
@@ -148,7 +146,7 @@ def test_every_recommended_plan_opens_with_the_error_it_promised(size):
                 did = plan_simulate._rms(np.asarray(synopsis.answer(asked).value) - truth)
             else:
                 crowd = Crowd("correlated", shadow(task.finite), correlated(task.finite, task.rows))
-                did = plan_simulate._error(row.mechanism, HOMES[row.mechanism], task, crowd)
+                did = plan_simulate._error(card(row.mechanism), task, crowd)
         if row.how == "closed form":
             assert did <= row.high * (CHANCE_PURE if task.pure else CHANCE), (seed, row)
         else:
@@ -194,7 +192,7 @@ def test_every_row_that_claims_to_be_runnable_runs(size):
                     else:
                         hr.SparseProject().release(world.curator())
                 else:
-                    error = plan_simulate._error(row.mechanism, HOMES[row.mechanism], task, world.crowd)
+                    error = plan_simulate._error(card(row.mechanism), task, world.crowd)
                     assert error < inf
 
 

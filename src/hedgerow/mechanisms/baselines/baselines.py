@@ -9,14 +9,13 @@ from typing import Any, ClassVar, Literal
 from hedgerow.curator.curator import Curator, NoiseChoice
 from hedgerow.curator.noise.local import randomize
 from hedgerow.errors import RangeTooLarge
+from hedgerow.mechanisms.baselines.card import CELLS
 from hedgerow.mechanisms.mechanism import Mechanism, OneAct, finite
 from hedgerow.queries.argument import one_of
 from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.measured import AnswersSynopsis, LocalSynopsis, TablesSynopsis
 from hedgerow.synopsis.synopsis import Synopsis
-
-_HISTOGRAM_CELLS = 1 << 27
 
 
 def _independent(self: OneAct, curator: Curator, workload: Any, noise: NoiseChoice) -> Synopsis:
@@ -76,9 +75,9 @@ class HistogramRelease(OneAct):
         """Release the noisy histogram; the workload does not matter."""
         domain = finite(curator)
         one_of("noise", self.noise, "auto", "laplace", "gaussian")
-        if domain.size > _HISTOGRAM_CELLS:
+        if domain.size > CELLS:
             raise RangeTooLarge(
-                f"the full table has {domain.size:,} cells, more than {_HISTOGRAM_CELLS:,}; "
+                f"the full table has {domain.size:,} cells, more than {CELLS:,}; "
                 "release tables of a few attributes instead"
             )
         signed, noisy = self._measured(curator, [domain.names], "all attributes", "", noise=self.noise)

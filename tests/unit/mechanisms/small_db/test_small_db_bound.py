@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.mechanisms.small_db import LARGEST, chosen
+from hedgerow.mechanisms.small_db.small_db import LARGEST, chosen
 
 DOMAIN = hr.Domain({"sex": ["F", "M"], "age": 3})
 W = hr.marginals(DOMAIN, 1)

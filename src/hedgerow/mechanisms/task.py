@@ -1,11 +1,11 @@
-"""Task: everything public that a plan is made for, and the part of a workload that errors are taken over."""
+"""Task: everything public that a mechanism is chosen for."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from hedgerow.queries.block import Block, ProductBlock
 from hedgerow.queries.domain.domain import Domain, OpenDomain
 from hedgerow.queries.query import Norms, SparseQuery
 from hedgerow.queries.workload import Workload
-
-if TYPE_CHECKING:
-    pass
 
 TABLES = 60
 """Errors are simulated on so many blocks of a workload, chosen in proportion to their queries."""
@@ -115,6 +112,11 @@ class Task:
     def row(self) -> float:
         """How far one unit moves a count."""
         return float(self.privacy.sensitivity(Norms.query(1)).l1)
+
+    @property
+    def open_ended(self) -> bool:
+        """Whether rows are names without end."""
+        return isinstance(self.domain, OpenDomain)
 
     @property
     def finite(self) -> Domain:

@@ -1,0 +1,54 @@
+"""The card of SmallDB."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hedgerow.errors import HedgerowError
+from hedgerow.mechanisms import needs
+from hedgerow.mechanisms.card import Auditor, Card, Theorem, later
+
+if TYPE_CHECKING:
+    from hedgerow.mechanisms.task import Task
+
+_LISTED = 1 << 24  # cells times queries that are looked at
+
+
+def _range(task: Task) -> str | None:
+    """Its own refusal, at the smallest range it would use."""
+    from hedgerow.curator.statistics.small_range import SmallRange
+    from hedgerow.mechanisms.small_db.small_db import LARGEST
+    from hedgerow.privacy.bounds import small_db_size
+
+    if task.finite.size * len(task.asked) > _LISTED:
+        return f"it lists small databases, too many with {needs.large(task.finite.size)} cells"
+    try:
+        known = SmallRange(task.asked, 1, 1).incidence(task.finite)
+        SmallRange(task.asked, small_db_size(known.queries, LARGEST), 1).check(task.finite)
+    except HedgerowError as error:
+        return str(error).rstrip(".")
+    return None
+
+
+def _audit(auditor: Auditor) -> None:
+    for delta in (0.0, auditor.delta):  # the total, then the choice
+        ones, few = auditor.workload("ones"), auditor.pairs("few")
+        auditor.several_acts(ones, worlds=few, delta=delta, alpha=0.9, named=True)
+
+
+CARDS = (
+    Card(
+        name="SmallDB",
+        home="hedgerow.mechanisms.small_db.small_db",
+        kind="offline",
+        words="a few rows chosen from all small databases",
+        when="the textbook's existence proof, exactly, over tiny ranges",
+        page="mechanisms/small-db.md",
+        command="small-db",
+        takes=frozenset({"run"}),
+        needs=(needs.counting,),
+        limits=(_range,),
+        theorem=Theorem("[DR14] Prop. 4.4", later("small_db.promise:rule")),
+        audits=_audit,
+    ),
+)
