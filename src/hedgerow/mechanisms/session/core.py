@@ -8,26 +8,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import cached_property
-from math import inf, log
+from math import log, sqrt
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from hedgerow.curator.rows.source import begin_run
 from hedgerow.errors import HedgerowError, LedgerError
 from hedgerow.learning.factored.factored import FactoredHypothesis
 from hedgerow.mechanisms.mechanism import finite
 from hedgerow.mechanisms.session import prime as priming
-from hedgerow.mechanisms.session.belief import Belief, DenseBelief, FactoredBelief, width
 from hedgerow.mechanisms.session.cache import Cache
+from hedgerow.mechanisms.session.dense_belief import DenseBelief
+from hedgerow.mechanisms.session.factored_belief import FactoredBelief
 from hedgerow.mechanisms.session.guard import Guard
 from hedgerow.mechanisms.session.log import Log, Reserve
-from hedgerow.mechanisms.session.price import Goal, direct_price
+from hedgerow.mechanisms.session.price import Goal, direct_price, width
+from hedgerow.mechanisms.session.snapshot import BeliefFile
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.query import Norms, Query
+from hedgerow.synopsis.model import Learned
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
+    from hedgerow.mechanisms.session.belief import Belief
     from hedgerow.mechanisms.session.session import Session
     from hedgerow.queries.measurement import Measurement
 
@@ -39,7 +41,6 @@ _TABLE_CELLS = 1 << 20
 _ROUGH = 0.1  # of the number of rows: a part of it means little when it may be off by more
 _MIXED = Fraction(1, 10)  # of beta: for measured numbers that are to hold at once with certified ones
 _FIRST_GUARD = Fraction(8, 10)  # of beta: for the first guard; all others together have what is left
-_NEVER = 1e-15  # how likely there are more rows than `most_rows`
 
 
 _UNPRIMED = {"do": "prime", "price": None}
@@ -94,9 +95,9 @@ class Core:
         self.plan, self.curator, self.name = plan, curator, name
         self.domain = finite(curator)
         self.lock = threading.RLock()
-        self.rows = curator.rows
         self.spent = Cost.zero(curator.ledger.currency)
         self._broken = False  # a turn was interrupted
+        self._snapshot = BeliefFile(curator.ledger, name)
         self._table_prices: dict[Goal, Cost] = {}
         self._single_prices: dict[Any, Cost] = {}
         with curator.ledger.alone():
@@ -132,6 +133,9 @@ class Core:
     def _end_turn(self) -> None:
         """Nothing is told before it is written: else the next turn begins by reading everything anew."""
         self.write_answers(learned=not self.curator.ledger.simulation)
+        if self.primed and self.belief.stamp != self._saved:
+            self._saved = self.belief.stamp
+            self._snapshot.save(self.belief)
         self._newest = self.curator.ledger.newest
         self._broken = False
 
@@ -144,11 +148,19 @@ class Core:
         self.cache = Cache()
         self.guards: list[Guard] = []
         self.primed = True
+        self._learned = -1  # the line up to which the belief has what was measured
         self._standings: dict[str, list[str]] = {}
         lines = self.log.news()
-        self.belief = self._believe([line for line in lines if line["do"] == "prime"])
-        self.size, self._size_spread = self.belief.total, self.belief.total_spread
-        self.most_rows = self._most_rows()
+        decided = [line for _, line in lines if line["do"] == "prime"]
+        kept = self._snapshot.load(self.domain)
+        if kept is None:
+            self._saved: object = None
+            self.belief = self._believe(decided)
+        else:
+            self._learned, self.belief = kept
+            self._saved = self.belief.stamp
+            self.spent = self.spent + Cost.from_json(decided[-1]["price"])
+        self.size = self.belief.numbers.size
         self._follow(lines)
         self._newest = self.curator.ledger.newest
         self._broken = False
@@ -158,6 +170,16 @@ class Core:
         self.write_answers()
         self._start()
         self.spent = spent
+
+    @cached_property
+    def rows(self) -> int | None:
+        """How many rows there are, only where that is public."""
+        return self.curator.rows
+
+    @property
+    def most_rows(self) -> float:
+        """A number that the rows do not exceed; infinite if there is none."""
+        return self.belief.numbers.most_rows
 
     @property
     def own_goal(self) -> Goal | None:
@@ -172,7 +194,7 @@ class Core:
 
     def doubts(self, within: float | None, goal: Goal) -> tuple[str, ...]:
         """A note where a part of all rows was asked for and their number was only learned roughly."""
-        off = width(goal.confidence) * self._size_spread
+        off = width(goal.confidence) * sqrt(self.belief.numbers.size_variance)
         if within is None or off <= _ROUGH * self.size:
             return ()
         return (
@@ -196,20 +218,6 @@ class Core:
             return self._unprimed(self._counted)
         self.spent = self.spent + price
         return priming.prime(self.curator, price, self.name, self.plan.cells, self.rows)
-
-    def _most_rows(self) -> float:
-        """A number that the rows do not exceed: public, or measured with its noise; infinite if neither."""
-        if self.rows is not None:
-            return float(self.rows)
-        tables = [m for m in self.belief.measurements if m.is_table]
-        if not tables:
-            return inf
-        m = min(tables, key=lambda m: m.noise.variance * m.values.size)
-        if m.noise.family == "gaussian":
-            wide = m.noise.half_width(1.0 - _NEVER, np.ones(m.values.size))
-        else:
-            wide = m.values.size * m.noise.half_width(1.0 - _NEVER, numbers=m.values.size)
-        return max(float(m.counts.sum()) + wide, 0.0)
 
     def _priming(self) -> Cost | None:
         """What priming costs: what it was given, or what the accuracy needs; None when it would not pay."""
@@ -248,24 +256,20 @@ class Core:
     def _unprimed(self, counted: tuple[float, list[Measurement]]) -> Belief:
         """A belief that knows only how many rows there are: every question is measured for itself."""
         total, measured = counted
-        belief: Belief
         if priming.is_dense(self.domain, self.plan.cells):
-            belief = DenseBelief(self.domain, measured, self.rows)
-        else:
-            hypothesis = FactoredHypothesis(self.domain, total=total)
-            belief = FactoredBelief(hypothesis, measured, self.rows, total)
-        belief.hypothesis.total = total  # type: ignore[attr-defined]
-        return belief
+            return DenseBelief.fitted(self.domain, measured, self.rows, total)
+        hypothesis = FactoredHypothesis(self.domain, total=total)
+        return FactoredBelief.of(Learned(hypothesis, tuple(measured), total), self.rows)
 
-    def _follow(self, lines: list[dict[str, Any]]) -> None:
+    def _follow(self, lines: list[tuple[int, dict[str, Any]]]) -> None:
         """Do as others did: guards, runs, tables, reserves and answers in the order in which they came."""
-        for line in lines:
+        for seq, line in lines:
             if line["do"] == "guard":
                 goal = Goal(Fraction(line["alpha"]), line["confidence"])
                 self._guard(goal, Cost.from_json(line["price"]), line)
             elif line["do"] == "run":
                 self.guards[line["guard"]].resume(line)
-            elif line["do"] == "table" and line["request"] in self.log.paid:
+            elif line["do"] == "table" and seq > self._learned and line["request"] in self.log.paid:
                 self.belief.learn(self.measure_table(line))
             elif line["do"] == "reserve":
                 self.reserve.follow(line)

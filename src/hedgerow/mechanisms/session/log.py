@@ -40,13 +40,13 @@ class Log:
         """Which account paid for what, by request id."""
         self._seen = -1
 
-    def news(self) -> list[dict[str, Any]]:
-        """The lines that other processes wrote since this one last looked, or wrote itself."""
+    def news(self) -> list[tuple[int, dict[str, Any]]]:
+        """The lines that others wrote since this process last looked, or wrote itself, with their numbers."""
         lines = []
         for entry, line in self.replay(self._seen):
             self._seen = entry.seq
             if line is not None:
-                lines.append(line)
+                lines.append((entry.seq, line))
             elif entry.request is not None:
                 self.paid[entry.request] = entry.account
         return lines
