@@ -22,7 +22,7 @@ from hedgerow.mechanisms.session.factored_belief import FactoredBelief
 from hedgerow.mechanisms.session.guard import Guard
 from hedgerow.mechanisms.session.log import Log, Reserve
 from hedgerow.mechanisms.session.price import Goal, direct_price, width
-from hedgerow.mechanisms.session.snapshot import BeliefFile
+from hedgerow.mechanisms.session.snapshot import SealedFile
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.query import Norms, Query
 from hedgerow.synopsis.model import Learned
@@ -97,7 +97,7 @@ class Core:
         self.lock = threading.RLock()
         self.spent = Cost.zero(curator.ledger.currency)
         self._broken = False  # a turn was interrupted
-        self._snapshot = BeliefFile(curator.ledger, name)
+        self._file = SealedFile(curator.ledger, name, "belief")
         self._table_prices: dict[Goal, Cost] = {}
         self._single_prices: dict[Any, Cost] = {}
         with curator.ledger.alone():
@@ -135,9 +135,16 @@ class Core:
         self.write_answers(learned=not self.curator.ledger.simulation)
         if self.primed and self.belief.stamp != self._saved:
             self._saved = self.belief.stamp
-            self._snapshot.save(self.belief)
+            self._save()
+        self.log.save()
         self._newest = self.curator.ledger.newest
         self._broken = False
+
+    def _save(self) -> None:
+        """Keep what is believed for the next process."""
+        if self._file.path is not None:
+            arrays: dict[str, Any] = {}
+            self._file.save(self.belief.pack(arrays), arrays)
 
     # -- starting -----------------------------------------------------------------------------------------
 
@@ -145,19 +152,19 @@ class Core:
         """Everything as the ledger has it."""
         self.log = Log(self.curator, self.name)
         self.reserve = Reserve(self.log)
-        self.cache = Cache()
+        self.cache = Cache(self.log.answers)
         self.guards: list[Guard] = []
         self.primed = True
         self._learned = -1  # the line up to which the belief has what was measured
         self._standings: dict[str, list[str]] = {}
         lines = self.log.news()
         decided = [line for _, line in lines if line["do"] == "prime"]
-        kept = self._snapshot.load(self.domain)
+        kept = self._file.load()
         if kept is None:
             self._saved: object = None
             self.belief = self._believe(decided)
         else:
-            self._learned, self.belief = kept
+            self._learned, self.belief = kept.seq, kept.belief(self.domain)
             self._saved = self.belief.stamp
             self.spent = self.spent + Cost.from_json(decided[-1]["price"])
         self.size = self.belief.numbers.size

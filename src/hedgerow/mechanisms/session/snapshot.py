@@ -1,4 +1,4 @@
-"""Snapshot: what a session has learned, in a file beside its ledger, so that nobody need fit it again.
+"""Snapshots: what a session learned and did, in files beside its ledger: nobody need fit or read it again.
 
 It is only a cache: what is in it follows from released values, and whoever deletes it waits longer and gets
 the same answers. It is used when this version wrote it for this session, and the ledger still has the line
@@ -15,6 +15,7 @@ import io
 import json
 import os
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,8 @@ from hedgerow.mechanisms.session.factored_belief import FactoredBelief
 from hedgerow.privacy.ledger.nearby import cache_folder
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from hedgerow.mechanisms.session.belief import Belief
     from hedgerow.privacy.ledger.ledger import Ledger
     from hedgerow.queries.domain.domain import Domain
@@ -39,57 +42,51 @@ _MOST = 1 << 29  # bytes: larger ones are neither written nor read
 
 
 @dataclass(frozen=True)
-class BeliefFile:
-    """Where a session's belief is kept.
+class SealedFile:
+    """Where something that follows from a session's lines is kept.
 
     Args:
         ledger: the session's; one in memory has no place for it.
         session: the session's name in the ledger.
+        what: is kept there.
     """
 
     ledger: Ledger
     session: str
+    what: str
 
     @property
     def path(self) -> Path | None:
         """The file, whether it is there or not."""
         if self.ledger.path is None:
             return None
-        return (
-            cache_folder(self.ledger.path) / f"{hashlib.sha256(self.session.encode()).hexdigest()[:24]}.npz"
-        )
+        digest = hashlib.sha256(self.session.encode()).hexdigest()[:24]
+        return cache_folder(self.ledger.path) / f"{digest}.{self.what}.npz"
 
-    def load(self, domain: Domain) -> tuple[int, Belief] | None:
-        """The belief, and the number of the line after which it was written; None if there is none to use.
-
-        Args:
-            domain: the session's.
-        """
+    def load(self) -> Held | None:
+        """What is kept, with arrays that are read when they are looked up; None if there is none to use."""
         with suppress(OSError):
-            held = self._read()
-            seal, rest = held[:_SEAL], memoryview(held)[_SEAL:]
+            sealed = self._read()
+            seal, rest = sealed[:_SEAL], memoryview(sealed)[_SEAL:]
             if hmac.compare_digest(self._seal(rest), seal):
-                return self._unpacked(held, domain)
+                return self._unpacked(sealed)
         return None
 
-    def save(self, belief: Belief) -> None:
-        """Write what is believed after the newest line; a folder that cannot be written does without.
+    def save(self, data: dict[str, Any], arrays: dict[str, Any]) -> None:
+        """Write what follows from all lines up to the newest; a folder that cannot be written does without.
 
         Args:
-            belief: follows from the session's lines.
+            data: as JSON.
+            arrays: with plain names.
         """
-        path = self.path
-        if path is None:
-            return
-        arrays: dict[str, Any] = {}
-        data = {**self._about(self.ledger.newest), "belief": belief.pack(arrays)}
+        path, about = self.path, {**self._about(self.ledger.newest), "data": data}
         out = io.BytesIO()
-        np.savez(out, data=np.frombuffer(json.dumps(data).encode(), np.uint8), **arrays)
-        held = out.getbuffer()
-        if held.nbytes + _SEAL <= _MOST:
+        np.savez(out, about=np.frombuffer(json.dumps(about).encode(), np.uint8), **arrays)
+        rest = out.getbuffer()
+        if path is not None and rest.nbytes + _SEAL <= _MOST:
             with suppress(OSError):
                 path.parent.mkdir(mode=0o700, exist_ok=True)
-                _write(path, self._seal(held), held)
+                _write(path, self._seal(rest), rest)
 
     def _read(self) -> bytes:
         """The whole file; nothing of what is too large, or no file."""
@@ -109,17 +106,35 @@ class BeliefFile:
         import hedgerow
 
         version, line = hedgerow.__version__, self.ledger.hash_at(seq)
-        return {"format": _FORMAT, "version": version, "session": self.session, "seq": seq, "line": line}
+        named = {"format": _FORMAT, "version": version, "session": self.session, "what": self.what}
+        return {**named, "seq": seq, "line": line}
 
-    def _unpacked(self, sealed: bytes, domain: Domain) -> tuple[int, Belief] | None:
+    def _unpacked(self, sealed: bytes) -> Held | None:
         file = io.BytesIO(sealed)
         file.seek(_SEAL)
         arrays = np.load(file, allow_pickle=False)
-        held = json.loads(arrays["data"].tobytes())
-        about = {name: held.get(name) for name in ("format", "version", "session", "seq", "line")}
-        if about["line"] is None or about != self._about(held["seq"]):
+        about = json.loads(arrays["about"].tobytes())
+        data = about.pop("data", None)
+        if about.get("line") is None or about != self._about(about["seq"]):
             return None
-        return held["seq"], _KINDS[held["belief"]["kind"]].unpack(domain, held["belief"], arrays)
+        return Held(about["seq"], data, arrays)
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """What a file holds: the number of the line after which it was written, plain data, and arrays."""
+
+    seq: int
+    data: dict[str, Any]
+    arrays: Mapping[str, NDArray[Any]]
+
+    def belief(self, domain: Domain) -> Belief:
+        """What was learned by then.
+
+        Args:
+            domain: the session's.
+        """
+        return _KINDS[self.data["kind"]].unpack(domain, self.data, self.arrays)
 
 
 def _write(path: Path, *parts: Any) -> None:

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.mechanisms.session import calibration, snapshot
-from hedgerow.mechanisms.session.snapshot import BeliefFile
+from hedgerow.mechanisms.session import calibration, log, snapshot
+from hedgerow.mechanisms.session.log import Log
+from hedgerow.mechanisms.session.snapshot import SealedFile
 
 DOMAIN = hr.Domain({"sex": ["F", "M"], "age": hr.bins(0, 100, 10), "k": hr.Categorical(range(3)), "c": 4})
 KINDS = {"dense": 1 << 22, "factored": 10}
@@ -32,7 +33,7 @@ def people(tmp_path) -> Path:
 
 def curator(path: Path) -> hr.Curator:
     table = hr.Table.open(path, DOMAIN, later=True)
-    return hr.Curator(table, hr.Budget(epsilon=4, delta=1e-6))
+    return hr.Curator(table, hr.Budget(rho=20, delta=1e-6))
 
 
 def plan(kind: str = "dense", **options) -> hr.Session:
@@ -42,7 +43,7 @@ def plan(kind: str = "dense", **options) -> hr.Session:
 def file_of(path: Path, kind: str = "dense") -> Path:
     c = curator(path)
     with c.ledger:
-        found = BeliefFile(c.ledger, plan(kind)._name(c)).path
+        found = SealedFile(c.ledger, plan(kind)._name(c), "belief").path
     assert found is not None
     return found
 
@@ -145,7 +146,7 @@ def _of_another_session(path: Path, monkeypatch) -> None:
     c = curator(people)
     with c.ledger, hr.Session(epsilon="0.25").open(c) as session:
         session.ask(SQL)
-        other = BeliefFile(c.ledger, session._core.name).path
+        other = SealedFile(c.ledger, session._core.name, "belief").path
     os.replace(other, path)
 
 
@@ -208,10 +209,10 @@ def test_what_is_no_snapshot_of_this_session_is_passed_over_and_written_again(pe
     spoiled = path.read_bytes() if path.stat().st_size < 1 << 24 else b""
     c = curator(people)
     with c.ledger:
-        assert BeliefFile(c.ledger, plan()._name(c)).load(DOMAIN) is None
+        assert SealedFile(c.ledger, plan()._name(c), "belief").load() is None
         with plan().open(c) as session:
             session.ask(SQL)
-        assert BeliefFile(c.ledger, plan()._name(c)).load(DOMAIN) is not None
+        assert SealedFile(c.ledger, plan()._name(c), "belief").load() is not None
         assert c.ledger.verify().ok
     assert path.read_bytes() != spoiled
 
@@ -262,7 +263,7 @@ def test_whoever_knows_the_key_changes_learned_numbers_and_nothing_else(people):
         belief = session._core.belief
         for names in belief._written():
             belief._tables[names] = belief.table(names)[..., ::-1] * 1.0
-        session._core._snapshot.save(belief)
+        session._core._save()
         c.ledger.sync()
     c = curator(people)
     with c.ledger, plan().open(c) as session:
@@ -274,6 +275,72 @@ def test_whoever_knows_the_key_changes_learned_numbers_and_nothing_else(people):
         exact = c._rows.tables([("sex", "k")])[("sex", "k")].reshape(-1)
         assert (np.abs(answer.table.values[:, 0] - exact) <= answer.error).all()
         assert c.ledger.verify().ok
+
+
+# -- the log ----------------------------------------------------------------------------------------------
+
+CLOSE = hr.Budget(rho="1/50", delta=1e-6)
+
+
+def _asked(path: Path, questions: range) -> list[object]:
+    """A session that certifies and measures, of two accuracies."""
+    c = curator(path)
+    with c.ledger, hr.Session(budget=CLOSE, within=0.05, questions=200).open(c) as session:
+        found = []
+        for i in questions:
+            levels = np.random.default_rng(i).random(10) < 0.6
+            close = 20 if i % 3 == 0 else None  # another accuracy, which is measured at first
+            answer = session.ask(hr.Query.where(DOMAIN, {"age": levels, "c": [i % 4]}), within_count=close)
+            found.append((_plain(answer), answer.source))
+        return found
+
+
+def _state(path: Path) -> tuple[object, ...]:
+    c = curator(path)
+    with c.ledger:
+        core = hr.Session(budget=CLOSE, within=0.05, questions=200).open(c)._core
+        guards = [(g.number, g.goal, g.debt, g.saved, g.share, g.runs, g.closed) for g in core.guards]
+        return (
+            guards,
+            core.reserve._held,
+            core._standings,
+            core.belief.version,
+            core.log._acts,
+            core.log._seen,
+        )
+
+
+def test_a_session_is_the_same_whether_its_lines_are_read_or_kept(people, monkeypatch):
+    monkeypatch.setattr(log, "_TAIL", 5)
+    given = _asked(people, range(12))
+    assert {source for _, source in given} == {"certified", "measured"}
+    kept = next(people.with_name("people.csv.hedgerow.cache").glob("*.log.npz"))
+    read = Log.replay
+    seen = []
+    monkeypatch.setattr(Log, "replay", lambda self, after=-1: seen.append(after) or read(self, after))
+    state, again = _state(people), _asked(people, range(12))
+    assert min(seen) > 0  # nobody read from the beginning
+    assert [a for a, _ in again] == [a for a, _ in given]
+    kept.unlink()
+    assert _state(people) == state
+    assert _asked(people, range(12)) == again
+    c = curator(people)
+    with c.ledger:
+        spent = c.spent.rho
+        assert c.ledger.verify().ok
+    _asked(people, range(12))  # what was answered stays free
+    c = curator(people)
+    with c.ledger:
+        assert c.spent.rho == spent
+
+
+@pytest.mark.parametrize("how", ["empty", "cut off", "one bit", "a pickle", "another seal"])
+def test_a_log_that_was_spoiled_is_read_from_the_ledger(people, how, monkeypatch):
+    monkeypatch.setattr(log, "_TAIL", 5)
+    given = _asked(people, range(8))
+    kept = next(people.with_name("people.csv.hedgerow.cache").glob("*.log.npz"))
+    SPOILED[how](kept, monkeypatch)
+    assert [a for a, _ in _asked(people, range(8))] == [a for a, _ in given]
 
 
 # -- later questions from the command line ----------------------------------------------------------------
