@@ -16,13 +16,12 @@ from hedgerow.errors import HedgerowError, LedgerError
 from hedgerow.learning.factored.factored import FactoredHypothesis
 from hedgerow.mechanisms.mechanism import finite
 from hedgerow.mechanisms.session import prime as priming
-from hedgerow.mechanisms.session.cache import Cache
 from hedgerow.mechanisms.session.dense_belief import DenseBelief
 from hedgerow.mechanisms.session.factored_belief import FactoredBelief
 from hedgerow.mechanisms.session.guard import Guard
-from hedgerow.mechanisms.session.log import Log, Reserve
+from hedgerow.mechanisms.session.log import Log
 from hedgerow.mechanisms.session.price import Goal, direct_price, width
-from hedgerow.mechanisms.session.snapshot import SealedFile
+from hedgerow.mechanisms.session.state import State
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.query import Norms, Query
 from hedgerow.synopsis.model import Learned
@@ -80,7 +79,7 @@ def begun_sessions(curator: Curator, named: str) -> list[str]:
     return [match[1] for match in found if match and is_begun(curator, match[1])]
 
 
-class Core:
+class Core(State):
     """The shared state of an open session, rebuilt from the ledger when there is one.
 
     Args:
@@ -92,12 +91,12 @@ class Core:
     mixed = _MIXED
 
     def __init__(self, plan: Session, curator: Curator, name: str) -> None:
+        super().__init__(plan.questions)
         self.plan, self.curator, self.name = plan, curator, name
         self.domain = finite(curator)
         self.lock = threading.RLock()
         self.spent = Cost.zero(curator.ledger.currency)
         self._broken = False  # a turn was interrupted
-        self._file = SealedFile(curator.ledger, name, "belief")
         self._table_prices: dict[Goal, Cost] = {}
         self._single_prices: dict[Any, Cost] = {}
         with curator.ledger.alone():
@@ -117,7 +116,7 @@ class Core:
                 self._restart()
             self._broken = True
             if ledger.newest != self._newest:
-                self._follow(self.log.news())
+                self.follow(self.log.news())
                 for guard in self.guards:
                     guard.refresh()
             before = ledger.newest
@@ -133,42 +132,22 @@ class Core:
     def _end_turn(self) -> None:
         """Nothing is told before it is written: else the next turn begins by reading everything anew."""
         self.write_answers(learned=not self.curator.ledger.simulation)
-        if self.primed and self.belief.stamp != self._saved:
-            self._saved = self.belief.stamp
-            self._save()
-        self.log.save()
+        self.save()
         self._newest = self.curator.ledger.newest
         self._broken = False
-
-    def _save(self) -> None:
-        """Keep what is believed for the next process."""
-        if self._file.path is not None:
-            arrays: dict[str, Any] = {}
-            self._file.save(self.belief.pack(arrays), arrays)
 
     # -- starting -----------------------------------------------------------------------------------------
 
     def _start(self) -> None:
         """Everything as the ledger has it."""
-        self.log = Log(self.curator, self.name)
-        self.reserve = Reserve(self.log)
-        self.cache = Cache(self.log.answers)
-        self.guards: list[Guard] = []
-        self.primed = True
-        self._learned = -1  # the line up to which the belief has what was measured
-        self._standings: dict[str, list[str]] = {}
+        self.begin(Log(self.curator, self.name))
         lines = self.log.news()
         decided = [line for _, line in lines if line["do"] == "prime"]
-        kept = self._file.load()
-        if kept is None:
-            self._saved: object = None
-            self.belief = self._believe(decided)
-        else:
-            self._learned, self.belief = kept.seq, kept.belief(self.domain)
-            self._saved = self.belief.stamp
+        if self.restore(self.domain):
             self.spent = self.spent + Cost.from_json(decided[-1]["price"])
-        self.size = self.belief.numbers.size
-        self._follow(lines)
+        else:
+            self.belief = self._believe(decided)
+        self.follow(lines)
         self._newest = self.curator.ledger.newest
         self._broken = False
 
@@ -182,11 +161,6 @@ class Core:
     def rows(self) -> int | None:
         """How many rows there are, only where that is public."""
         return self.curator.rows
-
-    @property
-    def most_rows(self) -> float:
-        """A number that the rows do not exceed; infinite if there is none."""
-        return self.belief.numbers.most_rows
 
     @property
     def own_goal(self) -> Goal | None:
@@ -231,9 +205,8 @@ class Core:
         plan, curator = self.plan, self.curator
         if plan.spend() is not None or (plan.within is None and plan.within_count is None):
             return curator.price(plan.spend())
-        self.size = self._counted[0] if plan.within is not None else 0.0
-        goal = self.own_goal
-        assert goal is not None
+        rows = self._counted[0] if plan.within is not None else 0.0
+        goal = Goal.of(plan.within, plan.within_count, plan.confidence, rows)
         direct = direct_price(curator, Query.total(), goal)
         price = priming.start_price(self.domain, direct, plan.questions)
         start = price + self._run_price(goal) * len(Guard(goal, price, 1, self.log, 0).sides)
@@ -267,26 +240,6 @@ class Core:
             return DenseBelief.fitted(self.domain, measured, self.rows, total)
         hypothesis = FactoredHypothesis(self.domain, total=total)
         return FactoredBelief.of(Learned(hypothesis, tuple(measured), total), self.rows)
-
-    def _follow(self, lines: list[tuple[int, dict[str, Any]]]) -> None:
-        """Do as others did: guards, runs, tables, reserves and answers in the order in which they came."""
-        for seq, line in lines:
-            if line["do"] == "guard":
-                goal = Goal(Fraction(line["alpha"]), line["confidence"])
-                self._guard(goal, Cost.from_json(line["price"]), line)
-            elif line["do"] == "run":
-                self.guards[line["guard"]].resume(line)
-            elif line["do"] == "table" and seq > self._learned and line["request"] in self.log.paid:
-                self.belief.learn(self.measure_table(line))
-            elif line["do"] == "reserve":
-                self.reserve.follow(line)
-            elif line["do"] == "answers":
-                self.cache.load(line["answers"])
-                for number, debt in line["debts"].items():
-                    guard = self.guards[int(number)]
-                    guard.debt, guard.saved = Fraction(debt), Fraction(line.get("saved", {}).get(number, 0))
-                self._standings = self._standing()
-        self.reserve.refresh()
 
     # -- while it is open ---------------------------------------------------------------------------------
 
@@ -324,16 +277,10 @@ class Core:
                 return guard
         number = len(self.guards)
         price, share = self._run_price(goal, number), guard_share(number)
-        made = Guard(goal, price, self.plan.questions, self.log, number, share=share)
+        made = Guard(goal, price, self.questions, self.log, number, share=share)
         if goal != self.own_goal or not self.primed:
             made.debt = made.opening.amount
         return made
-
-    def _guard(self, goal: Goal, price: Cost, line: dict[str, Any]) -> None:
-        debt, share = Fraction(line["debt"]), Fraction(line.get("share", 1))
-        self.guards.append(
-            Guard(goal, price, self.plan.questions, self.log, line["number"], debt, share=share)
-        )
 
     def table_price(self, payer: Curator, goal: Goal) -> Cost:
         """What the table behind a question that tripped is measured for."""
@@ -382,22 +329,3 @@ class Core:
         (made,) = by.measure_all([target], price, request=request, note=note, run=self.name)
         self.log.paid[request] = by.account
         return made, paid is None
-
-    def write_answers(self, *, learned: bool = True) -> None:
-        """Put what was said since the last time into the ledger, with what the guards owe.
-
-        Args:
-            learned: also when there are only learned answers, which nothing but this session can repeat.
-        """
-        standing = self._standing()
-        said = self.cache.waiting and (learned or self.cache.waits("certified", "measured"))
-        if said or standing != self._standings:
-            durable, answers = self.cache.waits("measured"), self.cache.unwritten()
-            debts, saved = ({n: pair[i] for n, pair in standing.items()} for i in (0, 1))
-            line = {"do": "answers", "answers": answers, "debts": debts, "saved": saved}
-            self.log.write(line, durable=durable)
-            self.cache.written()
-            self._standings = standing
-
-    def _standing(self) -> dict[str, list[str]]:
-        return {str(g.number): [str(g.debt), str(g.saved)] for g in self.guards}
