@@ -45,7 +45,7 @@ TWICE = {  # names that two files of the house give to different things: this li
     "Terms",
     "Weights",
 }
-GROUND = {"errors", "bibliography", "homes"}  # may be imported from everywhere
+GROUND = {"errors", "bibliography", "compiled", "homes"}  # may be imported from everywhere
 FRONT = {  # the front door and what stands beside it
     "__init__",
     "__main__",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Arrays = dict[str, NDArray[Any]]
+    Held = Mapping[str, NDArray[Any]]
 
 
 def pack_measurement(measurement: Measurement, arrays: Arrays) -> dict[str, Any]:
@@ -33,7 +34,7 @@ def pack_measurement(measurement: Measurement, arrays: Arrays) -> dict[str, Any]
     }
 
 
-def unpack_measurement(data: dict[str, Any], arrays: Arrays) -> Measurement:
+def unpack_measurement(data: dict[str, Any], arrays: Held) -> Measurement:
     """The inverse of `pack_measurement`."""
     workload = None if data["workload"] is None else unpack_workload(data["workload"], arrays)
     noise = Noise.from_json(data["noise"])
@@ -52,7 +53,7 @@ def pack_workload(workload: Workload, arrays: Arrays) -> dict[str, Any]:
     }
 
 
-def unpack_workload(data: dict[str, Any], arrays: Arrays) -> Workload:
+def unpack_workload(data: dict[str, Any], arrays: Held) -> Workload:
     """The inverse of `pack_workload`."""
     order = None if data["order"] is None else arrays[data["order"]]
     return Workload([_unpack_block(b, arrays) for b in data["blocks"]], order=order, name=data["name"])
@@ -93,7 +94,7 @@ def _pack_block(block: Block, arrays: Arrays) -> dict[str, Any]:
     return {"attributes": list(block.attributes), "queries": queries}
 
 
-def _unpack_block(data: dict[str, Any], arrays: Arrays) -> Block:
+def _unpack_block(data: dict[str, Any], arrays: Held) -> Block:
     attributes = tuple(data["attributes"])
     if "axes" in data:
         return ProductBlock(attributes, tuple(Axis(kind, int(levels)) for kind, levels in data["axes"]))
@@ -112,7 +113,7 @@ def _pack_query(query: Query, arrays: Arrays) -> dict[str, Any]:
     }
 
 
-def _unpack_query(attributes: tuple[str, ...], data: dict[str, Any], arrays: Arrays) -> Query:
+def _unpack_query(attributes: tuple[str, ...], data: dict[str, Any], arrays: Held) -> Query:
     weights = tuple(arrays[name].astype(np.int64) for name in data["weights"])
     product = bool(data["product"])
     return Query(

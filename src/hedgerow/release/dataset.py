@@ -186,7 +186,7 @@ class Dataset:
             raise HedgerowError(str(error)) from None
 
     def open(
-        self, domain: Domain, epsilon: str | float | None, step: Step | None = None
+        self, domain: Domain, epsilon: str | float | None, step: Step | None = None, *, later: bool = False
     ) -> tuple[Settings, Table]:
         """The dataset's settings, and its rows read in their way.
 
@@ -194,6 +194,7 @@ class Dataset:
             domain: the confirmed schema's.
             epsilon: as in `settings`.
             step: told how far reading is.
+            later: where there is a ledger, look into the file only when rows are needed.
         """
         from hedgerow.curator.rows.table import Table
         from hedgerow.curator.rows.unit_ids import EARLIER
@@ -211,6 +212,7 @@ class Dataset:
             multiline=self.multiline,
             watch=None if step is None else lambda part: step("Reading rows", part),
             same_rows=self.same_rows,
+            later=later and self.has_ledger,
         )
         return known, table
 

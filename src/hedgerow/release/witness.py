@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from hedgerow.errors import BudgetExceeded, HedgerowError, LedgerError
 from hedgerow.privacy.budget import Cost
+from hedgerow.privacy.ledger.nearby import cache_folder
 from hedgerow.privacy.ledger.receipt import Receipt
 from hedgerow.release.numerals import amount
 
@@ -29,8 +30,7 @@ RECEIPT = "receipt.json"
 
 def note_path(ledger: Path) -> Path:
     """Where the newest receipt of a ledger is noted."""
-    text = str(ledger.resolve())
-    return Path(f"{text.removesuffix('.db') if text.endswith('.hedgerow.db') else text}.cache") / RECEIPT
+    return cache_folder(ledger) / RECEIPT
 
 
 def note(ledger: Ledger, file: Path) -> None:

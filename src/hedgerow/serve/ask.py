@@ -107,7 +107,7 @@ def ask(
         data, ledger, delta, unit, max_rows, neighbours.value if neighbours else None, encoding, delimiter,
         multiline, same_rows, require_budget, new_ledger, older_than_receipt, tell=say,
     )  # fmt: skip
-    known, table = dataset.open(domain, epsilon)
+    known, table = dataset.open(domain, epsilon, later=True)
     compiled(domain, sql, unit=table.unit.column if table.unit else None)  # refuse before a ledger is made
     dataset.refuse_put_back()
     sure = Session.confidence if confidence is None else confidence
@@ -157,6 +157,7 @@ def _told(learning: Cost, curator: Curator) -> Iterator[None]:
 
 def _unlearned(curator: Curator, epsilon: str | None, anew: bool, json: bool, first: First) -> None:
     """What a first question would do: nothing is charged and nothing is opened."""
+    curator.table.look()
     found, part = first(curator, _price(curator, epsilon)), curator.ledger.budget.part
     both, question = part(found.cost), found.question and part(found.question).epsilon
     asked = "With --anew this is like a first question:" if anew else "This dataset has not been asked yet:"
@@ -257,7 +258,8 @@ def _session(curator: Curator, epsilon: str | None, anew: bool, first: First | N
 
 
 def _refuse(curator: Curator, price: Cost, first: First | None) -> None:
-    """Refuse, before learning is paid, what cannot be paid or could only be refused after it."""
+    """Refuse, before learning is paid, what cannot be paid or read, or could only be refused after it."""
+    curator.table.look()
     if first is not None:
         first(curator, price).refuse(curator)
     curator.ledger.check(price)

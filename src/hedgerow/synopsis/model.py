@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
@@ -59,6 +59,57 @@ class Learned:
     measurements: tuple[Measurement, ...]
     spread: float
     corrected: bool = False
+
+    def settled(self) -> Learned:
+        """The same with a hypothesis as from a file: answers must not depend on how it was fitted."""
+        h = self.hypothesis
+        again = FactoredHypothesis.restore(
+            h.domain, h.resolutions, h.potentials, h.fixed, total=h.total, cells=h.cells, whole=h.whole,
+            zeros=h.zeros,
+        )  # fmt: skip
+        return replace(self, hypothesis=again)
+
+    def pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        """As plain data; numbers go into `arrays`."""
+        h = self.hypothesis
+
+        def put(array: Any) -> str:
+            name = f"a{len(arrays)}"
+            arrays[name] = np.asarray(array)
+            return name
+
+        return {
+            "total": h.total,
+            "cells": h.cells,
+            "whole": h.whole,
+            "spread": self.spread,
+            "corrected": self.corrected,
+            "resolutions": [[put(m) for m in chain] for chain in h.resolutions.maps],
+            "potentials": [[[list(n) for n in nodes], put(t)] for nodes, t in h.potentials.items()],
+            "fixed": [[[list(n) for n in nodes], put(t)] for nodes, t in h.fixed.items()],
+            "zeros": [[list(z.attributes), put(z.possible)] for z in h.zeros],
+            "measurements": [_pack_measurement(m, put) for m in self.measurements],
+        }
+
+    @classmethod
+    def unpack(cls, domain: Domain, body: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Learned:
+        """The inverse of `pack`."""
+
+        def tables(items: list[Any]) -> dict[tuple[Node, ...], Floats]:
+            return {tuple((int(a), int(r)) for a, r in nodes): arrays[name] for nodes, name in items}
+
+        hypothesis = FactoredHypothesis.restore(
+            domain,
+            Resolutions(tuple(tuple(arrays[m] for m in chain) for chain in body["resolutions"])),
+            tables(body["potentials"]),
+            tables(body["fixed"]),
+            total=float(body["total"]),
+            cells=float(body["cells"]),
+            whole=bool(body.get("whole", False)),
+            zeros=[Zeros(tuple(names), arrays[name]) for names, name in body["zeros"]],
+        )
+        measured = tuple(_unpack_measurement(m, arrays) for m in body["measurements"])
+        return cls(hypothesis, measured, float(body["spread"]), bool(body["corrected"]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -260,46 +311,13 @@ class ModelSynopsis(CellsSynopsis):
     # -- files --------------------------------------------------------------------------------------------
 
     def _pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-        learned, h = self._learned, self.hypothesis
-
-        def put(array: Any) -> str:
-            name = f"a{len(arrays)}"
-            arrays[name] = np.asarray(array)
-            return name
-
-        return {
-            "total": h.total,
-            "cells": h.cells,
-            "whole": h.whole,
-            "spread": learned.spread,
-            "corrected": learned.corrected,
-            "resolutions": [[put(m) for m in chain] for chain in h.resolutions.maps],
-            "potentials": [[[list(n) for n in nodes], put(t)] for nodes, t in h.potentials.items()],
-            "fixed": [[[list(n) for n in nodes], put(t)] for nodes, t in h.fixed.items()],
-            "zeros": [[list(z.attributes), put(z.possible)] for z in h.zeros],
-            "measurements": [_pack_measurement(m, put) for m in learned.measurements],
-        }
+        return self._learned.pack(arrays)
 
     @classmethod
     def _unpack(
         cls, domain: Domain, provenance: Provenance, body: dict[str, Any], arrays: dict[str, NDArray[Any]]
     ) -> ModelSynopsis:
-        def tables(items: list[Any]) -> dict[tuple[Node, ...], Floats]:
-            return {tuple((int(a), int(r)) for a, r in nodes): arrays[name] for nodes, name in items}
-
-        hypothesis = FactoredHypothesis.restore(
-            domain,
-            Resolutions(tuple(tuple(arrays[m] for m in chain) for chain in body["resolutions"])),
-            tables(body["potentials"]),
-            tables(body["fixed"]),
-            total=float(body["total"]),
-            cells=float(body["cells"]),
-            whole=bool(body.get("whole", False)),
-            zeros=[Zeros(tuple(names), arrays[name]) for names, name in body["zeros"]],
-        )
-        measured = tuple(_unpack_measurement(m, arrays) for m in body["measurements"])
-        learned = Learned(hypothesis, measured, float(body["spread"]), bool(body["corrected"]))
-        return cls(domain, provenance, learned)
+        return cls(domain, provenance, Learned.unpack(domain, body, arrays))
 
 
 def _one_count(question: Question) -> Query:
@@ -334,7 +352,7 @@ def _pack_measurement(measurement: Measurement, put: Any) -> dict[str, Any]:
     }
 
 
-def _unpack_measurement(data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Measurement:
+def _unpack_measurement(data: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Measurement:
     names, noise = tuple(data["attributes"]), Noise.from_json(data["noise"])
     values, private = arrays[data["values"]], bool(data["private"])
     if data["groups"] is None:

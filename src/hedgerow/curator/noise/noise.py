@@ -20,10 +20,10 @@ from fractions import Fraction
 from numbers import Rational
 from typing import Any, Protocol, TypeVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.compiled import njit
 from hedgerow.errors import HedgerowError, RangeTooLarge
 
 LIMIT = 1 << 17  # bytes one sample may read; frozen into the compiled kernels
@@ -202,7 +202,7 @@ def _feed(kernel: Callable[[int, NDArray[np.uint8]], tuple[int, int]], size: int
 
 def _compile(function: Compiled) -> Compiled:
     """numba's nopython compilation, cached on disk, typed as the function itself."""
-    compiled: Compiled = numba.njit(cache=True)(function)
+    compiled: Compiled = njit(cache=True)(function)
     return compiled
 
 

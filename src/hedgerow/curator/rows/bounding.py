@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
+
+from hedgerow.compiled import njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

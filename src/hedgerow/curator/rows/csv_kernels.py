@@ -3,7 +3,8 @@
 # mypy: disallow-untyped-defs=False, disallow-untyped-decorators=False, disallow-untyped-calls=False
 
 import numpy as np
-from numba import njit
+
+from hedgerow.compiled import njit
 
 # What a file's lines end in, as its header's line does.
 LF, CRLF, CR = 0, 1, 2

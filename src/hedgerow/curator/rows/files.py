@@ -95,6 +95,62 @@ class FileEngine:
             raise DataChanged("the data file was changed or replaced after it was opened; open it again")
 
 
+class LaterFile:
+    """A file that is looked into when rows are needed; until then only its last change is known.
+
+    Args:
+        path: the file.
+        look: opens it.
+    """
+
+    in_memory = False
+
+    def __init__(self, path: str | Path, look: Callable[[], FileEngine]) -> None:
+        self.untyped = is_csv(path)
+        self.check_opened: Callable[[], None] = lambda: None
+        """What the owner is to hear about a file that was opened; the table's."""
+        self._path, self._look = str(path), look
+        self._stamp = _stamp(self._path)
+        self._opened: FileEngine | None = None
+
+    @property
+    def written(self) -> int | None:
+        """When the file was last changed, in nanoseconds."""
+        return self._stamp[-1] if self._stamp else None
+
+    @property
+    def reading(self) -> Reading | None:
+        """How a CSV file was read."""
+        return self._file.reading
+
+    @property
+    def _file(self) -> FileEngine:
+        """The file, opened and checked; refused if it is no longer the one whose last change was told."""
+        if self._opened is None:
+            made = self._look()
+            if made._stamps != {self._path: self._stamp}:
+                raise DataChanged("the data file was changed or replaced after it was named; ask again")
+            self._opened = made
+            try:
+                self.check_opened()
+            except BaseException:
+                self._opened = None  # what was refused once is refused again
+                raise
+        return self._opened
+
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns."""
+        return self._file.schema()
+
+    def check(self, columns: Sequence[str]) -> None:
+        """As of the file."""
+        self._file.check(columns)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """All rows of some columns."""
+        return self._file.batches(columns)
+
+
 def refuse_absent(wanted: Sequence[str], held: Sequence[str], *, untyped: bool) -> None:
     """Refuse declared columns that the data does not have exactly once.
 

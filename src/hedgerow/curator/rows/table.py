@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,8 +14,9 @@ import numpy as np
 from hedgerow.curator.rows import bounding, kernels, unit_ids
 from hedgerow.curator.rows.duckdb import DuckDBEngine
 from hedgerow.curator.rows.engine import Engine
-from hedgerow.curator.rows.files import FileEngine, refuse_absent
+from hedgerow.curator.rows.files import FileEngine, LaterFile, refuse_absent
 from hedgerow.curator.rows.memory import IDS, MemoryEngine
+from hedgerow.curator.rows.unit import NullUnits, Unit
 from hedgerow.errors import DomainMismatch, RangeTooLarge, SourceError
 from hedgerow.privacy.ledger.entry import SPELLING
 from hedgerow.queries.argument import one_of, text
@@ -29,25 +30,9 @@ if TYPE_CHECKING:
 
     from hedgerow.curator.rows.csv_rows import Reading
 
-NullUnits = Literal["drop", "row"]
-
 CELL_LIMIT = 1 << 28
 _KEEP_ROWS_BYTES = 1 << 28
 _KEEP_TABLES_BYTES = 1 << 28
-
-
-@dataclass(frozen=True)
-class Unit:
-    """Who is protected: the column that names a person, and how many of a person's rows are used.
-
-    `null_units` is the rule for rows without a name: `drop` leaves them out, `row` takes each for a
-    person of its own. `type` is the declared type of ids in a column of objects, see `unit_ids`.
-    """
-
-    column: str
-    max_rows: int
-    null_units: NullUnits = "drop"
-    type: str | None = None
 
 
 class Table:
@@ -72,7 +57,10 @@ class Table:
         self.named = named or location
         self.same_rows = same_rows
         self._engine = engine
-        self._check_columns()
+        if isinstance(engine, LaterFile):
+            engine.check_opened = self._check_columns
+        else:
+            self._check_columns()
 
     @classmethod
     def open(
@@ -90,6 +78,7 @@ class Table:
         multiline: bool = False,
         watch: Callable[[float | None], None] | None = None,
         same_rows: bool = False,
+        later: bool = False,
     ) -> Table:
         """Open a CSV or Parquet file, or a pandas, polars or Arrow frame, or a mapping of columns.
 
@@ -110,6 +99,7 @@ class Table:
                 also where a stray quote would do the same, and a backslash is a character like others.
             watch: told the part of the rows read so far (None: unknown), for the owner's progress bar.
             same_rows: take a file that was written again for the one that earlier runs began with.
+            later: look into a file only when rows are needed, and say only then what is wrong with it.
         """
         if not isinstance(domain, (Domain, OpenDomain)):
             raise DomainMismatch("a table is opened with a Domain or an OpenDomain; see Domain.load")
@@ -132,9 +122,10 @@ class Table:
         if file:
             if engine == "memory":
                 raise SourceError("files have an engine of their own: leave `engine` out")
-            made = FileEngine(
-                source, encoding=encoding, delimiter=delimiter, multiline=multiline, watch=watch
+            look = partial(
+                FileEngine, source, encoding=encoding, delimiter=delimiter, multiline=multiline, watch=watch
             )
+            made = LaterFile(source, look) if later and Path(source).is_file() else look()
         else:
             made = (DuckDBEngine if engine == "duckdb" else MemoryEngine)(source, unit, unit_type)
         bound = None
@@ -142,6 +133,10 @@ class Table:
             bound = Unit(unit, max_rows, null_units, unit_type)
         named = Path(source).absolute() if file else None
         return cls(made, domain, bound, named and named.resolve(), same_rows=same_rows, named=named)
+
+    def look(self) -> None:
+        """Look into a file that was left for later: what is wrong with it is said now."""
+        self._engine.schema()
 
     @property
     def in_memory(self) -> bool:
@@ -157,7 +152,7 @@ class Table:
     @property
     def _reading(self) -> Reading | None:
         """How a CSV file was read: for its owner, and nobody else."""
-        return self._engine.reading if isinstance(self._engine, FileEngine) else None
+        return self._engine.reading if isinstance(self._engine, FileEngine | LaterFile) else None
 
     def _check_columns(self) -> None:
         """Every declared column is there and of a type that fits: one sentence to the owner if not."""

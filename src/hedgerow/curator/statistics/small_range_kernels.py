@@ -12,7 +12,8 @@ from math import comb
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from hedgerow.compiled import njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numba import njit
 
+from hedgerow.compiled import njit
 from hedgerow.curator.statistics.statistics import fingerprint, statistic
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.queries.query import ONE, Norms

@@ -11,8 +11,8 @@ from __future__ import annotations
 from math import exp, log
 
 import numpy as np
-from numba import njit
 
+from hedgerow.compiled import njit
 from hedgerow.queries.query import ONE
 
 _FAST = {"reassoc", "nnan", "nsz", "contract"}  # sums may be vectorised; there is no NaN to respect

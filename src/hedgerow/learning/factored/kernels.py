@@ -7,7 +7,8 @@ cell of a clique which cell of a smaller table it belongs to.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from hedgerow.compiled import njit
 
 MIN_WEIGHT, MIN_FILL = 0, 1
 _TINY = 1e-140  # smaller weights are none: subnormal numbers are a hundred times slower

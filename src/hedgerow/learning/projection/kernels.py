@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from numba import njit
+from hedgerow.compiled import njit
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

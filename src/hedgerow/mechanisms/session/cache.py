@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,9 +43,15 @@ class Kept:
 
 
 class Cache:
-    """Answers given before, by question and by what was promised with them."""
+    """Answers given before, by question and by what was promised with them.
 
-    def __init__(self) -> None:
+    Args:
+        earlier: the answers to a question that the ledger has, beside those that are loaded.
+    """
+
+    def __init__(self, earlier: Callable[[str], Iterable[dict[str, Any]]] = lambda key: ()) -> None:
+        self._earlier = earlier
+        self._looked: set[str] = set()
         self._exact: dict[tuple[str, str], Kept] = {}
         self._sure: dict[str, list[Kept]] = {}
         self._unwritten: list[tuple[str, str]] = []
@@ -70,6 +77,7 @@ class Cache:
             promise: what is asked of the answer.
             asked: the question, for the columns of a table.
         """
+        self._look(key)
         kept = self._exact.get((key, promise.text)) or self._stronger(key, promise)
         if kept is None:
             return None
@@ -95,7 +103,14 @@ class Cache:
     def load(self, lines: list[dict[str, Any]]) -> None:
         """Remember answers that the ledger has."""
         for line in lines:
+            self._look(line["key"])
             self._put((line["key"], line["promise"]), Kept(line["alpha"], None, line))
+
+    def _look(self, key: str) -> None:
+        """Load what was said to a question earlier, once."""
+        if key not in self._looked:
+            self._looked.add(key)
+            self.load(list(self._earlier(key)))
 
     def unwritten(self) -> list[dict[str, Any]]:
         """What is not in the ledger yet, as plain data."""

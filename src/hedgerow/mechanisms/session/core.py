@@ -8,26 +8,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import cached_property
-from math import inf, log
+from math import log, sqrt
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from hedgerow.curator.rows.source import begin_run
 from hedgerow.errors import HedgerowError, LedgerError
 from hedgerow.learning.factored.factored import FactoredHypothesis
 from hedgerow.mechanisms.mechanism import finite
 from hedgerow.mechanisms.session import prime as priming
-from hedgerow.mechanisms.session.belief import Belief, DenseBelief, FactoredBelief, width
-from hedgerow.mechanisms.session.cache import Cache
+from hedgerow.mechanisms.session.dense_belief import DenseBelief
+from hedgerow.mechanisms.session.factored_belief import FactoredBelief
 from hedgerow.mechanisms.session.guard import Guard
-from hedgerow.mechanisms.session.log import Log, Reserve
-from hedgerow.mechanisms.session.price import Goal, direct_price
+from hedgerow.mechanisms.session.log import Log
+from hedgerow.mechanisms.session.price import Goal, direct_price, width
+from hedgerow.mechanisms.session.state import State
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.query import Norms, Query
+from hedgerow.synopsis.model import Learned
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
+    from hedgerow.mechanisms.session.belief import Belief
     from hedgerow.mechanisms.session.session import Session
     from hedgerow.queries.measurement import Measurement
 
@@ -39,7 +40,6 @@ _TABLE_CELLS = 1 << 20
 _ROUGH = 0.1  # of the number of rows: a part of it means little when it may be off by more
 _MIXED = Fraction(1, 10)  # of beta: for measured numbers that are to hold at once with certified ones
 _FIRST_GUARD = Fraction(8, 10)  # of beta: for the first guard; all others together have what is left
-_NEVER = 1e-15  # how likely there are more rows than `most_rows`
 
 
 _UNPRIMED = {"do": "prime", "price": None}
@@ -79,7 +79,7 @@ def begun_sessions(curator: Curator, named: str) -> list[str]:
     return [match[1] for match in found if match and is_begun(curator, match[1])]
 
 
-class Core:
+class Core(State):
     """The shared state of an open session, rebuilt from the ledger when there is one.
 
     Args:
@@ -91,10 +91,10 @@ class Core:
     mixed = _MIXED
 
     def __init__(self, plan: Session, curator: Curator, name: str) -> None:
+        super().__init__(plan.questions)
         self.plan, self.curator, self.name = plan, curator, name
         self.domain = finite(curator)
         self.lock = threading.RLock()
-        self.rows = curator.rows
         self.spent = Cost.zero(curator.ledger.currency)
         self._broken = False  # a turn was interrupted
         self._table_prices: dict[Goal, Cost] = {}
@@ -116,7 +116,7 @@ class Core:
                 self._restart()
             self._broken = True
             if ledger.newest != self._newest:
-                self._follow(self.log.news())
+                self.follow(self.log.news())
                 for guard in self.guards:
                     guard.refresh()
             before = ledger.newest
@@ -132,6 +132,7 @@ class Core:
     def _end_turn(self) -> None:
         """Nothing is told before it is written: else the next turn begins by reading everything anew."""
         self.write_answers(learned=not self.curator.ledger.simulation)
+        self.save()
         self._newest = self.curator.ledger.newest
         self._broken = False
 
@@ -139,17 +140,14 @@ class Core:
 
     def _start(self) -> None:
         """Everything as the ledger has it."""
-        self.log = Log(self.curator, self.name)
-        self.reserve = Reserve(self.log)
-        self.cache = Cache()
-        self.guards: list[Guard] = []
-        self.primed = True
-        self._standings: dict[str, list[str]] = {}
+        self.begin(Log(self.curator, self.name))
         lines = self.log.news()
-        self.belief = self._believe([line for line in lines if line["do"] == "prime"])
-        self.size, self._size_spread = self.belief.total, self.belief.total_spread
-        self.most_rows = self._most_rows()
-        self._follow(lines)
+        decided = [line for _, line in lines if line["do"] == "prime"]
+        if self.restore(self.domain):
+            self.spent = self.spent + Cost.from_json(decided[-1]["price"])
+        else:
+            self.belief = self._believe(decided)
+        self.follow(lines)
         self._newest = self.curator.ledger.newest
         self._broken = False
 
@@ -158,6 +156,11 @@ class Core:
         self.write_answers()
         self._start()
         self.spent = spent
+
+    @cached_property
+    def rows(self) -> int | None:
+        """How many rows there are, only where that is public."""
+        return self.curator.rows
 
     @property
     def own_goal(self) -> Goal | None:
@@ -172,7 +175,7 @@ class Core:
 
     def doubts(self, within: float | None, goal: Goal) -> tuple[str, ...]:
         """A note where a part of all rows was asked for and their number was only learned roughly."""
-        off = width(goal.confidence) * self._size_spread
+        off = width(goal.confidence) * sqrt(self.belief.numbers.size_variance)
         if within is None or off <= _ROUGH * self.size:
             return ()
         return (
@@ -197,28 +200,13 @@ class Core:
         self.spent = self.spent + price
         return priming.prime(self.curator, price, self.name, self.plan.cells, self.rows)
 
-    def _most_rows(self) -> float:
-        """A number that the rows do not exceed: public, or measured with its noise; infinite if neither."""
-        if self.rows is not None:
-            return float(self.rows)
-        tables = [m for m in self.belief.measurements if m.is_table]
-        if not tables:
-            return inf
-        m = min(tables, key=lambda m: m.noise.variance * m.values.size)
-        if m.noise.family == "gaussian":
-            wide = m.noise.half_width(1.0 - _NEVER, np.ones(m.values.size))
-        else:
-            wide = m.values.size * m.noise.half_width(1.0 - _NEVER, numbers=m.values.size)
-        return max(float(m.counts.sum()) + wide, 0.0)
-
     def _priming(self) -> Cost | None:
         """What priming costs: what it was given, or what the accuracy needs; None when it would not pay."""
         plan, curator = self.plan, self.curator
         if plan.spend() is not None or (plan.within is None and plan.within_count is None):
             return curator.price(plan.spend())
-        self.size = self._counted[0] if plan.within is not None else 0.0
-        goal = self.own_goal
-        assert goal is not None
+        rows = self._counted[0] if plan.within is not None else 0.0
+        goal = Goal.of(plan.within, plan.within_count, plan.confidence, rows)
         direct = direct_price(curator, Query.total(), goal)
         price = priming.start_price(self.domain, direct, plan.questions)
         start = price + self._run_price(goal) * len(Guard(goal, price, 1, self.log, 0).sides)
@@ -248,34 +236,10 @@ class Core:
     def _unprimed(self, counted: tuple[float, list[Measurement]]) -> Belief:
         """A belief that knows only how many rows there are: every question is measured for itself."""
         total, measured = counted
-        belief: Belief
         if priming.is_dense(self.domain, self.plan.cells):
-            belief = DenseBelief(self.domain, measured, self.rows)
-        else:
-            hypothesis = FactoredHypothesis(self.domain, total=total)
-            belief = FactoredBelief(hypothesis, measured, self.rows, total)
-        belief.hypothesis.total = total  # type: ignore[attr-defined]
-        return belief
-
-    def _follow(self, lines: list[dict[str, Any]]) -> None:
-        """Do as others did: guards, runs, tables, reserves and answers in the order in which they came."""
-        for line in lines:
-            if line["do"] == "guard":
-                goal = Goal(Fraction(line["alpha"]), line["confidence"])
-                self._guard(goal, Cost.from_json(line["price"]), line)
-            elif line["do"] == "run":
-                self.guards[line["guard"]].resume(line)
-            elif line["do"] == "table" and line["request"] in self.log.paid:
-                self.belief.learn(self.measure_table(line))
-            elif line["do"] == "reserve":
-                self.reserve.follow(line)
-            elif line["do"] == "answers":
-                self.cache.load(line["answers"])
-                for number, debt in line["debts"].items():
-                    guard = self.guards[int(number)]
-                    guard.debt, guard.saved = Fraction(debt), Fraction(line.get("saved", {}).get(number, 0))
-                self._standings = self._standing()
-        self.reserve.refresh()
+            return DenseBelief.fitted(self.domain, measured, self.rows, total)
+        hypothesis = FactoredHypothesis(self.domain, total=total)
+        return FactoredBelief.of(Learned(hypothesis, tuple(measured), total), self.rows)
 
     # -- while it is open ---------------------------------------------------------------------------------
 
@@ -313,16 +277,10 @@ class Core:
                 return guard
         number = len(self.guards)
         price, share = self._run_price(goal, number), guard_share(number)
-        made = Guard(goal, price, self.plan.questions, self.log, number, share=share)
+        made = Guard(goal, price, self.questions, self.log, number, share=share)
         if goal != self.own_goal or not self.primed:
             made.debt = made.opening.amount
         return made
-
-    def _guard(self, goal: Goal, price: Cost, line: dict[str, Any]) -> None:
-        debt, share = Fraction(line["debt"]), Fraction(line.get("share", 1))
-        self.guards.append(
-            Guard(goal, price, self.plan.questions, self.log, line["number"], debt, share=share)
-        )
 
     def table_price(self, payer: Curator, goal: Goal) -> Cost:
         """What the table behind a question that tripped is measured for."""
@@ -371,22 +329,3 @@ class Core:
         (made,) = by.measure_all([target], price, request=request, note=note, run=self.name)
         self.log.paid[request] = by.account
         return made, paid is None
-
-    def write_answers(self, *, learned: bool = True) -> None:
-        """Put what was said since the last time into the ledger, with what the guards owe.
-
-        Args:
-            learned: also when there are only learned answers, which nothing but this session can repeat.
-        """
-        standing = self._standing()
-        said = self.cache.waiting and (learned or self.cache.waits("certified", "measured"))
-        if said or standing != self._standings:
-            durable, answers = self.cache.waits("measured"), self.cache.unwritten()
-            debts, saved = ({n: pair[i] for n, pair in standing.items()} for i in (0, 1))
-            line = {"do": "answers", "answers": answers, "debts": debts, "saved": saved}
-            self.log.write(line, durable=durable)
-            self.cache.written()
-            self._standings = standing
-
-    def _standing(self) -> dict[str, list[str]]:
-        return {str(g.number): [str(g.debt), str(g.saved)] for g in self.guards}

@@ -9,11 +9,11 @@ from functools import partial
 from math import ceil, inf, sqrt
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.errors import BudgetExceeded, UnsupportedQuery
+from hedgerow.errors import BudgetExceeded
 from hedgerow.mechanisms.mechanism import finite
-from hedgerow.mechanisms.session.people import NO_ACCURACY, people_price
-from hedgerow.mechanisms.session.price import Goal, direct_price, refuse_accuracy
-from hedgerow.mechanisms.session.question import Asked, Statement, read
+from hedgerow.mechanisms.session.decision import first_price
+from hedgerow.mechanisms.session.price import Goal, refuse_accuracy
+from hedgerow.mechanisms.session.question import read
 from hedgerow.privacy.budget import Cost
 
 if TYPE_CHECKING:
@@ -111,29 +111,17 @@ def foresee(
     unit, left = curator.table.unit, curator.price()
     asked = read(finite(curator), query, unit.column if unit else None)
     if within is None and within_count is None:
-        if isinstance(asked, Statement) and asked.question.units:
-            raise UnsupportedQuery(NO_ACCURACY)
-        return Foresight(learning, Cost.zero(learning.currency), left)
+        return Foresight(learning, first_price(curator, asked, None), left)
     if within is None or curator.rows is not None:
         goal = Goal.of(within, within_count, confidence, float(max(curator.rows or 0, 1)))
-        return Foresight(learning, _price(curator, asked, goal), left)
-    price = partial(_price, curator, asked)
+        return Foresight(learning, first_price(curator, asked, goal), left)
+    price = partial(first_price, curator, asked)
     like = price(Goal(Fraction(_LIKE), confidence))
     if like.is_zero:
         return Foresight(learning, like, left)
     return Foresight(
         learning, None, left, _rows(price, like, left.amount - learning.amount, within, confidence)
     )
-
-
-def _price(curator: Curator, asked: Asked, goal: Goal) -> Cost:
-    """What it costs to measure a question that nobody has asked before."""
-    if isinstance(asked, Statement) and asked.question.units:
-        return people_price(curator, asked, goal, asked.selects)
-    pieces = list(asked.pieces)
-    if not pieces:  # the schema alone answers it
-        return Cost.zero(curator.ledger.currency)
-    return direct_price(curator, pieces, goal, asked.bounds(asked.selects))
 
 
 def _rows(

@@ -8,6 +8,8 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import BudgetExceeded, LedgerError
+from hedgerow.mechanisms.session.places import Places
+from hedgerow.mechanisms.session.snapshot import SealedFile
 from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.ledger.entry import OWNER
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from hedgerow.privacy.ledger.ledger import Entry, Ledger
 
 _MEDIA = "application/json"
+_TAIL = 200  # lines are read in a few milliseconds
 _RESERVE = re.compile(r"(session .+): reserve [0-9a-f]{12}")
 
 
@@ -39,17 +42,61 @@ class Log:
         self.paid: dict[str, str] = {}
         """Which account paid for what, by request id."""
         self._seen = -1
+        self._places = Places()
+        self._acts: list[tuple[int, dict[str, Any]]] = []  # all lines but answers
+        self._owed: list[tuple[int, dict[str, Any]]] = []  # the last line of answers, for what guards owe
+        self._tail = 0  # lines that are in no file
+        self._file = SealedFile(curator.ledger, name, "log")
 
-    def news(self) -> list[dict[str, Any]]:
-        """The lines that other processes wrote since this one last looked, or wrote itself."""
-        lines = []
+    def news(self) -> list[tuple[int, dict[str, Any]]]:
+        """The lines that others wrote since this process last looked, or wrote itself, with their numbers.
+
+        The first time those that a file holds come first, without the answers that are in them: `answers`
+        finds these.
+        """
+        lines = self._kept() if self._seen < 0 else []
         for entry, line in self.replay(self._seen):
             self._seen = entry.seq
             if line is not None:
-                lines.append(line)
+                lines.append((entry.seq, line))
+                self._note(entry.seq, line)
             elif entry.request is not None:
                 self.paid[entry.request] = entry.account
         return lines
+
+    def answers(self, key: str) -> Iterator[dict[str, Any]]:
+        """The answers to one question in the lines that were read from a file."""
+        for seq in self._places.find(key):
+            for _, line in self.replay(seq - 1):
+                yield from (answer for answer in (line or {}).get("answers", ()) if answer["key"] == key)
+                break
+
+    def save(self) -> None:
+        """Keep what was read for the next process, once it takes long to read."""
+        if self._tail <= _TAIL or self._file.path is None:
+            return
+        self._places, self._tail = self._places.settled(), 0
+        self._file.save({"acts": [*self._acts, *self._owed], "paid": self.paid}, self._places.arrays)
+
+    def _kept(self) -> list[tuple[int, dict[str, Any]]]:
+        """The lines that a file holds, in order."""
+        held = self._file.load()
+        if held is None:
+            return []
+        self._seen, self.paid, self._places = held.seq, held.data["paid"], Places.of(held.arrays)
+        acts = [(seq, line) for seq, line in held.data["acts"]]
+        self._acts = [act for act in acts if act[1]["do"] != "answers"]
+        self._owed = [act for act in acts if act[1]["do"] == "answers"]
+        return sorted(acts, key=lambda act: act[0])
+
+    def _note(self, seq: int, line: dict[str, Any]) -> None:
+        """Remember a line for that file."""
+        self._tail += 1
+        if line["do"] != "answers":
+            self._acts.append((seq, line))
+            return
+        self._owed = [(seq, {**line, "answers": []})]
+        self._places.add(seq, (answer["key"] for answer in line["answers"]))
 
     def replay(self, after: int = -1) -> Iterator[tuple[Entry, dict[str, Any] | None]]:
         """The session's charges, and its own lines with what they say, in order."""
@@ -67,6 +114,7 @@ class Log:
             durable=durable,
         )
         self._seen = entry.seq
+        self._note(entry.seq, line)
 
     def payer(self, account: str) -> Curator:
         """The curator of an account that paid for something here."""

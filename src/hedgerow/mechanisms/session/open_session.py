@@ -12,16 +12,14 @@ import numpy as np
 
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms.session.cache import Promise
-from hedgerow.mechanisms.session.certify import Certify, Known
+from hedgerow.mechanisms.session.decision import decide
 from hedgerow.mechanisms.session.explain import Explanation
-from hedgerow.mechanisms.session.form import is_nothing
-from hedgerow.mechanisms.session.people import People
 from hedgerow.mechanisms.session.price import Goal, refuse_accuracy
 from hedgerow.mechanisms.session.quantile import Quantile
-from hedgerow.mechanisms.session.question import Asked, OneQuery, Reply, Statement, read
+from hedgerow.mechanisms.session.question import Asked, read
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.query import Query
-from hedgerow.synopsis.answer import Answer, Source
+from hedgerow.synopsis.answer import Answer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -197,50 +195,16 @@ class OpenSession:
     def _ask(self, asked: Asked, wish: Wish) -> Answer:
         with self._core.turn():
             goal, promise = self._meant(asked, wish)
-            answer = asked.shown(self._answered(asked, goal, promise))
+            answer, cost = decide(self._core, self._payer, asked, goal, promise).carry_out()
+            answer = answer if cost.is_zero else replace(answer, cost=self._part(cost))
+            answer = asked.shown(answer)
             return replace(answer, notes=(*answer.notes, *self._doubts(wish, goal)))
-
-    def _answered(self, asked: Asked, goal: Goal | None, promise: Promise) -> Answer:
-        """As it was answered before, or now."""
-        known = self._core.cache.find(asked.key, promise, asked)
-        if known is not None:
-            return known
-        if isinstance(asked, Statement) and asked.question.units:
-            people = People(self._core, self._payer, asked, goal, promise.simultaneous)
-            reply, cost = people.measure()
-            answer = _answer(reply, promise, "measured")
-        elif goal is None:
-            reply = asked.learned(self._core.belief, promise.confidence, promise.simultaneous)
-            answer, cost = _answer(reply, promise, "learned"), Cost.zero(self._payer.ledger.currency)
-        else:
-            answer, cost = self._within(asked, goal, promise)
-        self._core.cache.keep(asked.key, promise, answer, None if goal is None else float(goal.alpha))
-        return answer if cost.is_zero else replace(answer, cost=self._part(cost))
 
     def _explain(self, asked: Asked, wish: Wish, *, later: bool = False) -> Explanation:
         with self._core.turn():
             goal, promise = self._meant(asked, wish)
-            said = self._explained(asked, goal, promise, later)
+            said = decide(self._core, self._payer, asked, goal, promise).describe(later=later)
             return replace(said, words=" ".join((said.words, *self._doubts(wish, goal))))
-
-    def _explained(self, asked: Asked, goal: Goal | None, promise: Promise, later: bool) -> Explanation:
-        nothing = Cost.zero(self._payer.ledger.currency)
-        known = self._core.cache.find(asked.key, promise, asked)
-        if known is not None:
-            return Explanation.known(asked.shown(known), self._part(nothing))
-        there = self._payer.left + self._core.reserve.held(self._payer)
-        if isinstance(asked, Statement) and asked.question.units:
-            people = People(self._core, self._payer, asked, goal, promise.simultaneous)
-            error, cost = people.expected().error, people.cost
-            return Explanation.new("measured", self._part(cost), error, promise.confidence, cost <= there)
-        if goal is None:
-            error = asked.learned(self._core.belief, promise.confidence, promise.simultaneous).error
-            return Explanation.new("learned", self._part(nothing), asked.in_unit(error), promise.confidence)
-        compares, cost, needed = self._worst(asked, goal, promise, later)
-        source: Source = "certified" if compares else "measured"
-        return Explanation.new(
-            source, self._part(cost), self._expected(asked, goal), promise.confidence, needed <= there
-        )
 
     def _doubts(self, wish: Wish, goal: Goal | None) -> tuple[str, ...]:
         """Notes about an accuracy that is a part of all rows."""
@@ -274,101 +238,6 @@ class OpenSession:
             return own if own is None or wish.confidence is None else Goal(own.alpha, wish.confidence)
         sure = self._core.plan.confidence if wish.confidence is None else wish.confidence
         return self._core.goal(wish.within, wish.within_count, sure)
-
-    def _certify(self, asked: Asked, goal: Goal, promise: Promise) -> Certify:
-        beside = promise.simultaneous and not asked.joint
-        numbers = asked.bounds(promise.simultaneous)
-        return Certify(self._core, self._payer, goal, numbers, beside=beside)
-
-    def _within(self, asked: Asked, goal: Goal, promise: Promise) -> tuple[Answer, Cost]:
-        pieces = list(asked.pieces)
-        certify, nothing = self._certify(asked, goal, promise), np.zeros(0)
-        if not pieces:  # the schema alone says that it is zero
-            known = Known(nothing, nothing, np.ones(0, np.bool_), certify.cost)
-        elif asked.joint:
-            known = certify.together(pieces)
-        else:
-            known = self._stream(pieces, goal, certify, None if promise.simultaneous else promise)
-        reply = asked.assemble(known.counts, known.errors, goal.confidence, self._core.most_rows)
-        answer = _answer(reply, promise, _source(known.certified))
-        answer = replace(answer, simultaneous=promise.simultaneous or known.certified)
-        if known.vouched.any() and not known.certified:
-            answer = replace(answer, sources=np.where(known.vouched, "certified", "measured"))
-        return answer, known.cost
-
-    def _stream(self, queries: list[Query], goal: Goal, certify: Certify, alone: Promise | None) -> Known:
-        """A list: each query is answered, and remembered, as if it had been asked alone."""
-        found, new = self._known(queries, alone)
-        made = certify.one_by_one([queries[i] for i in new.values()])
-        place = {digest: j for j, digest in enumerate(new)}
-        counts, errors = np.zeros(len(queries)), np.zeros(len(queries))
-        vouched = np.ones(len(queries), dtype=np.bool_)
-        for i, (q, answer) in enumerate(zip(queries, found, strict=True)):
-            if is_nothing(q):
-                continue
-            if answer is not None:
-                counts[i], errors[i] = answer.value, answer.error
-                vouched[i] = answer.source == "certified"
-                continue
-            j = place[q.digest]
-            counts[i], errors[i], vouched[i] = made.counts[j], made.errors[j], made.vouched[j]
-            if alone and new[q.digest] == i:
-                reply = OneQuery(q).assemble(counts[i : i + 1], errors[i : i + 1], goal.confidence, 0.0)
-                said = replace(_answer(reply, alone, _source(vouched[i])), simultaneous=bool(vouched[i]))
-                self._core.cache.keep(OneQuery(q).key, alone, said, float(goal.alpha))
-        return Known(counts, errors, vouched, made.cost)
-
-    def _known(
-        self, queries: list[Query], alone: Promise | None
-    ) -> tuple[list[Answer | None], dict[str, int]]:
-        """What was answered before of a list, and where the rest is, without repeats and empty queries."""
-        cache = self._core.cache
-        found = [cache.find(OneQuery(q).key, alone) if alone else None for q in queries]
-        new: dict[str, int] = {}
-        for i, q in enumerate(queries):
-            if found[i] is None and not is_nothing(q):
-                new.setdefault(q.digest, i)
-        return found, new
-
-    def _worst(self, asked: Asked, goal: Goal, promise: Promise, later: bool) -> tuple[bool, Cost, Cost]:
-        """Whether a comparison would come first, the most that asking can cost, and what must be there.
-
-        A question that is measured in one act is, when a comparison cannot be afforded; a list may have paid
-        for trips before it comes to that.
-        """
-        certify, pieces = self._certify(asked, goal, promise), list(asked.pieces)
-        if not asked.joint:
-            new = self._known(pieces, None if promise.simultaneous else promise)[1]
-            pieces = [pieces[i] for i in new.values()]
-        if not pieces:
-            return True, certify.cost, certify.cost
-        if asked.joint:
-            return *certify.worst(pieces, later=later), certify.least(pieces)
-        compares, cost = certify.worst_one_by_one(pieces, later=later)
-        return compares, cost, cost
-
-    def _expected(self, asked: Asked, goal: Goal) -> Any:
-        """The error that a kept goal means, in the question's unit, if what was learned is about right."""
-        counts = self._core.belief.counts(list(asked.pieces))
-        errors = np.full(len(counts), float(goal.alpha))
-        reply = asked.assemble(counts, errors, goal.confidence, self._core.most_rows)
-        return asked.in_unit(reply.error)
-
-
-def _answer(reply: Reply, promise: Promise, source: Source) -> Answer:
-    return Answer(
-        reply.value,
-        reply.error,
-        promise.confidence,
-        source,
-        simultaneous=promise.simultaneous,
-        notes=reply.notes,
-        table=reply.table,
-    )
-
-
-def _source(certified: bool) -> Source:
-    return "certified" if certified else "measured"
 
 
 def number(name: str, given: Any) -> float | None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hedgerow.curator.statistics.people import PeopleCounts
-from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms.session.price import Goal, direct_price
 from hedgerow.mechanisms.session.question import Reply, Statement
 from hedgerow.privacy.budget import Cost
@@ -15,8 +14,6 @@ from hedgerow.privacy.budget import Cost
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
     from hedgerow.mechanisms.session.core import Core
-
-NO_ACCURACY = "people are counted by measuring: say how close, with `within_count`"
 
 
 def people_price(payer: Curator, asked: Statement, goal: Goal, simultaneous: bool) -> Cost:
@@ -37,15 +34,11 @@ class People:
         core: the session.
         payer: who pays.
         asked: the statement.
-        goal: what every count must keep; refused if None.
+        goal: what every count must keep.
         simultaneous: for all of them at once.
     """
 
-    def __init__(
-        self, core: Core, payer: Curator, asked: Statement, goal: Goal | None, simultaneous: bool
-    ) -> None:
-        if goal is None:
-            raise UnsupportedQuery(NO_ACCURACY)
+    def __init__(self, core: Core, payer: Curator, asked: Statement, goal: Goal, simultaneous: bool) -> None:
         question = asked.question
         self._core, self._payer, self._question, self._goal = core, payer, question, goal
         self._numbers = _numbers(asked, simultaneous)

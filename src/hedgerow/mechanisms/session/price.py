@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import log, sqrt
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.statistics.statistics import statistic_of
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.mechanisms.session.belief import width
 from hedgerow.privacy.budget import Cost, gaussian_sigma, laplace_scale
 from hedgerow.privacy.rational import exact
 from hedgerow.queries.measurement import Noise
@@ -82,3 +82,8 @@ def direct_price(curator: Curator, target: Any, goal: Goal, numbers: int = 1) ->
         if noise.half_width(goal.confidence, numbers=numbers) <= goal.alpha:
             return cost
         amount *= Fraction(201, 200)
+
+
+def width(confidence: float, numbers: int = 1) -> float:
+    """The normal quantile for so many numbers at once."""
+    return NormalDist().inv_cdf(1.0 - (1.0 - confidence) / numbers / 2.0)

@@ -9,11 +9,13 @@ from math import isqrt, log, sqrt
 from typing import TYPE_CHECKING
 
 from hedgerow.mechanisms.mechanism import finite
-from hedgerow.mechanisms.session.belief import Belief, DenseBelief, FactoredBelief
+from hedgerow.mechanisms.session.dense_belief import DenseBelief
+from hedgerow.mechanisms.session.factored_belief import FactoredBelief
 from hedgerow.queries.workload import marginals
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
+    from hedgerow.mechanisms.session.belief import Belief
     from hedgerow.privacy.budget import Cost
     from hedgerow.queries.domain.domain import Domain
 
@@ -89,7 +91,7 @@ def prime(curator: Curator, price: Cost, name: str, cells: int, rows: int | None
         measured = curator.measure_all(
             targets, price, shares=shares, request=f"{name}: prime", note="Session: priming tables", run=name
         )
-        return DenseBelief(domain, measured, rows)
+        return DenseBelief.fitted(domain, measured, rows)
     from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease
     from hedgerow.privacy.budget import Budget
 
@@ -97,5 +99,4 @@ def prime(curator: Curator, price: Cost, name: str, cells: int, rows: int | None
     budget = Budget(**{price.currency: price.amount})
     release = AdaptiveRelease(budget=budget, run=f"{name}: prime")
     synopsis = release.release(curator, marginals(domain, min(len(domain), 3)))
-    learned = synopsis._learned
-    return FactoredBelief(learned.hypothesis, learned.measurements, rows, learned.spread)
+    return FactoredBelief.of(synopsis._learned, rows)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.mechanisms.session.belief import width
+from hedgerow.mechanisms.session.price import width
 from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.query import Query
 from hedgerow.synopsis.answer import Answer

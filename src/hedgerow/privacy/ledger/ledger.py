@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
 from typing import Any, cast
 
 from hedgerow.privacy.budget import Budget, Cost, Currency, rho_of
@@ -82,12 +81,9 @@ class Ledger:
         3
         """
         asked: dict[str, Any] = {
-            "neighbours": neighbours,
-            "unit": unit,
-            "max_rows": max_rows,
-            "null_units": null_units,
+            "neighbours": neighbours, "unit": unit, "max_rows": max_rows, "null_units": null_units,
             "unit_type": unit_type,
-        }
+        }  # fmt: skip
         if str(path) == ":memory:":
             return cls(Store(None, opening(new_settings(budget, asked, simulation=True))))
         file = Path(path).resolve()
@@ -126,13 +122,16 @@ class Ledger:
     def __enter__(self) -> Ledger:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
         return f"Ledger({str(self._store.path or ':memory:')!r})"
+
+    @property
+    def path(self) -> Path | None:
+        """The file; None for a ledger in memory."""
+        return self._store.path
 
     @property
     def budget(self) -> Budget:
@@ -367,10 +366,11 @@ class Ledger:
 
     def knows(self, receipt: Receipt) -> bool:
         """Whether the line that a receipt was given for is in this ledger."""
-        if not 0 <= receipt.seq <= self.newest:
-            return False
-        line = next(self._store.lines(after=receipt.seq - 1), None)
-        return line is not None and (line.seq, line.hash.hex()) == (receipt.seq, receipt.head)
+        return receipt.head == self.hash_at(receipt.seq)
+
+    def hash_at(self, seq: int) -> str | None:
+        """The chain's hash at a line, which vouches for all up to it; None if there is no such line."""
+        return line.hash.hex() if (line := self._store.at(seq)) else None
 
     def sync(self) -> None:
         """Wait until everything committed so far is on the disk."""

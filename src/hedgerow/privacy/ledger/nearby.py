@@ -16,6 +16,12 @@ _DEEP = 4  # folders within each other that stand for a moment, such as 2026/11/
 _SECTOR = 512  # the files of SQLite are made of these
 
 
+def cache_folder(ledger: Path) -> Path:
+    """The folder beside a ledger for what may be deleted at any time, DATA.hedgerow.cache."""
+    text = str(ledger.resolve())
+    return Path(f"{text.removesuffix('.db') if text.endswith(SUFFIX) else text}.cache")
+
+
 def ledgers_in(folder: Path) -> Iterator[Path]:
     """The ledgers in a folder, however they are called."""
     named, others = _parted(folder)

@@ -145,6 +145,11 @@ class Store:
             raise LedgerError(f"The ledger {self.path} has lost its first line.")
         return found[0]
 
+    def at(self, seq: int) -> Line | None:
+        """The line of a number."""
+        found = self._one("seq = ?", seq)
+        return found[0] if found else None
+
     def last(self, account: str, upto: int | None = None) -> Line | None:
         """The newest line of an account, by the index: the account's running total is in it."""
         if upto is None:

@@ -3,7 +3,8 @@
 # mypy: disallow-untyped-defs=False, disallow-untyped-decorators=False, disallow-untyped-calls=False
 
 import numpy as np
-from numba import njit
+
+from hedgerow.compiled import njit
 
 
 @njit(cache=True, nogil=True)

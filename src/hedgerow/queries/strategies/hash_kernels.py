@@ -3,7 +3,8 @@
 # mypy: disallow-untyped-defs=False, disallow-untyped-decorators=False, disallow-untyped-calls=False
 
 import numpy as np
-from numba import njit
+
+from hedgerow.compiled import njit
 
 _P = np.uint64((1 << 61) - 1)
 _ZERO, _ONE, _LOW = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFF)

@@ -520,7 +520,7 @@ def test_a_reserve_that_was_written_down_and_never_made_harms_nobody(monkeypatch
 
 def test_an_interrupted_question_leaves_nothing_half_done(monkeypatch, tmp_path):
     """Ctrl-C after a table was paid for and before it was learned: the next question knows it."""
-    from hedgerow.mechanisms.session.belief import DenseBelief
+    from hedgerow.mechanisms.session.dense_belief import DenseBelief
 
     path = tmp_path / "l.db"
     plan = hr.Session(budget=hr.Budget(rho="1/100000", delta=0), within=0.02, questions=60)

@@ -1,0 +1,283 @@
+"""Decision: what a session does with a question - made once, then carried out, described or priced.
+
+A question is said again if it was answered before; people are counted by measuring; without an accuracy it is
+read off what was learned; with one, what was learned is compared with the rows, or the question is measured.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from hedgerow.errors import UnsupportedQuery
+from hedgerow.mechanisms.session.certify import Certify, Known
+from hedgerow.mechanisms.session.explain import Explanation
+from hedgerow.mechanisms.session.form import is_nothing
+from hedgerow.mechanisms.session.people import People, people_price
+from hedgerow.mechanisms.session.price import Goal, direct_price
+from hedgerow.mechanisms.session.question import Asked, OneQuery, Reply, Statement
+from hedgerow.privacy.budget import Cost
+from hedgerow.synopsis.answer import Answer, Source
+
+if TYPE_CHECKING:
+    from hedgerow.curator.curator import Curator
+    from hedgerow.mechanisms.session.cache import Promise
+    from hedgerow.mechanisms.session.core import Core
+    from hedgerow.queries.query import Query
+
+Way = Literal["people", "learned", "within"]
+_NO_ACCURACY = "people are counted by measuring: say how close, with `within_count`"
+
+
+def way_of(asked: Asked, goal: Goal | None) -> Way:
+    """How a question that nobody has asked before is answered; refused if it cannot be."""
+    if isinstance(asked, Statement) and asked.question.units:
+        if goal is None:
+            raise UnsupportedQuery(_NO_ACCURACY)
+        return "people"
+    return "learned" if goal is None else "within"
+
+
+def first_price(curator: Curator, asked: Asked, goal: Goal | None) -> Cost:
+    """What a question costs that is asked right after learning: what has an accuracy is measured.
+
+    Args:
+        curator: who would pay.
+        asked: the question.
+        goal: its accuracy.
+    """
+    way = way_of(asked, goal)
+    pieces = list(asked.pieces) if way == "within" else []
+    if way == "people":
+        assert isinstance(asked, Statement)
+        assert goal is not None
+        return people_price(curator, asked, goal, asked.selects)
+    if goal is None or not pieces:  # free, or the schema alone answers it
+        return Cost.zero(curator.ledger.currency)
+    return direct_price(curator, pieces, goal, asked.bounds(asked.selects))
+
+
+def decide(core: Core, payer: Curator, asked: Asked, goal: Goal | None, promise: Promise) -> Decision:
+    """What is done with a question now; depends on public things only.
+
+    Args:
+        core: the session, in its turn.
+        payer: who pays.
+        asked: the question.
+        goal: its accuracy, if any.
+        promise: what is said with the answer.
+    """
+    known = core.cache.find(asked.key, promise, asked)
+    if known is not None:
+        return Repeat(core, payer, asked, promise, known)
+    way = way_of(asked, goal)
+    if way == "people":
+        assert isinstance(asked, Statement)
+        assert goal is not None
+        return Count(
+            core, payer, asked, promise, goal, People(core, payer, asked, goal, promise.simultaneous)
+        )
+    if goal is None:
+        return ReadOff(core, payer, asked, promise)
+    return Vouch(core, payer, asked, promise, goal)
+
+
+@dataclass(frozen=True, eq=False)
+class Decision(ABC):
+    """What is done with one question, by one payer; nothing is done before it is carried out."""
+
+    core: Core
+    payer: Curator
+    asked: Asked
+    promise: Promise
+
+    @abstractmethod
+    def carry_out(self) -> tuple[Answer, Cost]:
+        """The answer, remembered, and what it cost."""
+
+    @abstractmethod
+    def describe(self, *, later: bool = False) -> Explanation:
+        """What carrying it out would do.
+
+        Args:
+            later: other questions come first, so that what a guard is owed may be paid by then.
+        """
+
+    @property
+    def nothing(self) -> Cost:
+        """No cost."""
+        return Cost.zero(self.payer.ledger.currency)
+
+    def _kept(self, answer: Answer, goal: Goal | None = None) -> Answer:
+        self.core.cache.keep(
+            self.asked.key, self.promise, answer, None if goal is None else float(goal.alpha)
+        )
+        return answer
+
+    def _said(self, source: Source, cost: Cost, error: Any, needed: Cost | None = None) -> Explanation:
+        """Affordable if what is needed at least is there, the payer's and what was set aside for them."""
+        there = self.payer.left + self.core.reserve.held(self.payer)
+        part = self.payer.ledger.budget.part(cost)
+        enough = (cost if needed is None else needed) <= there
+        return Explanation.new(source, part, error, self.promise.confidence, enough)
+
+
+@dataclass(frozen=True, eq=False)
+class Repeat(Decision):
+    """It was answered before: the same again."""
+
+    known: Answer
+
+    def carry_out(self) -> tuple[Answer, Cost]:
+        """As it was said."""
+        return self.known, self.nothing
+
+    def describe(self, *, later: bool = False) -> Explanation:
+        """As it was said."""
+        return Explanation.known(self.asked.shown(self.known), self.payer.ledger.budget.part(self.nothing))
+
+
+@dataclass(frozen=True, eq=False)
+class Count(Decision):
+    """People are counted by measuring."""
+
+    goal: Goal
+    people: People
+
+    def carry_out(self) -> tuple[Answer, Cost]:
+        """Measure what nobody has paid for yet."""
+        reply, cost = self.people.measure()
+        return self._kept(reply_as(reply, self.promise, "measured"), self.goal), cost
+
+    def describe(self, *, later: bool = False) -> Explanation:
+        """The noise that the accuracy allows."""
+        return self._said("measured", self.people.cost, self.people.expected().error)
+
+
+@dataclass(frozen=True, eq=False)
+class ReadOff(Decision):
+    """Without an accuracy it is read off what was learned, free."""
+
+    def carry_out(self) -> tuple[Answer, Cost]:
+        """Post-processing: no row is read."""
+        return self._kept(reply_as(self._reply(), self.promise, "learned")), self.nothing
+
+    def describe(self, *, later: bool = False) -> Explanation:
+        """The same numbers' errors."""
+        return self._said("learned", self.nothing, self.asked.in_unit(self._reply().error))
+
+    def _reply(self) -> Reply:
+        return self.asked.learned(self.core.belief, self.promise.confidence, self.promise.simultaneous)
+
+
+@dataclass(frozen=True, eq=False)
+class Vouch(Decision):
+    """With an accuracy a comparison vouches for what was learned, or it is measured."""
+
+    goal: Goal
+
+    def carry_out(self) -> tuple[Answer, Cost]:
+        """Compare if that is due and affordable, measure what trips and what is not compared."""
+        pieces, nothing = list(self.asked.pieces), np.zeros(0)
+        certify = self._certify()
+        if not pieces:  # the schema alone says that it is zero
+            known = Known(nothing, nothing, np.ones(0, np.bool_), certify.cost)
+        elif self.asked.joint:
+            known = certify.together(pieces)
+        else:
+            known = self._stream(pieces, certify)
+        reply = self.asked.assemble(known.counts, known.errors, self.goal.confidence, self.core.most_rows)
+        answer = reply_as(reply, self.promise, _source(known.certified))
+        answer = replace(answer, simultaneous=self.promise.simultaneous or known.certified)
+        if known.vouched.any() and not known.certified:
+            answer = replace(answer, sources=np.where(known.vouched, "certified", "measured"))
+        return self._kept(answer, self.goal), known.cost
+
+    def describe(self, *, later: bool = False) -> Explanation:
+        """Whether a comparison comes first, and the most that can cost.
+
+        A question that is measured in one act is, when a comparison cannot be afforded; a list may have paid
+        for trips before it comes to that.
+        """
+        certify, pieces = self._certify(), list(self.asked.pieces)
+        if not self.asked.joint:
+            pieces = [pieces[i] for i in self._known(pieces)[1].values()]
+        if not pieces:
+            compares, cost, needed = True, certify.cost, certify.cost
+        elif self.asked.joint:
+            compares, cost = certify.worst(pieces, later=later)
+            needed = certify.least(pieces)
+        else:
+            compares, cost = certify.worst_one_by_one(pieces, later=later)
+            needed = cost
+        return self._said(_source(compares), cost, self._expected(), needed)
+
+    def _certify(self) -> Certify:
+        together = self.promise.simultaneous
+        numbers, beside = self.asked.bounds(together), together and not self.asked.joint
+        return Certify(self.core, self.payer, self.goal, numbers, beside=beside)
+
+    @property
+    def _alone(self) -> Promise | None:
+        """What each query of a list is promised, if it is answered as if it had been asked alone."""
+        return None if self.promise.simultaneous else self.promise
+
+    def _stream(self, queries: list[Query], certify: Certify) -> Known:
+        """A list: each query is answered, and remembered, as if it had been asked alone."""
+        found, new = self._known(queries)
+        made = certify.one_by_one([queries[i] for i in new.values()])
+        place = {digest: j for j, digest in enumerate(new)}
+        counts, errors = np.zeros(len(queries)), np.zeros(len(queries))
+        vouched = np.ones(len(queries), dtype=np.bool_)
+        for i, (q, answer) in enumerate(zip(queries, found, strict=True)):
+            if is_nothing(q):
+                continue
+            if answer is not None:
+                counts[i], errors[i] = answer.value, answer.error
+                vouched[i] = answer.source == "certified"
+                continue
+            j = place[q.digest]
+            counts[i], errors[i], vouched[i] = made.counts[j], made.errors[j], made.vouched[j]
+            if self._alone and new[q.digest] == i:
+                reply = OneQuery(q).assemble(counts[i : i + 1], errors[i : i + 1], self.goal.confidence, 0.0)
+                said = reply_as(reply, self._alone, _source(vouched[i]))
+                said = replace(said, simultaneous=bool(vouched[i]))
+                self.core.cache.keep(OneQuery(q).key, self._alone, said, float(self.goal.alpha))
+        return Known(counts, errors, vouched, made.cost)
+
+    def _known(self, queries: list[Query]) -> tuple[list[Answer | None], dict[str, int]]:
+        """What was answered before of a list, and where the rest is, without repeats and empty queries."""
+        cache, alone = self.core.cache, self._alone
+        found = [cache.find(OneQuery(q).key, alone) if alone else None for q in queries]
+        new: dict[str, int] = {}
+        for i, q in enumerate(queries):
+            if found[i] is None and not is_nothing(q):
+                new.setdefault(q.digest, i)
+        return found, new
+
+    def _expected(self) -> Any:
+        """The error that a kept goal means, in the question's unit, if what was learned is about right."""
+        counts = self.core.belief.counts(list(self.asked.pieces))
+        errors = np.full(len(counts), float(self.goal.alpha))
+        reply = self.asked.assemble(counts, errors, self.goal.confidence, self.core.most_rows)
+        return self.asked.in_unit(reply.error)
+
+
+def reply_as(reply: Reply, promise: Promise, source: Source) -> Answer:
+    """A reply as an answer with what was promised."""
+    return Answer(
+        reply.value,
+        reply.error,
+        promise.confidence,
+        source,
+        simultaneous=promise.simultaneous,
+        notes=reply.notes,
+        table=reply.table,
+    )
+
+
+def _source(certified: bool) -> Source:
+    return "certified" if certified else "measured"

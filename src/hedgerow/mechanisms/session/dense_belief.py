@@ -1,0 +1,82 @@
+"""DenseBelief: a session's belief with a weight for every possible row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.learning.dense.dense import DenseHypothesis
+from hedgerow.mechanisms.session.belief import Belief, Numbers, public_total
+from hedgerow.mechanisms.session.calibration import Spread, calibrated, fitted
+from hedgerow.queries.packing import pack_measurement, unpack_measurement
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hedgerow.mechanisms.session.belief import Arrays, Floats
+    from hedgerow.queries.domain.domain import Domain
+    from hedgerow.queries.measurement import Measurement
+    from hedgerow.queries.query import Query
+
+_REFIT = 8  # visits to every measurement after one more was made
+
+
+class DenseBelief(Belief):
+    """A weight for every possible row."""
+
+    kind = "dense"
+
+    @classmethod
+    def fitted(
+        cls, domain: Domain, measurements: Sequence[Measurement], rows: int | None, total: float | None = None
+    ) -> DenseBelief:
+        """Fit measurements; of so many rows, if that is known otherwise."""
+        hypothesis = _settled(fitted(domain, measurements, public_total(rows)))
+        hypothesis.total = hypothesis.total if total is None else total
+        numbers = Numbers.first(rows, hypothesis.total, measurements)
+        return cls(domain, numbers, lambda: (hypothesis, list(measurements)))
+
+    @staticmethod
+    def _unpack(
+        domain: Domain, data: dict[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> tuple[DenseHypothesis, list[Measurement]]:
+        """The hypothesis and what it was fitted to, from plain data."""
+        measurements = [unpack_measurement(m, arrays) for m in data["measurements"]]
+        return DenseHypothesis.of_cells(domain, arrays["cells"], total=data["total"]), measurements
+
+    def _pack(self, arrays: Arrays) -> dict[str, Any]:
+        hypothesis, measurements = self._behind
+        arrays["cells"] = hypothesis.cells()
+        return {
+            "total": hypothesis.total,
+            "measurements": [pack_measurement(m, arrays) for m in measurements],
+        }
+
+    @property
+    def hypothesis(self) -> DenseHypothesis:
+        """What tables are read off."""
+        hypothesis: DenseHypothesis = self._behind[0]
+        return hypothesis
+
+    def _found_spread(self) -> Spread:
+        return calibrated(*self._behind)
+
+    def _marginal(self, attributes: tuple[str, ...]) -> Floats:
+        return self.hypothesis.marginal(attributes)
+
+    def _answer(self, query: Query) -> float:
+        return self.hypothesis.answer(query)
+
+    def _learn(self, measurement: Measurement) -> tuple[float, Sequence[Measurement]]:
+        """Fit everything again, starting from what is believed."""
+        hypothesis, measurements = self._behind
+        measurements = [*measurements, measurement]
+        hypothesis.fit(measurements, total=public_total(self.numbers.rows), passes=_REFIT, kappa=1.0)
+        self._behind = _settled(hypothesis), measurements
+        self._spread = None
+        return hypothesis.total, measurements
+
+
+def _settled(hypothesis: DenseHypothesis) -> DenseHypothesis:
+    """The same weights summed anew, as when they come from a file: answers must not depend on that."""
+    return DenseHypothesis.of_cells(hypothesis.domain, hypothesis.cells(), total=hypothesis.total)
