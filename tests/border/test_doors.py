@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger.ledger import Ledger
-from hedgerow.release import publication
-from hedgerow.serve import ask, release
-from hedgerow.serve.commands import app
-from hedgerow.serve.query import _cell
+from hedgerow.serve.cli import ask, release
+from hedgerow.serve.cli.commands import app
+from hedgerow.serve.cli.query import _cell
+from hedgerow.service import publication
 
 LEDGER = Path("people.csv.hedgerow.db")
 RELEASE = ("release", "people.csv", "--schema", "schema.yaml", "--workload", "marginals:1", "--epsilon", "1")
@@ -94,7 +94,7 @@ def test_nobody_interrupts_a_release_that_is_complete(monkeypatch):
 
 STOPPED = """\
 import os, sys
-import hedgerow.release.publication as publication
+import hedgerow.service.publication as publication
 put, count, at, number = publication.put, 0, int(sys.argv.pop(1)), int(sys.argv.pop(1))
 def stop(draft, target):
     global count

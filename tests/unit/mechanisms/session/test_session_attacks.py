@@ -508,7 +508,7 @@ def test_a_price_that_cannot_be_paid_is_not_written_down(people_cli):
 def test_of_two_first_questions_with_two_prices_one_is_paid(people_cli, monkeypatch):
     from hedgerow.errors import HedgerowError
     from hedgerow.release.schema import Schema
-    from hedgerow.serve import ask
+    from hedgerow.serve.cli import ask
 
     assert people_cli("budget", "init", "people.csv", "--epsilon", "9").exit_code == 0
     domain, price, both = (

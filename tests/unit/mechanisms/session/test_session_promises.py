@@ -623,7 +623,7 @@ def test_a_first_question_that_was_cut_off_before_it_was_paid_is_asked_anew(peop
 
 def test_two_first_questions_at_once_pay_for_learning_once(people_cli):
     from hedgerow.release.schema import Schema
-    from hedgerow.serve.ask import _session
+    from hedgerow.serve.cli.ask import _session
 
     assert people_cli("budget", "init", "people.csv", "--epsilon", "1").exit_code == 0
     domain = Schema.load(Path("schema.yaml")).confirmed_domain()

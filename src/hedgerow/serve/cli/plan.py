@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hedgerow.serve.release import Force, Whom
-from hedgerow.serve.terminal import Json, emit, progress, screen
+from hedgerow.serve.cli.release import Force, Whom
+from hedgerow.serve.cli.terminal import Json, emit, progress, screen
 
 _PLOTS = (".svg", ".html", ".json")
 
@@ -44,10 +44,10 @@ def plan(
     """
     from hedgerow.errors import UnsupportedQuery
     from hedgerow.release.catalogue import workload as named
-    from hedgerow.release.dataset import make_budget
     from hedgerow.release.plan.plan import plan as make_plan
-    from hedgerow.release.publication import refuse_existing, writable
     from hedgerow.release.schema import Schema
+    from hedgerow.service.dataset import make_budget
+    from hedgerow.service.publication import refuse_existing, writable
 
     if plot is not None and plot.suffix not in _PLOTS:
         raise UnsupportedQuery(f"a plot is written as {', '.join(_PLOTS[:2])} or {_PLOTS[2]}")

@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 import hedgerow as hr
 from hedgerow.privacy.event import Pure
 from hedgerow.privacy.ledger.ledger import Ledger
-from hedgerow.release import witness
-from hedgerow.serve.commands import app
+from hedgerow.serve.cli.commands import app
+from hedgerow.service import witness
 
 LEDGER = Path("people.csv.hedgerow.db")
 COUNT = "SELECT sex, COUNT(*) FROM t GROUP BY sex"
@@ -407,7 +407,7 @@ def test_all_of_no_budget_is_nothing(people_cli):
 @pytest.mark.parametrize(("typed", "code"), [("y\n", 0), ("n\n", 2), ("\n", 2)])
 def test_whoever_is_there_is_asked(people_cli, monkeypatch, typed, code):
     done(people_cli("budget", "init", "people.csv", "--epsilon", "1", "--delta", "0"))
-    monkeypatch.setattr("hedgerow.serve.release._somebody_is_there", lambda: True)
+    monkeypatch.setattr("hedgerow.serve.cli.release._somebody_is_there", lambda: True)
     result = CliRunner().invoke(app, list(RELEASE), input=typed)
     assert result.exit_code == code
     assert "all that remains, epsilon 1?" in result.stderr

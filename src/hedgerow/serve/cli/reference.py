@@ -1,4 +1,4 @@
-"""The command line's reference page, from the commands: `python -m hedgerow.serve.reference`."""
+"""The command line's reference page, from the commands: `python -m hedgerow.serve.cli.reference`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ paid for, and only standard output had no room: not to be given again), and of S
 name and take it when all of them is on the disk, so a full disk leaves what was there. [Running it for a
 year](operate.md) uses these codes. `hedgerow --install-completion` sets up completion for your shell.
 
-This page is written from the commands (`python -m hedgerow.serve.reference`); a test fails when it is stale.
+This page is written from the commands (`python -m hedgerow.serve.cli.reference`); a test fails when it is
+stale.
 """
 
 
@@ -41,7 +42,7 @@ def reference() -> str:
     """The page as Markdown."""
     from typer.main import get_command
 
-    from hedgerow.serve.commands import app
+    from hedgerow.serve.cli.commands import app
 
     return _HEAD + "".join(_command(path, command) for path, command in _walk("hedgerow", get_command(app)))
 

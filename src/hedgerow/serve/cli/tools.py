@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.serve.terminal import Json, emit
+from hedgerow.serve.cli.terminal import Json, emit
 
 
 def audit(
@@ -27,7 +27,7 @@ def audit(
     """Try to refute claimed privacy; exit code 1 if anything is refuted, as the controls must be."""
     from hedgerow.audit import command
     from hedgerow.errors import HedgerowError
-    from hedgerow.release.publication import writable
+    from hedgerow.service.publication import writable
 
     if everything + controls + (ledger is not None) != 1:
         raise HedgerowError("say one of --all, --controls and --ledger FILE")

@@ -1,4 +1,8 @@
-"""The `hedgerow` command. Nothing that Python has not loaded already is loaded before Ctrl-C can be heard."""
+"""The `hedgerow` command: one file for each command or group of commands.
+
+They parse, print and choose exit codes. Nothing that Python has not loaded already is loaded before Ctrl-C
+can be heard.
+"""
 
 import os
 import sys
@@ -8,10 +12,10 @@ def main() -> None:
     """Run the command line."""
     said = "Interrupted; nothing was done."
     try:
-        from hedgerow.serve import signals
+        from hedgerow.serve.cli import signals
 
         signals.listen()
-        from hedgerow.serve.commands import app
+        from hedgerow.serve.cli.commands import app
 
         said = "Interrupted; every charge that was made is in the ledger."
         app()
@@ -21,7 +25,7 @@ def main() -> None:
             _leave(130)
         raise
     except BaseException as error:
-        from hedgerow.serve import signals  # which may be what was interrupted
+        from hedgerow.serve.cli import signals  # which may be what was interrupted
 
         if not (isinstance(error, KeyboardInterrupt) or signals.heard()):
             raise

@@ -11,16 +11,16 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from hedgerow.serve import reference
-from hedgerow.serve.commands import app
+from hedgerow.serve.cli import reference
+from hedgerow.serve.cli.commands import app
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 COMMANDS = [(path.split()[1:], command) for path, command in reference._walk("hedgerow", get_command(app))]
 
 
 def test_the_reference_page_is_what_the_commands_say():
     page = (ROOT / reference.PAGE).read_text(encoding="utf-8")
-    assert page == reference.reference(), "run `python -m hedgerow.serve.reference`"
+    assert page == reference.reference(), "run `python -m hedgerow.serve.cli.reference`"
 
 
 @pytest.mark.parametrize("path", [" ".join(path) for path, _ in COMMANDS])
@@ -35,7 +35,7 @@ def test_every_command_explains_itself_and_speaks_json(path):
 
 def test_help_loads_nothing_heavy():
     code = (
-        "import sys\nfrom hedgerow.serve.commands import app\n"
+        "import sys\nfrom hedgerow.serve.cli.commands import app\n"
         "heavy = {'numpy', 'numba', 'pyarrow', 'duckdb', 'vl_convert', 'sqlglot', 'jinja2', 'yaml'}\n"
         "sys.exit(bool(heavy & set(sys.modules)))"
     )
@@ -44,7 +44,7 @@ def test_help_loads_nothing_heavy():
 
 def test_the_shell_completes_commands():
     asks = {"_HEDGEROW_COMPLETE": "complete_bash", "COMP_WORDS": "hedgerow bud", "COMP_CWORD": "1"}
-    script = "from hedgerow.serve.commands import app; app(prog_name='hedgerow')"
+    script = "from hedgerow.serve.cli.commands import app; app(prog_name='hedgerow')"
     options = {"env": {**os.environ, **asks}, "capture_output": True, "text": True}
     done = subprocess.run([sys.executable, "-c", script], check=False, **options)
     assert done.stdout.split() == ["budget"]

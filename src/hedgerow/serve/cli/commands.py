@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 import hedgerow
-from hedgerow.serve import ask, budget, demo, plan, query, release, schema, tools
-from hedgerow.serve.terminal import Commands
+from hedgerow.serve.cli import ask, budget, demo, plan, query, release, schema, tools
+from hedgerow.serve.cli.terminal import Commands
 
 app = typer.Typer(
     name="hedgerow",

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from hedgerow.errors import HedgerowError, LedgerError, missing
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger.ledger import Ledger, Settings
-from hedgerow.privacy.ledger.nearby import SUFFIX
+from hedgerow.privacy.ledger.nearby import ledger_path
 from hedgerow.privacy.ledger.place import Data, knowing
 from hedgerow.privacy.ledger.sqlite import is_ledger
 from hedgerow.privacy.rational import exact
-from hedgerow.release import witness
 from hedgerow.release.numerals import amount, small
+from hedgerow.service import witness
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
@@ -31,13 +31,6 @@ _SUCH = {"epsilon": "0.5", "delta": "1e-9"}
 
 Step = Callable[[str, float | None], None]
 """Told what is being done and how far it is, from 0 to 1 (None: unknown)."""
-
-
-def ledger_path(data: str | os.PathLike[str]) -> Path:
-    """Where a dataset's ledger is: beside the data, whatever links lead there; a ledger's path is itself."""
-    path = Path(data)
-    text = str(path.resolve() if path.is_symlink() or path.name in ("", "..") else data)
-    return Path(text if text.endswith(SUFFIX) else f"{text.rstrip('/')}{SUFFIX}")
 
 
 def find_ledger(data: Path, ledger: Path | None = None) -> Path:

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 import hedgerow as hr
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.release import catalogue
-from hedgerow.release.publication import Publication
-from hedgerow.serve.commands import app
+from hedgerow.serve.cli.commands import app
+from hedgerow.service.publication import Publication
 
 SCHEMA = """\
 attributes:

@@ -30,8 +30,8 @@ from hedgerow.privacy.ledger import store as ledger_store
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.release import writing
 from hedgerow.release.plan import curve as plan_curve
-from hedgerow.serve import failure, signals
-from hedgerow.serve.commands import app
+from hedgerow.serve.cli import failure, signals
+from hedgerow.serve.cli.commands import app
 
 SCHEMA = "attributes:\n  sex: [F, M]\n  age: {bins: [0, 100, 20]}\n"
 LEDGER = Path("people.csv.hedgerow.db")
@@ -515,7 +515,7 @@ def test_a_process_that_waits_for_a_ledger_hears_that_it_must_end():
 
 SWALLOWED = """\
 import os, signal, sys, time
-from hedgerow.serve import signals
+from hedgerow.serve.cli import signals
 signals.listen()
 class Deaf:
     def __del__(self):
@@ -535,8 +535,9 @@ def test_an_interruption_that_python_swallows_comes_again():
 
 
 def test_a_signal_that_was_ignored_stays_ignored():
-    code = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\nfrom hedgerow.serve import signals\n"
-    code += "signals.listen(); assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN"
+    code = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+    code += "from hedgerow.serve.cli import signals; signals.listen()\n"
+    code += "assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from hedgerow.curator.rows.table import Rows
 from hedgerow.privacy.ledger.ledger import Ledger
-from hedgerow.serve.commands import app
+from hedgerow.serve.cli.commands import app
 
 SCHEMA = """\
 attributes:

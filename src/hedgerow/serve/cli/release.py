@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.serve import signals
-from hedgerow.serve.options import LedgerFile, NewLedger, OlderThanReceipt, RequireBudget
-from hedgerow.serve.terminal import (
+from hedgerow.serve.cli import signals
+from hedgerow.serve.cli.options import LedgerFile, NewLedger, OlderThanReceipt, RequireBudget
+from hedgerow.serve.cli.terminal import (
     Data,
     Delimiter,
     Encoding,
@@ -27,7 +27,7 @@ from hedgerow.serve.terminal import (
 )
 
 if TYPE_CHECKING:
-    from hedgerow.release.dataset import Dataset
+    from hedgerow.service.dataset import Dataset
 
 
 class Neighbours(Enum):
@@ -118,8 +118,8 @@ def release(
     and pays nothing twice, when the same command is given again - unless the data file has changed: then
     --same-rows goes on and --anew begins anew - but for randomized-response, which is made and paid for anew.
     """
-    from hedgerow.release.dataset import Dataset
-    from hedgerow.release.publication import Publication
+    from hedgerow.service.dataset import Dataset
+    from hedgerow.service.publication import Publication
 
     folder = out if out is not None else Path(f"{data.name.split('.')[0] or 'data'}-release")
     dataset = Dataset(
@@ -199,7 +199,7 @@ def _tell_unfinished(dataset: Dataset) -> None:
     """Say how a release that was interrupted goes on, if it had begun."""
     from hedgerow.errors import HedgerowError
     from hedgerow.privacy.ledger.ledger import Ledger
-    from hedgerow.release import runs
+    from hedgerow.service import runs
 
     with suppress(HedgerowError), Ledger.open(dataset.path, create=False) as ledger:
         if held := runs.words(ledger):

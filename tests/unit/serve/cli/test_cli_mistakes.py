@@ -14,10 +14,11 @@ import pytest
 from typer.testing import CliRunner
 
 from hedgerow.privacy.budget import Budget, Cost
-from hedgerow.release.dataset import ledger_path
+from hedgerow.privacy.ledger.nearby import ledger_path
 from hedgerow.release.numerals import amount
-from hedgerow.serve import explain, failure, terminal
-from hedgerow.serve.commands import app
+from hedgerow.serve.cli import failure, terminal
+from hedgerow.serve.cli.commands import app
+from hedgerow.service import lines
 
 SCHEMA = """\
 attributes:
@@ -258,7 +259,7 @@ def test_crumbs_are_never_shown_as_epsilon_0():
     budget = Budget(epsilon=1, delta=1e-9)
     for cost in (Cost("rho", "1e-18"), Cost("rho", "1e-25"), Cost("rho", 0, "1e-11")):
         assert budget.part(cost).epsilon == 0
-        for words in (explain._price(cost, budget), amount(budget.part(cost), budget)):
+        for words in (lines._price(cost, budget), amount(budget.part(cost), budget)):
             assert "epsilon" not in words
             assert any(digit in words for digit in "123456789")
     assert amount(budget.part(Cost.zero("rho")), budget) == "nothing"
@@ -277,7 +278,7 @@ def test_a_ledger_that_counts_rho_says_why_epsilons_do_not_add_up(data):
 def test_a_narrow_terminal_leaves_room_for_words(data, monkeypatch):
     from rich.console import Console
 
-    from hedgerow.serve import budget
+    from hedgerow.serve.cli import budget
 
     run("budget", "init", data, "--epsilon", 1)
     for width, shown in ((80, False), (140, True)):

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import hedgerow as hr
 from hedgerow.curator.rows.csv_file import CsvFile
 from hedgerow.curator.rows.table import Rows
-from hedgerow.serve.commands import app
+from hedgerow.serve.cli.commands import app
 
 KEY = bytes(range(32))
 NOTES = ['said "hi", twice', "two\nlines"]

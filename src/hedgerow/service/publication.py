@@ -20,11 +20,13 @@ from hedgerow.errors import (
     UnsupportedQuery,
     of_system,
 )
-from hedgerow.release import catalogue, runs, witness
-from hedgerow.release.dataset import SUFFIX, Dataset, Step, ledger_path
+from hedgerow.privacy.ledger.nearby import SUFFIX, ledger_path
+from hedgerow.release import catalogue
 from hedgerow.release.numerals import amount, rest, used_up
 from hedgerow.release.schema import Schema
 from hedgerow.release.writing import naming, put
+from hedgerow.service import runs, witness
+from hedgerow.service.dataset import Dataset, Step
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator

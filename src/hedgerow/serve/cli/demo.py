@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.serve.terminal import Json, emit, progress, screen
+from hedgerow.serve.cli.terminal import Json, emit, progress, screen
 
 if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import Domain
@@ -70,9 +70,9 @@ def demo(
     two-way tables, asks a dozen questions in SQL, and writes synthetic rows and a report.
     """
     from hedgerow.privacy.ledger.ledger import Ledger
-    from hedgerow.release.dataset import Dataset, ledger_path, make_budget
     from hedgerow.release.population import MAX_ROWS, UNIT, Population
-    from hedgerow.release.publication import Publication
+    from hedgerow.service.dataset import Dataset, make_budget
+    from hedgerow.service.publication import Publication
 
     budget = make_budget(epsilon)
     _make_room(out)
@@ -82,7 +82,7 @@ def demo(
         step("Making up a population", None)
         people.write(data)
         people.domain().save(out / SCHEMA)
-        Ledger.open(ledger_path(data), budget=budget, unit=UNIT, max_rows=MAX_ROWS).close()
+        Ledger.open(Dataset(data).path, budget=budget, unit=UNIT, max_rows=MAX_ROWS).close()
 
         def ask(synopsis: Synopsis) -> list[Asked]:
             asked.extend(ask_all(synopsis, people))
@@ -128,23 +128,24 @@ def exact_tables(people: Population) -> Any:
 def _make_room(out: Path) -> None:
     """The folder must be new or empty, or hold an earlier demo, which is then replaced."""
     from hedgerow.errors import HedgerowError
-    from hedgerow.release.dataset import SUFFIX, ledger_path
-    from hedgerow.release.publication import FILES, writable
-    from hedgerow.release.witness import note_path
+    from hedgerow.service.dataset import Dataset
+    from hedgerow.service.publication import FILES, writable
+    from hedgerow.service.witness import note_path
 
     if out.is_dir() and any(out.iterdir()) and not (out / MARK).exists():
         raise HedgerowError(
             f"the folder {str(out)!r} is not empty and holds no earlier demo: choose another --out"
         )
     writable(out)
-    for name in (*FILES, DATA, SCHEMA, *(f"{DATA}{SUFFIX}{end}" for end in ("", "-wal", "-shm"))):
-        (out / name).unlink(missing_ok=True)
-    note_path(ledger_path(out / DATA)).unlink(missing_ok=True)
+    ledger = Dataset(out / DATA).path
+    beside = (Path(f"{ledger}{end}") for end in ("", "-wal", "-shm"))
+    for path in (*(out / name for name in (*FILES, DATA, SCHEMA)), *beside, note_path(ledger)):
+        path.unlink(missing_ok=True)
     (out / MARK).write_text("Written by `hedgerow demo`; a made-up population, no real people.\n", "utf-8")
 
 
 def _as_json(done: Any, asked: list[Asked]) -> dict[str, Any]:
-    from hedgerow.serve.query import rows_of
+    from hedgerow.serve.cli.query import rows_of
 
     return {
         "folder": str(done.folder),

@@ -7,8 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
-from hedgerow.serve.options import LedgerFile
-from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, Multiline, emit, progress, say, screen
+from hedgerow.serve.cli.options import LedgerFile
+from hedgerow.serve.cli.terminal import (
+    Data,
+    Delimiter,
+    Encoding,
+    Json,
+    Multiline,
+    emit,
+    progress,
+    say,
+    screen,
+)
 
 app = typer.Typer(help="Propose a schema, and check one.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -32,9 +42,9 @@ def infer(
     """
     from hedgerow.curator.rows.inspection import MOST_LEVELS, Inspector, unread_words
     from hedgerow.errors import DomainMismatch, HedgerowError
-    from hedgerow.release.publication import writable
     from hedgerow.release.schema import proposal_text
     from hedgerow.release.writing import whole
+    from hedgerow.service.publication import writable
 
     if out.exists() and not force:
         raise HedgerowError(f"the file {str(out)!r} is there already: choose another --out, or --force")
@@ -153,7 +163,7 @@ def _show(found: Any, fit: Any, strangers: list[str]) -> None:
 def _protected(data: Path, ledger: Path | None) -> str | None:
     """The unit that the dataset's ledger protects, if it has one."""
     from hedgerow.privacy.ledger.ledger import Ledger
-    from hedgerow.release.dataset import find_ledger
+    from hedgerow.service.dataset import find_ledger
 
     path = find_ledger(data, ledger)
     if ledger is None and not path.exists():

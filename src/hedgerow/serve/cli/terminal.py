@@ -22,8 +22,8 @@ from typer.core import TyperGroup
 
 import hedgerow
 from hedgerow.errors import NotPrinted
-from hedgerow.serve import signals
-from hedgerow.serve.failure import BAD_INPUT, DEBUG, INTERRUPTED, INTERRUPTION, Failure, sentence
+from hedgerow.serve.cli import signals
+from hedgerow.serve.cli.failure import BAD_INPUT, DEBUG, INTERRUPTED, INTERRUPTION, Failure, sentence
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.serve.options import LedgerFile, NewLedger, OlderThanReceipt, RequireBudget
-from hedgerow.serve.query import point_of, rows_of, table_of
-from hedgerow.serve.release import MaxRows, Unit, Whom
-from hedgerow.serve.terminal import (
+from hedgerow.serve.cli.options import LedgerFile, NewLedger, OlderThanReceipt, RequireBudget
+from hedgerow.serve.cli.query import point_of, rows_of, table_of
+from hedgerow.serve.cli.release import MaxRows, Unit, Whom
+from hedgerow.serve.cli.terminal import (
     Data,
     Delimiter,
     Encoding,
@@ -98,8 +98,8 @@ def ask(
     from hedgerow.mechanisms.session.session import Session
     from hedgerow.privacy.budget import Cost
     from hedgerow.queries.sql.statement import sql as compiled
-    from hedgerow.release.dataset import Dataset
     from hedgerow.release.schema import Schema
+    from hedgerow.service.dataset import Dataset
 
     refuse_accuracy(within, within_count, confidence)
     domain = Schema.load(schema).confirmed_domain()

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from hedgerow.serve.failure import FAILED
-from hedgerow.serve.options import LedgerFile, NewLedger
-from hedgerow.serve.release import Force, MaxRows, Neighbours, Unit, Whom
-from hedgerow.serve.terminal import Data, Delimiter, Encoding, Json, Multiline, emit, say, screen
+from hedgerow.serve.cli.failure import FAILED
+from hedgerow.serve.cli.options import LedgerFile, NewLedger
+from hedgerow.serve.cli.release import Force, MaxRows, Neighbours, Unit, Whom
+from hedgerow.serve.cli.terminal import Data, Delimiter, Encoding, Json, Multiline, emit, say, screen
 
 app = typer.Typer(
     help="A dataset's budget, and the ledger of what was charged to it.",
@@ -50,7 +50,7 @@ def init(
     from hedgerow.curator.rows.inspection import Inspector, unread_words
     from hedgerow.errors import HedgerowError, LedgerError
     from hedgerow.privacy.ledger.ledger import Ledger
-    from hedgerow.release.dataset import Dataset, make_budget, refuse_missing
+    from hedgerow.service.dataset import Dataset, make_budget, refuse_missing
 
     refuse_missing(data, ledger)
     if (unit is None) != (max_rows is None):
@@ -80,8 +80,8 @@ def show(data: DataOrLedger, ledger: LedgerFile = None, json: Json = False) -> N
     """Say what was spent on what, and what remains."""
     from rich.table import Table
 
-    from hedgerow.release import runs
-    from hedgerow.serve.explain import lines_of
+    from hedgerow.service import runs
+    from hedgerow.service.lines import lines_of
 
     with _open(data, ledger, readonly=True) as opened:
         lines = lines_of(opened)
@@ -128,8 +128,8 @@ def raise_(
     twice the first one unless another is given, and a part of the new epsilon pays for it.
     """
     from hedgerow.errors import HedgerowError
-    from hedgerow.release.dataset import make_budget
     from hedgerow.release.numerals import amount
+    from hedgerow.service.dataset import make_budget
 
     if not reason.strip():
         raise HedgerowError("a budget is raised for a reason: say --reason")
@@ -211,8 +211,8 @@ def export(
     json: Json = False,
 ) -> None:
     """Write the ledger's public side as JSON."""
-    from hedgerow.release.publication import refuse_existing
     from hedgerow.release.writing import whole
+    from hedgerow.service.publication import refuse_existing
 
     if out is not None:
         refuse_existing(out, force=force, ledger=_path(data, ledger))
@@ -230,7 +230,7 @@ def export(
 
 
 def _path(data: Path, ledger: Path | None) -> Path:
-    from hedgerow.release.dataset import find_ledger
+    from hedgerow.service.dataset import find_ledger
 
     return find_ledger(data, ledger)
 
@@ -239,7 +239,7 @@ def _open(data: Path, ledger: Path | None, *, readonly: bool = False) -> Any:
     """The ledger of DATA, or DATA itself if it is one; an auditor may have no right to write."""
     from hedgerow.errors import LedgerError, missing
     from hedgerow.privacy.ledger.ledger import Ledger
-    from hedgerow.release.dataset import refuse_unnamed
+    from hedgerow.service.dataset import refuse_unnamed
 
     path = _path(data, ledger)
     if not path.absolute().parent.exists():

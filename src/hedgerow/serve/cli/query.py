@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hedgerow.serve.release import Force
-from hedgerow.serve.terminal import Confidence, Json, emit, in_utf8, progress, screen
+from hedgerow.serve.cli.release import Force
+from hedgerow.serve.cli.terminal import Confidence, Json, emit, in_utf8, progress, screen
 
 Released = Annotated[
     Path, typer.Argument(metavar="SYNOPSIS", help="A file that `release` wrote.", show_default=False)
@@ -69,9 +69,9 @@ def sample(
 ) -> None:
     """Draw synthetic rows from a released synopsis, free of charge."""
     from hedgerow.errors import HedgerowError, UnsupportedQuery
-    from hedgerow.release.publication import refuse_existing
     from hedgerow.release.rows import write_rows
     from hedgerow.release.writing import whole
+    from hedgerow.service.publication import refuse_existing
     from hedgerow.synopsis import Synopsis
 
     released = Synopsis.load(synopsis)

@@ -14,7 +14,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.release.population import MAX_ROWS, UNIT, Population
-from hedgerow.serve.demo import QUESTIONS, ask_all
+from hedgerow.serve.cli.demo import QUESTIONS, ask_all
 
 
 @pytest.fixture(scope="module")
