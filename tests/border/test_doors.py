@@ -20,8 +20,7 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.serve.cli import ask, release
 from hedgerow.serve.cli.commands import app
-from hedgerow.serve.cli.query import _cell
-from hedgerow.service import publication
+from hedgerow.service import publication, wire
 
 LEDGER = Path("people.csv.hedgerow.db")
 RELEASE = ("release", "people.csv", "--schema", "schema.yaml", "--workload", "marginals:1", "--epsilon", "1")
@@ -288,8 +287,8 @@ def test_an_answer_says_between_which_numbers_and_from_where_each_number_is():
 
 
 def test_a_number_whose_error_is_not_known_has_no_limits():
-    assert _cell(49.2, math.inf, "learned") == {"value": 49.2, "error": None, "source": "learned"}
-    assert _cell(math.nan, 1.0, "measured") == {"value": None, "error": 1.0, "source": "measured"}
+    assert wire.number(49.2, math.inf, "learned") == {"value": 49.2, "error": None, "source": "learned"}
+    assert wire.number(math.nan, 1.0, "measured") == {"value": None, "error": 1.0, "source": "measured"}
 
 
 # -- Ctrl-C while Python starts --------------------------------------------------------------------------

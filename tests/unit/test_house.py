@@ -104,6 +104,15 @@ def arrows(room: Path, root: Path = ROOT) -> set[tuple[str, str]]:
     return found
 
 
+DOORS = {"serve", "service", "release", "errors"}  # and the front door itself
+
+
+def test_doors_know_what_can_be_done_and_files_and_errors_only():
+    for path in (ROOT / "serve").rglob("*.py"):
+        wrong = imports_of(path) - DOORS
+        assert not wrong, f"{path.relative_to(ROOT)} imports {sorted(wrong)}"
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_families_of_a_room_know_each_other_only_where_the_list_says_so(room):
     assert arrows(ROOT / room) == FAMILIES.get(room, set())

@@ -18,11 +18,13 @@ from hedgerow.privacy.ledger.place import Data, knowing
 from hedgerow.privacy.ledger.sqlite import is_ledger
 from hedgerow.privacy.rational import exact
 from hedgerow.release.numerals import amount, small
-from hedgerow.service import witness
+from hedgerow.release.schema import Schema
+from hedgerow.service import runs, witness
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
     from hedgerow.curator.rows.table import Table
+    from hedgerow.privacy.budget import Cost
     from hedgerow.queries.domain.domain import Domain
 
 DELTA = "1e-9"
@@ -88,6 +90,36 @@ def refuse_missing(data: Path, ledger: Path | None) -> None:
         raise HedgerowError(f"no file matches {str(data)!r}")
 
 
+def open_ledger(data: Path, ledger: Path | None = None, *, readonly: bool = False) -> Ledger:
+    """The ledger of data, or the data itself if it is one; an auditor may have no right to write.
+
+    Args:
+        data, ledger: as in `find_ledger`.
+        readonly: read only.
+    """
+    path = find_ledger(data, ledger)
+    if not path.absolute().parent.exists():
+        raise missing(path)
+    if not path.exists() and ledger is None and not data.exists():
+        raise LedgerError(f"there is no file {str(data)!r}, and no ledger {str(path)!r} beside it")
+    if not path.exists():
+        refuse_unnamed(data, path)
+        raise LedgerError(
+            f"the data {data.name!r} has no budget yet: there is no {path}; make one with `hedgerow budget "
+            "init`, or name its ledger with --ledger"
+        )
+    return Ledger.open(path, create=False, readonly=readonly)
+
+
+def protected_unit(data: Path, ledger: Path | None = None) -> str | None:
+    """The unit that a dataset's ledger protects, if it has one."""
+    path = find_ledger(data, ledger)
+    if ledger is None and not path.exists():
+        return None
+    with Ledger.open(path, readonly=True) as opened:
+        return opened.settings.unit
+
+
 def make_budget(epsilon: Any, delta: Any = None) -> Budget:
     """A budget from what a person typed; delta is 1e-9 unless said, and 0 means pure."""
     delta = DELTA if delta is None else delta
@@ -112,7 +144,7 @@ def make_budget(epsilon: Any, delta: Any = None) -> Budget:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Private rows and their ledger, as a command names them.
+    """Private rows, a schema and their ledger, as a command or a server's configuration names them.
 
     A budget belongs to the rows and to whom it protects. A schema is one way to read them: what is released
     under another one is charged to the same ledger, and composes.
@@ -127,6 +159,7 @@ class Dataset:
         require_budget: never make a budget.
         new_ledger: why a new ledger is made although an earlier one of the data is known.
         older: why a ledger is used that is older than what was released from it.
+        schema: the schema file; `schema.yaml` beside the data if None.
         tell: told what the owner must know.
     """
 
@@ -143,6 +176,7 @@ class Dataset:
     require_budget: bool = False
     new_ledger: str | None = None
     older: str | None = None
+    schema: Path | None = None
     tell: Callable[[str], Any] = field(default=lambda words: None, repr=False)
 
     @property
@@ -151,9 +185,24 @@ class Dataset:
         return find_ledger(self.data, self.ledger)
 
     @property
+    def domain(self) -> Domain:
+        """What the schema declares, if its owner stands by it."""
+        return Schema.load(self.schema or self.data.parent / "schema.yaml").confirmed_domain()
+
+    @property
     def has_ledger(self) -> bool:
         """Whether there is a ledger; a link that leads nowhere counts, as nothing is made in its place."""
         return os.path.lexists(self.path)
+
+    def left(self) -> tuple[Cost, Budget]:
+        """What remains of the dataset's budget, and that budget."""
+        with Ledger.open(self.path, create=False) as ledger:
+            return ledger.remaining(), ledger.budget
+
+    def unfinished(self) -> str:
+        """Half a sentence about releases that can be gone on with, or nothing."""
+        with Ledger.open(self.path, create=False) as ledger:
+            return runs.words(ledger)
 
     def settings(self, epsilon: str | float | None) -> Settings:
         """The ledger's settings, or those that a new one will have.

@@ -23,7 +23,6 @@ from hedgerow.errors import (
 from hedgerow.privacy.ledger.nearby import SUFFIX, ledger_path
 from hedgerow.release import catalogue
 from hedgerow.release.numerals import amount, rest, used_up
-from hedgerow.release.schema import Schema
 from hedgerow.release.writing import naming, put
 from hedgerow.service import runs, witness
 from hedgerow.service.dataset import Dataset, Step
@@ -66,8 +65,7 @@ class Publication:
     """A release to be made of a dataset.
 
     Args:
-        dataset: the rows and their ledger.
-        schema: the schema file.
+        dataset: the rows, their schema and their ledger.
         out: the folder for what is released.
         epsilon: what this release spends, also of a budget that is made for it; all that remains if None.
         workload: what the release should answer well, see `catalogue.workload`.
@@ -83,7 +81,6 @@ class Publication:
     """
 
     dataset: Dataset
-    schema: Path
     out: Path
     epsilon: str | float | None = None
     workload: str = "marginals:2"
@@ -103,7 +100,7 @@ class Publication:
         """Check, charge, write."""
         from hedgerow.curator.rows.inspection import unread_in
 
-        domain = Schema.load(self.schema).confirmed_domain()
+        domain = self.dataset.domain
         asked = catalogue.workload(domain, self.workload)
         known, table = self.dataset.open(domain, self.epsilon, self.step)
         if words := unread_in(table):  # an exact number: for whoever releases, never for whoever asks
@@ -172,7 +169,7 @@ class Publication:
             return mechanism.release(curator, asked, **options), begun
         except BudgetExceeded as error:
             if held := runs.words(curator.ledger):
-                raise BudgetExceeded(f"{str(error).rstrip('.')}; {held}") from None
+                raise error.worded(f"{str(error).rstrip('.')}; {held}") from None
             raise
 
     def _afford_anew(self, curator: Curator, run: str) -> None:

@@ -99,7 +99,7 @@ def excuse_older(ledger: Ledger, files: Iterable[Path], reason: str) -> None:
                 together.allot(f"lost lines {newest.head[:16]}", spent, note=words)
     except BudgetExceeded as error:
         said = f"{str(error)[:1].lower()}{str(error)[1:]}"
-        raise BudgetExceeded(f"what lost lines spent is set aside first, and {said}") from None
+        raise error.worded(f"what lost lines spent is set aside first, and {said}") from None
 
 
 def _lost(ledger: Ledger, files: Iterable[Path]) -> Iterator[tuple[Path, Receipt]]:

@@ -177,7 +177,6 @@ def test_progress_says_how_far_off_the_model_still_is(data):
     said = []
     Publication(
         Dataset(data),
-        Path("schema.yaml"),
         Path("out"),
         epsilon=1,
         step=lambda words, part: said.append((words, part)),

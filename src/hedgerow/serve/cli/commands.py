@@ -8,6 +8,7 @@ import typer
 
 import hedgerow
 from hedgerow.serve.cli import ask, budget, demo, plan, query, release, schema, tools
+from hedgerow.serve.cli.options import spelled_out
 from hedgerow.serve.cli.terminal import Commands
 
 app = typer.Typer(
@@ -38,9 +39,9 @@ def _root(
 app.command("demo")(demo.demo)
 app.add_typer(schema.app, name="schema")
 app.command("plan")(plan.plan)
-app.command("release")(release.release)
+app.command("release")(spelled_out(release.release))
 app.command("query")(query.query)
-app.command("ask")(ask.ask)
+app.command("ask")(spelled_out(ask.ask))
 app.command("sample")(query.sample)
 app.add_typer(budget.app, name="budget")
 app.command("audit")(tools.audit)

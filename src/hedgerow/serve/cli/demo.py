@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.serve.cli.terminal import Json, emit, progress, screen
+import hedgerow as hr
+from hedgerow.serve.cli.options import Json
+from hedgerow.serve.cli.terminal import emit, progress, screen
 
 if TYPE_CHECKING:
-    from hedgerow.queries.domain.domain import Domain
     from hedgerow.release.population import Population
     from hedgerow.release.report.report import Asked
-    from hedgerow.synopsis import Synopsis
 
 DATA, SCHEMA, MARK = "people.csv", "schema.yaml", "demo.txt"
 ABOUT = "A made-up population, one row for each dwelling that a person is registered at: no real people."
@@ -69,12 +69,12 @@ def demo(
     Writes a made-up census of people with several rows each, gives it a budget, learns a model of it for all
     two-way tables, asks a dozen questions in SQL, and writes synthetic rows and a report.
     """
-    from hedgerow.privacy.ledger.ledger import Ledger
     from hedgerow.release.population import MAX_ROWS, UNIT, Population
+    from hedgerow.service import budgeting
     from hedgerow.service.dataset import Dataset, make_budget
     from hedgerow.service.publication import Publication
 
-    budget = make_budget(epsilon)
+    make_budget(epsilon)  # refuse before anything is written
     _make_room(out)
     people, data = Population(rows, seed), out / DATA
     asked: list[Asked] = []
@@ -82,14 +82,15 @@ def demo(
         step("Making up a population", None)
         people.write(data)
         people.domain().save(out / SCHEMA)
-        Ledger.open(Dataset(data).path, budget=budget, unit=UNIT, max_rows=MAX_ROWS).close()
+        dataset = Dataset(data, unit=UNIT, max_rows=MAX_ROWS, schema=out / SCHEMA)
+        budgeting.begin(dataset, epsilon).close()
 
-        def ask(synopsis: Synopsis) -> list[Asked]:
+        def ask(synopsis: hr.Synopsis) -> list[Asked]:
             asked.extend(ask_all(synopsis, people))
             return asked
 
         done = Publication(
-            Dataset(data), out / SCHEMA, out, epsilon=epsilon, about=ABOUT, ask=ask, force=True, step=step
+            dataset, out, epsilon=epsilon, about=ABOUT, ask=ask, force=True, step=step
         ).publish()
     if json:
         emit(_as_json(done, asked))
@@ -97,15 +98,14 @@ def demo(
     _show(done, asked, rows)
 
 
-def ask_all(synopsis: Synopsis, people: Population) -> list[Asked]:
+def ask_all(synopsis: hr.Synopsis, people: Population) -> list[Asked]:
     """Every question, its released answer, and the true one, which only a made-up population has."""
-    from hedgerow.queries.sql.statement import sql
     from hedgerow.release.report.report import Asked
 
     truth = exact_tables(people)
     out = []
     for words, text in QUESTIONS:
-        question = sql(synopsis.domain, text)
+        question = hr.sql(synopsis.domain, text)
         out.append(Asked(words, text, synopsis.answer(question), question.answer(truth)))
     return out
 
@@ -114,7 +114,7 @@ def exact_tables(people: Population) -> Any:
     """Weighted counts of the made-up rows themselves, in the form in which a synopsis gives them."""
     import numpy as np
 
-    domain: Domain = people.domain()
+    domain: hr.Domain = people.domain()
     codes = domain.encode(people.columns)
 
     def linear(attributes: tuple[str, ...], weights: Any, confidence: float, numbers: int = 1) -> Any:
@@ -145,17 +145,17 @@ def _make_room(out: Path) -> None:
 
 
 def _as_json(done: Any, asked: list[Asked]) -> dict[str, Any]:
-    from hedgerow.serve.cli.query import rows_of
+    from hedgerow.service import wire
 
     return {
         "folder": str(done.folder),
         "files": [DATA, SCHEMA, *done.files],
-        "cost": {"epsilon": done.synopsis.cost.epsilon, "delta": done.synopsis.cost.delta},
+        "cost": wire.price(done.synopsis.cost),
         "questions": [
             {
                 "words": a.words,
                 "sql": a.sql,
-                **rows_of(a.answer),
+                **wire.rows(a.answer),
                 "true_rows_of_the_made_up_population": a.truth.rows,
             }
             for a in asked

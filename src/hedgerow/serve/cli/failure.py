@@ -1,17 +1,15 @@
-"""Failure: why a command did not do what it was asked, for people, for programs and for cron."""
+"""Failures of a command: what was typed wrongly, and what the process ends with, for people and for cron."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import typer
 
-from hedgerow.errors import BudgetExceeded, HedgerowError, of_system
+from hedgerow.service.failure import DEBUG, Failure, sentence
 
-DEBUG = "HEDGEROW_DEBUG"
+__all__ = ["DEBUG", "EXIT", "INTERRUPTION", "CommandFailure", "sentence"]
+
 FAILED, BAD_INPUT, REFUSED, UNREACHABLE, FORBIDDEN, INTERRUPTED = 1, 2, 3, 4, 5, 130
 
 EXIT = {
@@ -35,19 +33,8 @@ _PLAINER = {
 }
 
 
-@dataclass(frozen=True)
-class Failure:
-    """What went wrong, and what to do about it.
-
-    Args:
-        words: one sentence, without a full stop.
-        code: one word for programs.
-        hint: what to do, if the sentence does not say so.
-    """
-
-    words: str
-    code: str = "bad_input"
-    hint: str | None = None
+class CommandFailure(Failure):
+    """Why a command did not do what it was asked."""
 
     @property
     def exit_code(self) -> int:
@@ -55,10 +42,10 @@ class Failure:
         return EXIT.get(self.code, BAD_INPUT)
 
     @classmethod
-    def of(cls, error: BaseException) -> Failure:
-        """The failure that an error is."""
+    def of(cls, error: BaseException) -> Self:
+        """The failure that an error is, also one of the library that reads the command line."""
         if isinstance(error, (KeyboardInterrupt, typer.Abort)):
-            return INTERRUPTION
+            return cls(_INTERRUPTED, "interrupted")
         if isinstance(error, _UsageError):
             words = _usage(error)
             if words.endswith("is not readable"):  # typer looks at the files that are named before we do
@@ -66,18 +53,7 @@ class Failure:
             return cls(words, hint=f"see `{_path(error)} --help`")
         if isinstance(error, _ClickException):
             return cls(error.format_message())  # type: ignore[attr-defined]
-        if isinstance(error, BudgetExceeded):
-            less = "" if str(error).lower().startswith("nothing") else "spend less, or "
-            raising = f"{less}let the owner raise it with `hedgerow budget raise`"
-            return cls(str(error), error.code, error.hint or raising)
-        if isinstance(error, HedgerowError):
-            return cls(str(error), error.code, error.hint)
-        if isinstance(error, OSError):
-            name = f"the file {error.filename!r}" if error.filename else "a file, or standard output,"
-            return cls.of(of_system(error, f"{name} cannot be used"))
-        if isinstance(error, MemoryError):
-            return cls("there is not enough memory for this", hint="ask for fewer or smaller tables")
-        return cls(_unforeseen(error), "internal")
+        return super().of(error)
 
     def to_json(self) -> dict[str, Any]:
         """What a program is told."""
@@ -85,15 +61,8 @@ class Failure:
         return {"error": words, "exit_code": self.exit_code, "code": self.code, "hint": hint}
 
 
-INTERRUPTION = Failure("Interrupted; every charge that was made is in the ledger", "interrupted")
-
-
-def sentence(text: str) -> str:
-    """One line with a full stop; its first word gets a capital if it is a word, and no name of a file."""
-    text = " ".join(text.split())
-    if re.match(r"[^\W\d_]+[,:;]?(\s|$)", text):
-        text = text[:1].upper() + text[1:]
-    return text if text.endswith((".", "?")) else f"{text}."
+_INTERRUPTED = "Interrupted; every charge that was made is in the ledger"
+INTERRUPTION = CommandFailure(_INTERRUPTED, "interrupted")
 
 
 def _usage(error: Any) -> str:
@@ -107,15 +76,3 @@ def _usage(error: Any) -> str:
 def _path(error: Any) -> str:
     context = getattr(error, "ctx", None)
     return context.command_path if context is not None else "hedgerow"
-
-
-def _unforeseen(error: BaseException) -> str:
-    """A fault of Hedgerow's own: where it is, and not the error's words, which might quote a row."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    where = f" at {Path(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno}" if place else ""
-    return (
-        f"Hedgerow met an error of its own ({type(error).__name__}{where}), please report it; every charge "
-        f"that was made is in the ledger, and with {DEBUG}=1 in the environment Python's own words are shown"
-    )

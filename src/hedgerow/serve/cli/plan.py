@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hedgerow.serve.cli.release import Force, Whom
-from hedgerow.serve.cli.terminal import Json, emit, progress, screen
+from hedgerow.serve.cli.options import Force, Json, Whom, Workload
+from hedgerow.serve.cli.terminal import emit, progress, screen
+
+if TYPE_CHECKING:
+    import hedgerow as hr
 
 _PLOTS = (".svg", ".html", ".json")
 
@@ -16,13 +19,7 @@ _PLOTS = (".svg", ".html", ".json")
 def plan(
     schema: Annotated[Path, typer.Option(help="The schema file.", show_default=False)],
     rows: Annotated[int, typer.Option(min=1, help="About how many rows there are.", show_default=False)],
-    workload: Annotated[
-        str,
-        typer.Option(
-            help="What must be answered well: marginals:2, conjunctions:2, ranges:1, prefixes:1, parities:2, "
-            "or named tables, marginals:age,sex;region."
-        ),
-    ] = "marginals:2",
+    workload: Workload = "marginals:2",
     epsilon: Annotated[str, typer.Option(help="What may be spent.")] = "1",
     delta: Annotated[str, typer.Option(help="Delta of the budget; 0 is pure.")] = "1e-9",
     neighbours: Whom = None,
@@ -76,9 +73,13 @@ def plan(
     _show(made, json, plot)
 
 
-def _show(made: Any, json: bool, plot: Path | None) -> None:
+def _show(made: hr.Plan, json: bool, plot: Path | None) -> None:
+    from hedgerow.service.forecast import Forecast
+
+    forecast = Forecast.of_plan(made)
     if json:
-        emit(made.to_json() | ({} if plot is None else {"plot": str(plot)}))
+        picture = {} if plot is None else {"plot": str(plot)}
+        emit(made.to_json() | {"forecast": forecast.to_json()} | picture)
         return
     from rich.table import Table
 
@@ -94,5 +95,6 @@ def _show(made: Any, json: bool, plot: Path | None) -> None:
         grid.add_row(*cells)
     to.print(grid)
     to.print(made.advice)
+    to.print(f"All of it would buy {forecast.words}.")
     if plot is not None:
         to.print(f"  {plot}", soft_wrap=True)

@@ -26,8 +26,8 @@ go to standard error. An error is one sentence there; with `--json` it is also a
 | 5 | not permitted by the system: change who may read or write the file | `not_permitted` |
 | 130 | interrupted by Ctrl-C, SIGTERM or SIGHUP; what was charged is in the ledger | `interrupted` |
 
-Codes of 2 are `bad_input`, `too_large`, `data_changed`, `request_reused` and `not_printed` (all is done and
-paid for, and only standard output had no room: not to be given again), and of SQL `bad_sql`,
+Codes of 2 are `bad_input`, `too_large`, `data_changed`, `request_reused`, `not_learned` and `not_printed`
+(all is done and paid for, and only standard output had no room: not to be given again), and of SQL `bad_sql`,
 `unsupported_sql`, `unknown_column`, `unknown_level` and `cuts_bin`; those of 4 are `ledger_unavailable` and
 `storage_unavailable`. A reader that leaves a pipe early (`head`) is no error. Files are written beside their
 name and take it when all of them is on the disk, so a full disk leaves what was there. [Running it for a

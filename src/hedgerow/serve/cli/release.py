@@ -4,67 +4,28 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hedgerow.serve.cli import signals
-from hedgerow.serve.cli.options import LedgerFile, NewLedger, OlderThanReceipt, RequireBudget
-from hedgerow.serve.cli.terminal import (
-    Data,
-    Delimiter,
-    Encoding,
-    Json,
-    Multiline,
-    SameRows,
-    emit,
-    printing,
-    progress,
-    say,
-    screen,
-)
+from hedgerow.serve.cli.options import Data, DataOptions, Json, Workload
+from hedgerow.serve.cli.terminal import emit, printing, progress, say, screen
 
 if TYPE_CHECKING:
     from hedgerow.service.dataset import Dataset
 
 
-class Neighbours(Enum):
-    """Which two datasets must look alike."""
-
-    add_remove = "add_remove"
-    replace = "replace"
-
-
-Unit = Annotated[
-    str | None, typer.Option(help="The column that names a person; without it, each row is protected.")
-]
-MaxRows = Annotated[int | None, typer.Option(min=1, help="How many rows of each person are used.")]
-Whom = Annotated[
-    Neighbours | None, typer.Option(help="add_remove: one person more or fewer; replace: one exchanged.")
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
-
-
 def release(
     data: Data,
+    opening: DataOptions,
     schema: Annotated[Path, typer.Option(help="The confirmed schema file.", show_default=False)],
     epsilon: Annotated[str | None, typer.Option(help="What this release spends.")] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Spend all that remains of the budget, instead of --epsilon.")
     ] = False,
-    delta: Annotated[
-        str | None,
-        typer.Option(help="Delta of the budget that is made if there is none: 1e-9 if not given, 0 is pure."),
-    ] = None,
-    workload: Annotated[
-        str,
-        typer.Option(
-            help="What must be answered well: marginals:2, conjunctions:2, ranges:1, prefixes:1, parities:2, "
-            "or named tables, marginals:age,sex;region."
-        ),
-    ] = "marginals:2",
+    workload: Workload = "marginals:2",
     mechanism: Annotated[
         str,
         typer.Option(
@@ -85,27 +46,16 @@ def release(
     prior: Annotated[
         Path | None, typer.Option(help="adaptive: a synopsis of public data to start from.")
     ] = None,
-    unit: Unit = None,
-    max_rows: MaxRows = None,
-    neighbours: Whom = None,
     rows: Annotated[
         int | None, typer.Option(min=0, help="How many synthetic rows; the released total if not given.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="The folder to write; DATA's name with -release if not given.")
     ] = None,
-    encoding: Encoding = None,
-    delimiter: Delimiter = None,
-    multiline: Multiline = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in the folder.")] = False,
     anew: Annotated[
         bool, typer.Option("--anew", help="Leave an unfinished release of the same plan, and pay anew.")
     ] = False,
-    same_rows: SameRows = False,
-    ledger: LedgerFile = None,
-    require_budget: RequireBudget = False,
-    new_ledger: NewLedger = None,
-    older_than_receipt: OlderThanReceipt = None,
     json: Json = False,
 ) -> None:
     """Release private statistics of DATA and charge its budget.
@@ -118,32 +68,15 @@ def release(
     and pays nothing twice, when the same command is given again - unless the data file has changed: then
     --same-rows goes on and --anew begins anew - but for randomized-response, which is made and paid for anew.
     """
-    from hedgerow.service.dataset import Dataset
     from hedgerow.service.publication import Publication
 
     folder = out if out is not None else Path(f"{data.name.split('.')[0] or 'data'}-release")
-    dataset = Dataset(
-        data=data,
-        ledger=ledger,
-        delta=delta,
-        unit=unit,
-        max_rows=max_rows,
-        neighbours=neighbours.value if neighbours else None,
-        encoding=encoding,
-        delimiter=delimiter,
-        multiline=multiline,
-        same_rows=same_rows,
-        require_budget=require_budget,
-        new_ledger=new_ledger,
-        older=older_than_receipt,
-        tell=say,
-    )
+    dataset = opening.dataset(data, schema=schema)
     _refuse_unsaid(dataset, epsilon, everything, json)
     try:
         with progress(json) as step:
             done = Publication(
                 dataset=dataset,
-                schema=schema,
                 out=folder,
                 epsilon=epsilon,
                 workload=workload,
@@ -168,7 +101,6 @@ def release(
 def _refuse_unsaid(dataset: Dataset, epsilon: str | None, everything: bool, json: bool) -> None:
     """Spend all that remains only if that was said, or is said now."""
     from hedgerow.errors import HedgerowError
-    from hedgerow.privacy.ledger.ledger import Ledger
     from hedgerow.release.numerals import rest, used_up
 
     if epsilon is not None and everything:
@@ -177,8 +109,7 @@ def _refuse_unsaid(dataset: Dataset, epsilon: str | None, everything: bool, json
         )
     if epsilon is not None or everything or not dataset.has_ledger:
         return
-    with Ledger.open(dataset.path, create=False) as ledger:
-        left, budget = ledger.remaining(), ledger.budget
+    left, budget = dataset.left()
     if used_up(left, budget):
         return  # which is refused as what it is
     if not json and _somebody_is_there():
@@ -198,44 +129,31 @@ def _somebody_is_there() -> bool:
 def _tell_unfinished(dataset: Dataset) -> None:
     """Say how a release that was interrupted goes on, if it had begun."""
     from hedgerow.errors import HedgerowError
-    from hedgerow.privacy.ledger.ledger import Ledger
-    from hedgerow.service import runs
 
-    with suppress(HedgerowError), Ledger.open(dataset.path, create=False) as ledger:
-        if held := runs.words(ledger):
+    with suppress(HedgerowError):
+        if held := dataset.unfinished():
             say(held)
 
 
 def _show(done: Any, json: bool) -> None:
     from hedgerow.errors import UnsupportedQuery
     from hedgerow.release.numerals import amount, bound, rest
+    from hedgerow.service import wire
+    from hedgerow.service.forecast import Forecast
 
-    receipt = done.synopsis.receipt
-    budget = receipt.settings.budget
-    left = budget.part(budget.cost - receipt.spent)
     if json:
-        emit(
-            {
-                "folder": str(done.folder),
-                "files": list(done.files),
-                "mechanism": done.synopsis.provenance.mechanism,
-                "workload": done.workload,
-                "private": done.synopsis.private,
-                "cost": {"epsilon": done.synopsis.cost.epsilon, "delta": done.synopsis.cost.delta},
-                "remaining": {"epsilon": left.epsilon, "delta": left.delta},
-                "synthetic_rows": done.synthetic,
-                "mean_error": done.error,
-                "resumed": done.resumed,
-                "receipt": receipt.to_json(),
-            }
-        )
+        emit(wire.published(done))
         return
-    to = screen()
+    to, receipt = screen(), done.synopsis.receipt
+    budget = receipt.settings.budget
     if done.resumed:
         to.print("Went on with a release that was not finished; nothing was paid twice.")
     mechanism = done.synopsis.provenance.mechanism
     to.print(f"Released {done.workload} by {mechanism} for {amount(done.synopsis.cost, budget)}.")
-    to.print(f"The dataset's budget is {amount(budget)}; left: {rest(budget.cost - receipt.spent, budget)}.")
+    left = rest(budget.cost - receipt.spent, budget)
+    to.print(f"The dataset's budget is {amount(budget)}; left: {left}.")
+    if left != "nothing":
+        to.print(f"What is left buys {Forecast.after(done.synopsis).words}.")
     if done.error is not None:
         part = ""
         with suppress(UnsupportedQuery):  # the number of rows may not be among what was released

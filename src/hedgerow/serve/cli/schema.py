@@ -7,32 +7,21 @@ from typing import Annotated, Any
 
 import typer
 
-from hedgerow.serve.cli.options import LedgerFile
-from hedgerow.serve.cli.terminal import (
-    Data,
-    Delimiter,
-    Encoding,
-    Json,
-    Multiline,
-    emit,
-    progress,
-    say,
-    screen,
-)
+from hedgerow.serve.cli.options import CsvOptions, Data, Json, LedgerFile, spelled_out
+from hedgerow.serve.cli.terminal import emit, progress, say, screen
 
 app = typer.Typer(help="Propose a schema, and check one.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("infer")
+@spelled_out
 def infer(
     data: Data,
+    reading: CsvOptions,
     out: Annotated[Path, typer.Option(help="The schema file to write.")] = Path("schema.yaml"),
     least: Annotated[
         int, typer.Option(min=1, help="Propose a value as a level only if so many rows carry it.")
     ] = 20,
-    encoding: Encoding = None,
-    delimiter: Delimiter = None,
-    multiline: Multiline = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
     json: Json = False,
 ) -> None:
@@ -40,10 +29,10 @@ def infer(
 
     The file is the owner's alone, and nothing is released from it, until the owner has confirmed it.
     """
-    from hedgerow.curator.rows.inspection import MOST_LEVELS, Inspector, unread_words
-    from hedgerow.errors import DomainMismatch, HedgerowError
+    from hedgerow.errors import HedgerowError
     from hedgerow.release.schema import proposal_text
     from hedgerow.release.writing import whole
+    from hedgerow.service import inspecting
     from hedgerow.service.publication import writable
 
     if out.exists() and not force:
@@ -53,23 +42,8 @@ def infer(
         raise HedgerowError(f"there is no folder {str(folder)!r} for --out: make it, or choose another")
     writable(folder)
     with progress(json) as step:
-        watch = lambda part: step("Reading PRIVATE rows", part)  # noqa: E731
-        options: Any = {"encoding": encoding, "delimiter": delimiter, "multiline": multiline}
-        look = Inspector(data, **options, watch=watch)
-        found = look.propose(least=least)
-    if words := unread_words(look.reading):
-        say(words)
-    if found.domain is None and found.rows < least:
-        raise DomainMismatch(
-            f"the data has {found.rows} row{'s' * (found.rows != 1)}, too few to propose a schema from: a "
-            f"value is a level if {least} rows carry it; say a smaller --least, or write the schema by hand"
-        )
-    if found.domain is None:
-        raise DomainMismatch(
-            "no column of the data can be an attribute: none holds dates, numbers, or up to "
-            f"{MOST_LEVELS} values that {least} or more rows share; say a smaller --least, or write the "
-            "schema by hand"
-        )
+        found = inspecting.propose(data, least, vars(reading), step, say)
+    assert found.domain is not None
     text = proposal_text(found.domain, found.skipped, str(out), found.notes)
     with whole(out) as draft:
         draft.write_text(text, encoding="utf-8")
@@ -98,8 +72,10 @@ def infer(
 
 
 @app.command("check")
+@spelled_out
 def check(
     schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema file.", show_default=False)],
+    reading: CsvOptions,
     data: Annotated[
         Path | None,
         typer.Argument(metavar="DATA", help="Data to check it against (reads private rows)."),
@@ -110,9 +86,6 @@ def check(
     confirm: Annotated[
         bool, typer.Option("--confirm", help="Mark the file as confirmed: it may be public.")
     ] = False,
-    encoding: Encoding = None,
-    delimiter: Delimiter = None,
-    multiline: Multiline = False,
     ledger: LedgerFile = None,
     json: Json = False,
 ) -> None:
@@ -122,11 +95,15 @@ def check(
     most values of a column fall outside of is not confirmed, and the exit code is 1.
     """
     from hedgerow.release.schema import Schema
+    from hedgerow.service import inspecting
+    from hedgerow.service.dataset import protected_unit
 
-    found = Schema.load(schema)
-    options = {"encoding": encoding, "delimiter": delimiter, "multiline": multiline}
-    fit = None if data is None else _fit(found.domain, data, unit or _protected(data, ledger), options, json)
-    strangers = [f.name for f in fit.fits if 2 * f.outside > fit.rows - f.missing] if fit else []
+    found, fit = Schema.load(schema), None
+    if data is not None:
+        with progress(json) as step:
+            whose = unit or protected_unit(data, ledger)
+            fit = inspecting.fit(found.domain, data, whose, vars(reading), step)
+    strangers = inspecting.misfits(fit)
     if confirm and not found.confirmed and not strangers:
         found.confirm()
         found = Schema.load(schema)
@@ -160,29 +137,6 @@ def _show(found: Any, fit: Any, strangers: list[str]) -> None:
         to.print("NOT CONFIRMED: proposed from private rows.")
 
 
-def _protected(data: Path, ledger: Path | None) -> str | None:
-    """The unit that the dataset's ledger protects, if it has one."""
-    from hedgerow.privacy.ledger.ledger import Ledger
-    from hedgerow.service.dataset import find_ledger
-
-    path = find_ledger(data, ledger)
-    if ledger is None and not path.exists():
-        return None
-    with Ledger.open(path, readonly=True) as opened:
-        return opened.settings.unit
-
-
-def _fit(domain: Any, data: Path, unit: str | None, options: dict[str, Any], json: bool) -> Any:
-    from hedgerow.curator.rows.inspection import Inspector
-    from hedgerow.curator.rows.table import Table
-
-    Table.open(data, domain, unit=unit, max_rows=None if unit is None else 1, **options)  # columns and types
-    with progress(json) as step:
-        step("Reading PRIVATE rows", None)
-        watch = lambda part: step("Reading PRIVATE rows", part)  # noqa: E731
-        return Inspector(data, **options, watch=watch).fit(domain)
-
-
 def _attributes(domain: Any) -> Any:
     from rich.table import Table
 
@@ -204,7 +158,7 @@ def _attributes(domain: Any) -> Any:
 def _show_fit(to: Any, fit: Any, domain: Any) -> None:
     from rich.table import Table
 
-    from hedgerow.curator.rows.inspection import unread_words
+    from hedgerow.service.inspecting import unread_words
 
     to.print()
     lines = f" in {fit.reading.lines:,} lines" if fit.reading else ""

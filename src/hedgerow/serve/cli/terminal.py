@@ -5,17 +5,14 @@ Only light modules are imported here at load time, so that `--help` is quick.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from math import isfinite
-from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperGroup
@@ -23,31 +20,10 @@ from typer.core import TyperGroup
 import hedgerow
 from hedgerow.errors import NotPrinted
 from hedgerow.serve.cli import signals
-from hedgerow.serve.cli.failure import BAD_INPUT, DEBUG, INTERRUPTED, INTERRUPTION, Failure, sentence
+from hedgerow.serve.cli.failure import BAD_INPUT, DEBUG, INTERRUPTED, INTERRUPTION, CommandFailure, sentence
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-Data = Annotated[
-    Path, typer.Argument(metavar="DATA", help="The data: a CSV or Parquet file.", show_default=False)
-]
-Encoding = Annotated[
-    str | None, typer.Option(help="Text encoding of a CSV file, if not UTF-8 (for example latin-1).")
-]
-Delimiter = Annotated[
-    str | None, typer.Option(help="What separates the fields of a CSV file: a character, or tab.")
-]
-Multiline = Annotated[
-    bool,
-    typer.Option(
-        "--multiline", help="The CSV file follows RFC 4180, and quoted cells of it hold line breaks."
-    ),
-]
-SameRows = Annotated[
-    bool, typer.Option("--same-rows", help="The data file was written again, with the same rows: go on.")
-]
-Confidence = Annotated[float, typer.Option(help="How often each error bound must hold.")]
 
 _BEGAN: ContextVar[tuple[datetime, float]] = ContextVar("began", default=(datetime.now(UTC), monotonic()))
 
@@ -90,17 +66,17 @@ def guarded(run: Callable[[], Any], *, json: bool = False) -> int:
         return 0
     except (Exception, KeyboardInterrupt) as error:
         if type(error).__name__ == "NoArgsIsHelpError":
-            typer.echo(error.ctx.get_help())  # type: ignore[attr-defined]
+            typer.echo(error.ctx.get_help())  # type: ignore[union-attr]
             return BAD_INPUT
-        failure = INTERRUPTION if signals.heard() else Failure.of(error)
+        failure = INTERRUPTION if signals.heard() else CommandFailure.of(error)
         if failure.code == "internal" and os.environ.get(DEBUG):
             raise
         return _fail(failure, json)
 
 
-def _fail(failure: Failure, json: bool) -> int:
+def _fail(failure: CommandFailure, json: bool) -> int:
     """Say what went wrong; a program that asked for JSON gets it as JSON, and only that."""
-    if failure is INTERRUPTION:
+    if failure == INTERRUPTION:
         signals.ignore()
     try:
         if json and sys.stdout is not None:
@@ -151,18 +127,10 @@ def printing(done: str) -> Iterator[None]:
 
 
 def _print(data: dict[str, Any]) -> None:
-    """JSON in UTF-8; JSON has no infinity, which becomes null, and bytes that were no text are escaped."""
+    from hedgerow.service.wire import text
+
     in_utf8()
-    text = json.dumps(_plain(data), indent=2, ensure_ascii=False, default=str, allow_nan=False)
-    typer.echo(text.encode("utf-8", "backslashreplace").decode("utf-8"))
-
-
-def _plain(data: Any) -> Any:
-    if isinstance(data, float):
-        return data if isfinite(data) else None
-    if isinstance(data, dict):
-        return {key: _plain(value) for key, value in data.items()}
-    return [_plain(value) for value in data] if isinstance(data, (list, tuple)) else data
+    typer.echo(text(data))
 
 
 def in_utf8() -> None:
@@ -183,6 +151,34 @@ def screen() -> Console:
     settings: Any = {"highlight": False, "markup": False, "emoji": False}  # labels are text, not markup
     plain = Console(**settings)
     return plain if plain.is_terminal else Console(**settings, width=140)
+
+
+def table_of(answer: Any) -> Any:
+    """An answer as a table for the screen."""
+    from rich.table import Table
+
+    from hedgerow.release.numerals import bound, signed
+
+    result = answer.table
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in result.show:
+        if column.aggregate:
+            table.add_column(column.name, justify="right")
+            table.add_column("±", justify="right", style="dim")
+        else:
+            table.add_column(column.name)
+    for labels, values, errors in zip(
+        result.groups, result.values.tolist(), result.errors.tolist(), strict=True
+    ):
+        cells: list[str] = []
+        for column in result.show:
+            if column.aggregate:
+                value, error = values[column.index], errors[column.index]
+                cells += [signed(value, error), bound(error)]
+            else:
+                cells.append(str(labels[column.index]))
+        table.add_row(*cells)
+    return table
 
 
 @contextmanager

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.serve.cli.terminal import Json, emit
+from hedgerow.serve.cli.options import Json
+from hedgerow.serve.cli.terminal import emit
 
 
 def audit(
@@ -25,23 +26,15 @@ def audit(
     json: Json = False,
 ) -> None:
     """Try to refute claimed privacy; exit code 1 if anything is refuted, as the controls must be."""
-    from hedgerow.audit import command
-    from hedgerow.errors import HedgerowError
-    from hedgerow.service.publication import writable
+    from hedgerow.service import auditing
 
-    if everything + controls + (ledger is not None) != 1:
-        raise HedgerowError("say one of --all, --controls and --ledger FILE")
-    if plot is not None:
-        writable(plot.absolute().parent)
-    what = "ledger" if ledger is not None else "controls" if controls else "all"
-    code = command.run(
-        what,
-        json=json,
+    code = auditing.audit(
+        {"all": everything, "controls": controls, "ledger": ledger is not None},
         samples=samples,
         time_limit=time_limit,
-        picture=None if plot is None else str(plot),
-        ledger=None if ledger is None else str(ledger),
-        emit=emit,
+        picture=plot,
+        ledger=ledger,
+        emit=emit if json else None,
     )
     if code:
         raise typer.Exit(code)

@@ -80,7 +80,7 @@ def test_every_error_has_a_code_and_a_hint_and_survives_a_pickle(kind):
     assert error.code.islower()
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again), again.hint, again.code) == (kind, "it failed", "mend it", error.code)
-    assert failure.Failure.of(error).exit_code in (2, 3, 4, 5)
+    assert failure.CommandFailure.of(error).exit_code in (2, 3, 4, 5)
 
 
 @pytest.mark.parametrize(
@@ -101,14 +101,14 @@ def test_every_error_has_a_code_and_a_hint_and_survives_a_pickle(kind):
     ],
 )
 def test_what_the_system_says_of_a_file_is_what_may_pass_what_is_forbidden_or_what_is_wrong(number, code):
-    said = failure.Failure.of(OSError(number, os.strerror(number), "out/x.csv"))
+    said = failure.CommandFailure.of(OSError(number, os.strerror(number), "out/x.csv"))
     assert said.exit_code == code
     assert "'out/x.csv'" in said.words
     inside = ledger_failure.failure(
         OSError(number, os.strerror(number)), Path("x.db").absolute(), "The ledger x"
     )
     assert isinstance(inside, errors.LedgerError)
-    assert failure.Failure.of(inside).exit_code == code
+    assert failure.CommandFailure.of(inside).exit_code == code
 
 
 SQL = {
@@ -216,7 +216,7 @@ def test_a_ledger_whose_folder_is_away_is_to_be_tried_again():
         with pytest.raises(errors.LedgerUnavailable) as caught:
             open_it()
         assert "mounted" in caught.value.hint
-        assert failure.Failure.of(caught.value).exit_code == 4
+        assert failure.CommandFailure.of(caught.value).exit_code == 4
 
 
 @pytest.mark.parametrize(
