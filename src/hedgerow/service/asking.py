@@ -132,6 +132,9 @@ class Answered:
 class Desk:
     """Where a dataset that was learned is asked: its session, and who pays. A server keeps one open.
 
+    Any number of threads may ask it. They wait for the ledger first and for the session then: a thread that
+    asks the session itself meanwhile waits the other way round, and may wait for good.
+
     Args:
         session: the dataset's session.
         payer: whose budget pays.
@@ -149,29 +152,26 @@ class Desk:
 
     def explain(self, ask: Ask) -> Explanation:
         """What asking would do, from public things only."""
-        said: Explanation = self.session.explain(ask.sql, **ask.wish)
-        return said
+        with self.payer.ledger.alone():
+            said: Explanation = self.session.explain(ask.sql, **ask.wish)
+            return said
 
     def ask(self, ask: Ask) -> Answered:
         """The answer; what might cost more than `ask` allows is refused, and nothing is charged.
 
-        The most that it may cost is known before, from what is public: no refusal depends on a row. What
-        was answered stays so, and what is asked without an accuracy is free.
+        The most that it may cost is known before, from what is public: no refusal depends on a row. Nobody
+        else asks between that and the answer, so it costs no more; without an accuracy it is free anyway.
         """
-        if not ask.spend or ask.max_epsilon is not None:
-            self._refuse(ask, self.explain(ask))
-        self._bind(ask)
-        answer = self.session.ask(ask.sql, **ask.wish)
-        ledger = self.payer.ledger
-        return Answered(
-            ask,
-            answer,
-            Cost.zero(ledger.currency),
-            ledger.budget,
-            self.payer.left,
-            self.payer.private,
-            ledger.receipt(),
-        )
+        with self.payer.ledger.alone():
+            if not ask.spend or ask.max_epsilon is not None:
+                self._refuse(ask, self.explain(ask))
+            self._bind(ask)
+            return self._answered(ask, self.session.ask(ask.sql, **ask.wish))
+
+    def _answered(self, ask: Ask, answer: Answer) -> Answered:
+        payer, ledger = self.payer, self.payer.ledger
+        free = Cost.zero(ledger.currency)
+        return Answered(ask, answer, free, ledger.budget, payer.left, payer.private, ledger.receipt())
 
     def _refuse(self, ask: Ask, expected: Explanation) -> None:
         if expected.cost.cost.is_zero:

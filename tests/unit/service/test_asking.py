@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,43 @@ def test_a_question_costs_at_most_what_it_may(desk):
     assert desk.payer.ledger.spent() == before
     given = desk.ask(Ask(COUNT, within_count=30, spend=True, max_epsilon=price))
     assert 0 < given.answer.cost.epsilon <= price
+
+
+def test_nobody_asks_between_the_price_and_the_answer(desk, monkeypatch):
+    """Another process could make a question dearer than it was said to be."""
+    other = hr.Curator(hr.Table.open("people.csv", desk.payer.domain), None, "people.csv.hedgerow.db")
+    elsewhere = Desk.open(other)
+    asked, thread = threading.Event(), []
+
+    def ask():
+        elsewhere.ask(Ask("SELECT COUNT(*) FROM t WHERE k = 2", within_count=30, spend=True))
+        asked.set()
+
+    def meanwhile(question):
+        thread.append(threading.Thread(target=ask))
+        thread[0].start()
+        assert not asked.wait(1.0)
+
+    monkeypatch.setattr(desk, "_bind", meanwhile)  # which comes between the two
+    assert desk.ask(Ask(COUNT, within_count=30, spend=True, max_epsilon=1)).answer.cost.epsilon <= 1
+    thread[0].join()
+    other.ledger.close()
+    assert asked.is_set()
+
+
+def test_many_threads_share_a_desk_and_a_question_is_paid_once(desk):
+    before, given = desk.payer.ledger.spent(), []
+    question = Ask(COUNT, within_count=30, spend=True, max_epsilon=2)
+    threads = [threading.Thread(target=lambda: given.append(desk.ask(question))) for _ in range(4)]
+    threads += [threading.Thread(target=desk.explain, args=(question,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len({float(one.answer) for one in given}) == 1
+    paid = [one for one in given if one.answer.cost is not None]
+    assert (len(given), len(paid)) == (4, 1)
+    assert desk.payer.ledger.spent() != before
 
 
 def test_learning_counts_towards_what_a_first_question_may_cost(visit):
