@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.curator import Curator
@@ -138,10 +138,12 @@ class Desk:
     Args:
         session: the dataset's session.
         payer: whose budget pays.
+        learning: what was paid just now to open it, if anything: it counts towards what a question may cost.
     """
 
-    def __init__(self, session: OpenSession, payer: Curator) -> None:
+    def __init__(self, session: OpenSession, payer: Curator, learning: Cost | None = None) -> None:
         self.session, self.payer = session, payer
+        self.learning = Cost.zero(payer.ledger.currency) if learning is None else learning
 
     @classmethod
     def open(cls, curator: Curator) -> Desk:
@@ -170,8 +172,8 @@ class Desk:
 
     def _answered(self, ask: Ask, answer: Answer) -> Answered:
         payer, ledger = self.payer, self.payer.ledger
-        free = Cost.zero(ledger.currency)
-        return Answered(ask, answer, free, ledger.budget, payer.left, payer.private, ledger.receipt())
+        left, receipt = payer.left, ledger.receipt()
+        return Answered(ask, answer, self.learning, ledger.budget, left, payer.private, receipt)
 
     def _refuse(self, ask: Ask, expected: Explanation) -> None:
         if expected.cost.cost.is_zero:
@@ -181,11 +183,13 @@ class Desk:
             "remaining": self.payer.remaining,
             "affordable": expected.affordable,
         }
-        price = f"this question may cost up to {amount(expected.cost, self.payer.ledger.budget)}"
+        budget = self.payer.ledger.budget
+        price = f"this question may cost up to {amount(expected.cost, budget)}"
         if not ask.spend:
             hint = "let it spend, or ask without an accuracy, which is free"
             raise BudgetExceeded(f"{price}, and it was asked not to spend", hint=hint, **known)
-        if ask.max_epsilon is not None and not expected.cost.epsilon <= ask.max_epsilon:
+        both = budget.part(self.learning + expected.cost.cost)
+        if ask.max_epsilon is not None and not both.epsilon <= ask.max_epsilon:
             hint = "allow more, or ask for less accuracy"
             raise BudgetExceeded(
                 f"{price}, more than the epsilon {ask.max_epsilon:g} allowed", hint=hint, **known
@@ -290,7 +294,7 @@ class Visit:
             after = curator.ledger.spent()  # less than before when somebody gave a reserve back meanwhile
             paid = after - before if before <= after else Cost.zero(after.currency)
             with session:
-                return replace(self._answered(Desk(session, curator), paid), learning=paid)
+                return self._answered(Desk(session, curator, paid))
 
     def _first(self, curator: Curator, learning: Cost) -> Foresight:
         """What learning and the question would do; more than the question may cost is refused."""
@@ -329,13 +333,13 @@ class Visit:
         if not self.ask.spend:
             raise not_learned()
 
-    def _answered(self, desk: Desk, paid: Cost) -> Answered:
+    def _answered(self, desk: Desk) -> Answered:
         """The answer; a refusal that only learning could lead to says that learning was paid."""
         try:
             return desk.ask(self.ask)
         except HedgerowError as error:
-            if paid.is_zero:
+            if desk.learning.is_zero:
                 raise
             budget = desk.payer.ledger.budget
-            said = f"Learning cost {amount(budget.part(paid), budget)}, and serves later questions"
+            said = f"Learning cost {amount(budget.part(desk.learning), budget)}, and serves later questions"
             raise error.worded(f"{said}, but this one is refused: {error}") from None

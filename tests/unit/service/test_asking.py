@@ -139,6 +139,16 @@ def test_learning_counts_towards_what_a_first_question_may_cost(visit):
     assert not visit(Ask(ROWS, spend=True, max_epsilon=1.1), Learning("1")).answer().learning.is_zero
 
 
+def test_learning_counts_also_where_only_learning_tells_what_the_question_costs(visit):
+    """A part of all rows is a price that nobody knows before their number was learned."""
+    with pytest.raises(BudgetExceeded, match=r"Learning cost .* more than the epsilon 1\.2"):
+        visit(Ask(COUNT, within=0.015, spend=True, max_epsilon=1.2), Learning("1")).answer()
+    with Ledger.open("people.csv.hedgerow.db") as ledger:
+        assert ledger.budget.part(ledger.spent()).epsilon <= 1.0001
+    alone = visit(Ask(COUNT, within=0.015, spend=True, max_epsilon=1.2)).answer()
+    assert 0.5 < alone.answer.cost.epsilon < 1.2
+
+
 def test_a_request_id_belongs_to_one_question(desk):
     first = desk.ask(Ask(COUNT, within_count=30, spend=True, request="r"))
     before = desk.payer.ledger.spent()
