@@ -135,15 +135,19 @@ class DataOptions(BudgetOptions):
 
 
 def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
-    """A command each of whose parameters is one option: a group is replaced by its fields."""
-    parameters: list[inspect.Parameter] = []
+    """A command each of whose parameters is one option: a group is replaced by its fields.
+
+    They come after the command's own options, and before `--json`.
+    """
+    own: list[inspect.Parameter] = []
+    shared: list[inspect.Parameter] = []
     groups: dict[str, Any] = {}
     for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
         if is_dataclass(parameter.annotation):
             groups[name] = parameter.annotation
-            parameters += _fields(parameter.annotation)
+            shared += _parameters(parameter.annotation)
         else:
-            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            own.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
     @wraps(command)
     def run(**given: Any) -> None:
@@ -151,19 +155,17 @@ def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
         made = {name: group(*taken[name]) for name, group in groups.items()}
         command(**given, **made)
 
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    last = [p for p in own if p.name == "json"]
+    ordered = [*(p for p in own if p not in last), *shared, *last]
+    run.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in ordered}
     return run
 
 
-def _fields(group: Any) -> list[inspect.Parameter]:
+def _parameters(group: Any) -> list[inspect.Parameter]:
+    """A group's options: its own first, then those of the group that it extends."""
     hints = get_type_hints(group, include_extras=True)
-    return [
-        inspect.Parameter(
-            f.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if f.default is MISSING else f.default,
-            annotation=hints[f.name],
-        )
-        for f in fields(group)
-    ]
+    declared = [name for level in group.__mro__[:-1] for name in level.__annotations__]
+    defaults = {f.name: inspect.Parameter.empty if f.default is MISSING else f.default for f in fields(group)}
+    only = inspect.Parameter.KEYWORD_ONLY
+    return [inspect.Parameter(n, only, default=defaults[n], annotation=hints[n]) for n in declared]

@@ -62,7 +62,7 @@ def _command(path: str, command: Any) -> str:
     usage = " ".join([path, *places, "[options]"])
     text = inspect.cleandoc(command.help or "")
     rows = [f"| `{_place(p)}` | {_help(p)} |" for p in arguments]
-    rows += [f"| `{', '.join(p.opts)}` | {_help(p)} |" for p in options]
+    rows += [f"| `{', '.join([*p.opts, *p.secondary_opts])}` | {_help(p)} |" for p in options]
     return f"\n## `{path}`\n\n    {usage}\n\n{text}\n\n| | |\n| --- | --- |\n" + "\n".join(rows) + "\n"
 
 
@@ -75,7 +75,7 @@ def _help(param: Any) -> str:
     default = param.default
     if param.param_type_name == "option" and param.required:
         return f"{said} Required."
-    if default is None or default is False or default is ... or callable(default):
+    if default is None or isinstance(default, bool) or default is ... or callable(default):
         return said
     return f"{said} Default: `{default}`."
 
