@@ -152,8 +152,13 @@ def first_question(found: FirstQuestion) -> Plain:
     }
 
 
-def budget(ledger: Ledger) -> Plain:
-    """A dataset's budget: what it is, what of it is spent and left, whom it protects, and what it buys."""
+def budget(ledger: Ledger, account: str | None = None) -> Plain:
+    """A dataset's budget: what it is, what of it is spent and left, whom it protects, and what it buys.
+
+    Args:
+        ledger: the dataset's.
+        account: of whoever asks, if they have a part of it.
+    """
     from hedgerow.service.forecast import Forecast
 
     settings, whole = ledger.settings, ledger.budget
@@ -167,8 +172,24 @@ def budget(ledger: Ledger) -> Plain:
         "budget": price(whole),
         "spent": price(whole.part(ledger.spent())),
         "remaining": price(whole.part(ledger.remaining())),
-        "yours": None,
+        "yours": None if account is None else _account(ledger, account),
         "forecast": Forecast.of_ledger(ledger).to_json(),
+    }
+
+
+def _account(ledger: Ledger, name: str) -> Plain:
+    spent, left, part = ledger.spent(name), ledger.remaining(name), ledger.budget.part
+    return {"limit": price(part(spent + left)), "spent": price(part(spent)), "remaining": price(part(left))}
+
+
+def ledger_lines(ledger: Ledger) -> Plain:
+    """Every line of a ledger in words, and the releases that were begun and not finished."""
+    from hedgerow.service import lines, runs
+
+    held = [(run.run, ledger.budget.part(run.holds)) for run in runs.unfinished(ledger)]
+    return {
+        "unfinished": [{"run": name, **(price(part) or {})} for name, part in held],
+        "lines": [line.to_json() for line in lines.lines_of(ledger)],
     }
 
 

@@ -52,6 +52,17 @@ def test_the_command_line_prints_the_wire(people_cli):
     assert {item.keys() >= {"what", "within_count", "questions"} for item in told["forecast"]} == {True}
 
 
+def test_who_has_a_part_of_the_budget_is_told_what_is_theirs(people_cli):
+    people_cli("budget", "init", "people.csv", "--epsilon", "1")
+    with Ledger.open("people.csv.hedgerow.db") as ledger:
+        assert wire.budget(ledger)["yours"] is None
+        ledger.allot("ann", hr.Budget(epsilon=0.25, delta=1e-9).cost)
+        yours = wire.budget(ledger, "ann")["yours"]
+    assert yours.keys() == {"limit", "spent", "remaining"}
+    assert yours["limit"]["epsilon"] == yours["remaining"]["epsilon"] == pytest.approx(0.25, rel=1e-3)
+    assert yours["spent"]["epsilon"] == 0
+
+
 def test_a_schema_says_what_may_be_asked_about():
     domain = hr.Domain(
         {

@@ -55,11 +55,8 @@ def show(data: DataOrLedger, ledger: LedgerFile = None, json: Json = False) -> N
     from hedgerow.service.lines import lines_of
 
     with open_ledger(data, ledger, readonly=True) as opened:
-        lines = lines_of(opened)
         if json:
-            known = [(u.run, opened.budget.part(u.holds)) for u in runs.unfinished(opened)]
-            told = [{"run": run} | (wire.price(part) or {}) for run, part in known]
-            emit(wire.budget(opened) | {"unfinished": told, "lines": [line.to_json() for line in lines]})
+            emit(wire.budget(opened) | wire.ledger_lines(opened))
             return
         to = screen()
         for sentence in budgeting.sentences(opened):
@@ -75,7 +72,7 @@ def show(data: DataOrLedger, ledger: LedgerFile = None, json: Json = False) -> N
         for name in ("line", "time (UTC)", "cost", *(() if narrow else ("spent so far",))):
             table.add_column(name, justify="right" if name == "line" else "left", no_wrap=True)
         table.add_column("what happened", ratio=1)
-        for line in lines:
+        for line in lines_of(opened):
             time, spent = (line.time[:10], ()) if narrow else (line.time, (line.spent,))
             table.add_row(str(line.seq), time, line.cost, *spent, line.words)
         to.print()
