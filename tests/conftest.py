@@ -43,7 +43,7 @@ def people_cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     """The command line in a folder with people.csv, 2,000 rows of `sex` and `k`, and its schema.yaml."""
     from typer.testing import CliRunner
 
-    from hedgerow.serve.commands import app
+    from hedgerow.serve.cli.commands import app
 
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(3)

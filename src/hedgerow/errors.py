@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from errno import EACCES, EDQUOT, EFBIG, EIO, EMFILE, ENFILE, ENOLCK, ENOSPC, EPERM, EROFS, ESTALE, ETIMEDOUT
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
+
+if TYPE_CHECKING:
+    from hedgerow.privacy.budget import Budget
 
 
 class HedgerowError(Exception):
@@ -28,11 +31,36 @@ class HedgerowError(Exception):
         super().__init__(message)
         self.hint = hint
 
+    def worded(self, message: str) -> Self:
+        """The same error in other words, with all that programs read off it."""
+        other = type(self)(message)
+        other.__dict__.update(self.__dict__)
+        return other
+
 
 class BudgetExceeded(HedgerowError):
-    """The ledger refused a charge; nothing was computed and nothing was charged."""
+    """A charge was refused; nothing was computed and nothing was charged.
+
+    Args:
+        message, hint: as in `HedgerowError`.
+        needed: what was asked for, as a `Budget`, where that is known.
+        remaining: what could have been spent, likewise.
+        affordable: whether the budget would have allowed it, and only who asked did not.
+    """
 
     code = "budget_refused"
+
+    def __init__(
+        self,
+        message: object = "",
+        *,
+        hint: str | None = None,
+        needed: Budget | None = None,
+        remaining: Budget | None = None,
+        affordable: bool = False,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.needed, self.remaining, self.affordable = needed, remaining, affordable
 
 
 class UnsupportedQuery(HedgerowError):
@@ -46,9 +74,10 @@ class UnsupportedSQL(UnsupportedQuery):
 
 
 class BadSQL(UnsupportedQuery):
-    """The text is not SQL that can be read."""
+    """The text is not SQL that can be read; `position` is the line and column, both from 1, where known."""
 
     code = "bad_sql"
+    position: tuple[int, int] | None = None
 
 
 class CutsBin(UnsupportedQuery):
@@ -107,6 +136,12 @@ class NotPrinted(HedgerowError):
     """What was asked for is done and paid for, and only its result could not be printed: do not repeat it."""
 
     code = "not_printed"
+
+
+class NotLearned(HedgerowError):
+    """Nothing was learned of the dataset yet, and whoever asks may not pay for that."""
+
+    code = "not_learned"
 
 
 class LedgerError(HedgerowError):

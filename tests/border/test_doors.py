@@ -18,10 +18,9 @@ from typer.testing import CliRunner
 
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger.ledger import Ledger
-from hedgerow.release import publication
-from hedgerow.serve import ask, release
-from hedgerow.serve.commands import app
-from hedgerow.serve.query import _cell
+from hedgerow.serve.cli import ask, release
+from hedgerow.serve.cli.commands import app
+from hedgerow.service import publication, wire
 
 LEDGER = Path("people.csv.hedgerow.db")
 RELEASE = ("release", "people.csv", "--schema", "schema.yaml", "--workload", "marginals:1", "--epsilon", "1")
@@ -94,7 +93,7 @@ def test_nobody_interrupts_a_release_that_is_complete(monkeypatch):
 
 STOPPED = """\
 import os, sys
-import hedgerow.release.publication as publication
+import hedgerow.service.publication as publication
 put, count, at, number = publication.put, 0, int(sys.argv.pop(1)), int(sys.argv.pop(1))
 def stop(draft, target):
     global count
@@ -288,8 +287,8 @@ def test_an_answer_says_between_which_numbers_and_from_where_each_number_is():
 
 
 def test_a_number_whose_error_is_not_known_has_no_limits():
-    assert _cell(49.2, math.inf, "learned") == {"value": 49.2, "error": None, "source": "learned"}
-    assert _cell(math.nan, 1.0, "measured") == {"value": None, "error": 1.0, "source": "measured"}
+    assert wire.number(49.2, math.inf, "learned") == {"value": 49.2, "error": None, "source": "learned"}
+    assert wire.number(math.nan, 1.0, "measured") == {"value": None, "error": 1.0, "source": "measured"}
 
 
 # -- Ctrl-C while Python starts --------------------------------------------------------------------------

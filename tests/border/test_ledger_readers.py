@@ -135,7 +135,7 @@ def by_nobody(*args: str, cwd: Path) -> tuple[int, str]:
     """Exit code and output of the command line, run by a user who owns nothing here."""
     from typer.testing import CliRunner
 
-    from hedgerow.serve.commands import app
+    from hedgerow.serve.cli.commands import app
 
     for warm in (list(args), ["budget", "show", "nothing"]):  # all imports: nobody may read the modules
         CliRunner().invoke(app, warm)

@@ -13,7 +13,7 @@ import hedgerow as hr
 import services
 from hedgerow.release.population import UNIT, Population
 from hedgerow.release.report.report import Report
-from hedgerow.serve.demo import ask_all
+from hedgerow.serve.cli.demo import ask_all
 
 FLAGS = [
     "--headless",

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import hedgerow as hr
-from hedgerow.serve.commands import app
+from hedgerow.serve.cli.commands import app
 from hedgerow.synopsis.synopsis import Synopsis
 
 DOMAIN = hr.Domain({"sex": ["F", "M"], "k": 3})

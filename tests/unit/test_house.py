@@ -14,7 +14,8 @@ import pytest
 import hedgerow
 
 ROOT = Path(hedgerow.__file__).parent
-ROOMS = ("queries", "privacy", "curator", "learning", "synopsis", "mechanisms", "release", "audit", "serve")
+ROOMS = ("queries", "privacy", "curator", "learning", "synopsis", "mechanisms", "release", "audit", "service")
+ROOMS += ("serve",)
 FAMILIES = {  # the arrows between folders of a room; every other one is refused
     "queries": {("sql", "domain"), ("strategies", "domain")},
     "curator": {
@@ -72,7 +73,7 @@ def imports_of(path: Path) -> set[str]:
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_imports_only_rooms_above_it(room):
     allowed = set(ROOMS[: ROOMS.index(room) + 1]) | GROUND
-    if room in ("audit", "serve"):  # they stand outside and use what everyone may use
+    if room in ("audit", "service", "serve"):  # they stand outside and use what everyone may use
         allowed |= FRONT
     for path in (ROOT / room).rglob("*.py"):
         wrong = imports_of(path) - allowed
@@ -106,6 +107,15 @@ def arrows(room: Path, root: Path = ROOT) -> set[tuple[str, str]]:
             there = {m[1] for m in modules_of(path, root) if len(m) > 2 and m[0] == room.name}
             found |= {(family.name, to) for to in there - {family.name}}
     return found
+
+
+DOORS = {"serve", "service", "release", "errors"}  # and the front door itself
+
+
+def test_doors_know_what_can_be_done_and_files_and_errors_only():
+    for path in (ROOT / "serve").rglob("*.py"):
+        wrong = imports_of(path) - DOORS
+        assert not wrong, f"{path.relative_to(ROOT)} imports {sorted(wrong)}"
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -259,7 +269,7 @@ def test_card_and_front_door_are_the_same():
         assert getattr(hedgerow, card.name) is card.load()
         assert card.load().__name__ == card.name
     text = (ROOT / "__init__.pyi").read_text()
-    assert pages.stub(text) == text, "run `python -m hedgerow.serve.reference`"
+    assert pages.stub(text) == text, "run `python -m hedgerow.serve.cli.reference`"
 
 
 def test_card_and_catalogue_are_the_same():
@@ -296,16 +306,15 @@ def test_card_and_docs_are_the_same():
 
     docs = ROOT.parents[1] / "docs"
     text, nav = (docs / "index.md").read_text(), (docs.parent / "mkdocs.yml").read_text()
-    assert pages.first_page(text) == text, "run `python -m hedgerow.serve.reference`"
+    assert pages.first_page(text) == text, "run `python -m hedgerow.serve.cli.reference`"
     for card in own_cards():
         assert f"`{card.name}`" in text
         assert not card.page or ((docs / card.page).is_file() and card.page in nav)
 
 
 def test_card_and_help_are_the_same():
-    from typer.main import get_command
-
     from hedgerow.serve.commands import app
+    from typer.main import get_command
 
     options = {p.name: p.help for p in get_command(app).commands["release"].params}
     for card in own_cards():

@@ -23,7 +23,7 @@ from hedgerow.audit.statistical import Progress
 from hedgerow.curator.runs.sparse_vector_plan import Method, plan
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.ledger.ledger import Ledger
-from hedgerow.release.dataset import ledger_path
+from hedgerow.privacy.ledger.nearby import ledger_path
 
 EPSILONS = (0.5, 1.0, 4.0)
 SLOW_EPSILONS = (1.0,)  # of mechanisms whose whole runs are audited; all three at full size in tests/audit

@@ -1,4 +1,4 @@
-"""Where people and machines talk to Hedgerow: the command line.
+"""Doors, where people and machines talk to Hedgerow: the command line.
 
-Doors only: parsing, printing and exit codes, no decision about rows or budgets.
+They parse, print and choose exit codes; what a question costs and whether it may be asked, `service` decides.
 """

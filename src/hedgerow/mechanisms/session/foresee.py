@@ -81,7 +81,10 @@ class Foresight:
     def refuse(self, curator: Curator) -> None:
         """Refuse a first question that could only be refused after learning, when that is paid."""
         if not self.affordable:
-            raise BudgetExceeded(self.words(curator.ledger.budget))
+            budget = curator.ledger.budget
+            raise BudgetExceeded(
+                self.words(budget), needed=budget.part(self.cost), remaining=budget.part(self.left)
+            )
 
 
 def _amount(budget: Budget, cost: Cost) -> str:

@@ -81,7 +81,9 @@ class Filter:
             raise LedgerError(f"This ledger counts {self.currency}, not {cost.currency}.")
         account = self.usable(name)
         if not account.spent + cost <= account.limit:
-            raise BudgetExceeded(_refusal(cost, account, self.budget()))
+            budget = self.budget()
+            needed, left = budget.part(cost), budget.part(account.remaining)
+            raise BudgetExceeded(_refusal(cost, account, budget), needed=needed, remaining=left)
         return account
 
     def recall(self, request: str, question: str | bytes | Event, analyst: str) -> Entry | None:

@@ -22,6 +22,13 @@ def cache_folder(ledger: Path) -> Path:
     return Path(f"{text.removesuffix('.db') if text.endswith(SUFFIX) else text}.cache")
 
 
+def ledger_path(data: str | os.PathLike[str]) -> Path:
+    """Where a dataset's ledger is: beside the data, whatever links lead there; a ledger's path is itself."""
+    path = Path(data)
+    text = str(path.resolve() if path.is_symlink() or path.name in ("", "..") else data)
+    return Path(text if text.endswith(SUFFIX) else f"{text.rstrip('/')}{SUFFIX}")
+
+
 def ledgers_in(folder: Path) -> Iterator[Path]:
     """The ledgers in a folder, however they are called."""
     named, others = _parted(folder)

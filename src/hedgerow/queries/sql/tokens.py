@@ -123,7 +123,9 @@ def _tree(tokens: list[Token], text: str) -> exp.Expr:
     try:
         trees = _DUCKDB.parser(error_level=ErrorLevel.IMMEDIATE).parse(tokens, text)
     except ParseError as error:
-        raise BadSQL(f"the SQL text cannot be read{_place(error)}") from None
+        refusal = BadSQL(f"the SQL text cannot be read{_place(error)}")
+        refusal.position = _position(error)
+        raise refusal from None
     except Exception:  # a parser of so many dialects fails in many ways; a refusal is right for all of them
         raise BadSQL("the SQL text cannot be read") from None
     if len(trees) != 1 or trees[0] is None:
@@ -132,11 +134,16 @@ def _tree(tokens: list[Token], text: str) -> exp.Expr:
 
 
 def _place(error: ParseError) -> str:
-    first: dict[str, Any] = error.errors[0] if error.errors else {}
-    near = str(first.get("highlight") or "")[:40]
-    if first.get("line") is None:
+    position = _position(error)
+    if position is None:
         return ""
-    return f" near line {first['line']}, column {first['col']}" + (f" ({near!r})" if near else "")
+    near = str(error.errors[0].get("highlight") or "")[:40]
+    return f" near line {position[0]}, column {position[1]}" + (f" ({near!r})" if near else "")
+
+
+def _position(error: ParseError) -> tuple[int, int] | None:
+    first: dict[str, Any] = error.errors[0] if error.errors else {}
+    return None if first.get("line") is None else (int(first["line"]), int(first["col"]))
 
 
 def _short(token: Token) -> str:

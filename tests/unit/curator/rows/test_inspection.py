@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import hedgerow as hr
 from hedgerow.curator.rows.inspection import Inspector
-from hedgerow.serve.commands import app
+from hedgerow.serve.cli.commands import app
 
 N = 1000
 

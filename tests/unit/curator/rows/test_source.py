@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import hedgerow as hr
 from hedgerow.curator.curator import Curator
 from hedgerow.privacy.ledger.ledger import Ledger
-from hedgerow.serve.commands import app
+from hedgerow.serve.cli.commands import app
 
 DOMAIN = hr.Domain({"a": 3, "b": 4, "c": 2})
 W = hr.marginals(DOMAIN, 2)

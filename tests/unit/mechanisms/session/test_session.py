@@ -526,7 +526,7 @@ def test_a_pure_budget_works_too():
 def test_hedgerow_ask_works_without_a_server(tmp_path, monkeypatch):
     from typer.testing import CliRunner
 
-    from hedgerow.serve.commands import app
+    from hedgerow.serve.cli.commands import app
 
     monkeypatch.chdir(tmp_path)
     frame(2000)[["sex", "k"]].to_csv("people.csv", index=False)

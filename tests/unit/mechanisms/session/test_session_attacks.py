@@ -508,12 +508,12 @@ def test_a_price_that_cannot_be_paid_is_not_written_down(people_cli):
 def test_of_two_first_questions_with_two_prices_one_is_paid(people_cli, monkeypatch):
     from hedgerow.errors import HedgerowError
     from hedgerow.release.schema import Schema
-    from hedgerow.serve import ask
+    from hedgerow.service.learning import Learning
 
     assert people_cli("budget", "init", "people.csv", "--epsilon", "9").exit_code == 0
     domain, price, both = (
         Schema.load(Path("schema.yaml")).confirmed_domain(),
-        ask._price,
+        Learning.price,
         threading.Barrier(2),
     )
 
@@ -522,13 +522,13 @@ def test_of_two_first_questions_with_two_prices_one_is_paid(people_cli, monkeypa
             both.wait(0.5)  # both are here at once, if they may be
         return price(*args)
 
-    monkeypatch.setattr(ask, "_price", slowly)
+    monkeypatch.setattr(Learning, "price", slowly)
     opened, refused = [], []
 
     def first(epsilon):
         c = hr.Curator(hr.Table.open("people.csv", domain), None, "people.csv.hedgerow.db")
         try:
-            opened.append(ask._session(c, epsilon, anew=False))
+            opened.append(Learning(epsilon).open(c))
         except HedgerowError as error:
             refused.append(error)
 
@@ -546,8 +546,8 @@ def test_of_two_first_questions_with_two_prices_one_is_paid(people_cli, monkeypa
 @pytest.mark.parametrize("name", ["ask", "budget"])
 def test_the_command_line_knocks_at_front_doors_only(name):
     """It uses no private name of any other file's objects."""
-    from hedgerow import serve
+    from hedgerow.serve import cli
 
-    tree = ast.parse((Path(serve.__file__).parent / f"{name}.py").read_text())
+    tree = ast.parse((Path(cli.__file__).parent / f"{name}.py").read_text())
     private = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr.startswith("_")}
     assert not private

@@ -623,7 +623,7 @@ def test_a_first_question_that_was_cut_off_before_it_was_paid_is_asked_anew(peop
 
 def test_two_first_questions_at_once_pay_for_learning_once(people_cli):
     from hedgerow.release.schema import Schema
-    from hedgerow.serve.ask import _session
+    from hedgerow.service.learning import Learning
 
     assert people_cli("budget", "init", "people.csv", "--epsilon", "1").exit_code == 0
     domain = Schema.load(Path("schema.yaml")).confirmed_domain()
@@ -631,9 +631,7 @@ def test_two_first_questions_at_once_pay_for_learning_once(people_cli):
         hr.Curator(hr.Table.open("people.csv", domain), None, "people.csv.hedgerow.db") for _ in range(2)
     ]
     opened = []
-    threads = [
-        threading.Thread(target=lambda c=c: opened.append(_session(c, None, anew=False))) for c in curators
-    ]
+    threads = [threading.Thread(target=lambda c=c: opened.append(Learning().open(c))) for c in curators]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -266,7 +266,7 @@ def test_the_lecture_s_table_has_noise_for_few_queries_and_learning_for_many():
 def test_the_command_prints_a_plan_and_refuses_with_exit_code_2(tmp_path, capsys):
     from typer.testing import CliRunner
 
-    from hedgerow.serve.commands import app
+    from hedgerow.serve.cli.commands import app
 
     schema = tmp_path / "s.yaml"
     SMALL.save(schema)

@@ -1,0 +1,132 @@
+"""`hedgerow ask`: one question to private data, through a session that remembers and learns."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hedgerow.serve.cli.options import Data, DataOptions, Json, Sql
+from hedgerow.serve.cli.terminal import emit, printing, progress, screen, table_of
+from hedgerow.service import wire
+
+if TYPE_CHECKING:
+    from hedgerow.service.asking import Answered, Explanation, FirstQuestion
+
+_KEPT = "the answer is paid for and kept: ask the same without --anew and --epsilon, which is free"
+
+
+def ask(
+    data: Data,
+    sql: Sql,
+    opening: DataOptions,
+    schema: Annotated[Path, typer.Option(help="The confirmed schema file.")] = Path("schema.yaml"),
+    within: Annotated[
+        float | None, typer.Option(help="How far off counts may be, as a part of all rows: 0.01 is 1%.")
+    ] = None,
+    within_count: Annotated[float | None, typer.Option(help="The same as a number of rows.")] = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option(help="How sure to be: 0.95 if not given, 0.999 when an accuracy is."),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say what asking would do and cost, and do not ask.")
+    ] = False,
+    spend: Annotated[
+        bool, typer.Option("--spend/--no-spend", help="With --no-spend, what might cost anything is refused.")
+    ] = True,
+    max_epsilon: Annotated[
+        float | None, typer.Option(help="The most that the question, and learning for it, may cost.")
+    ] = None,
+    request: Annotated[
+        str | None, typer.Option(metavar="ID", help="The same question with the same id is asked once.")
+    ] = None,
+    epsilon: Annotated[
+        str | None,
+        typer.Option(help="What the first question spends on learning; half of what remains if not given."),
+    ] = None,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Learn again, and pay again: for other rows or another schema.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Ask private DATA a question in SQL, here, without a server.
+
+    The first question spends part of the dataset's budget on learning what rows look like; from then on a
+    question costs nothing, unless it asks for an accuracy that what was learned cannot vouch for. The same
+    question gets the same answer again, free. What was learned and said lies in DATA.hedgerow.db, and belongs
+    to the data file as it was then, and to the schema: when the file has changed, --same-rows goes on; when
+    either has, --anew learns again and pays again, from the same budget.
+    """
+    from hedgerow.service.asking import Ask, FirstQuestion, Visit
+    from hedgerow.service.learning import Learning
+
+    question = Ask(sql, (), within, within_count, confidence, spend, max_epsilon, request)
+    dataset = opening.dataset(data, schema=schema)
+    with progress(json) as step:
+        visit = Visit(dataset, question, Learning(epsilon, anew), step)
+        explained = visit.explain() if explain else None
+        answered = None if explain else visit.answer()
+    if answered is not None:
+        with nullcontext() if epsilon is None and not anew else printing(_KEPT):
+            _answered(answered, json)
+    elif isinstance(explained, FirstQuestion):
+        _unlearned(explained, json)
+    elif explained is not None:
+        _explained(explained, json)
+
+
+def _unlearned(found: FirstQuestion, json: bool) -> None:
+    if json:
+        emit(wire.first_question(found))
+        return
+    to = screen()
+    to.print(found.words)
+    to.print(found.costs)
+
+
+def _answered(given: Answered, json: bool) -> None:
+    from hedgerow.release.numerals import amount, rest
+
+    if json:
+        emit(wire.answered(given))
+        return
+    answer, budget, to = given.answer, given.budget, screen()
+    to.print(table_of(answer))
+    whose = "all numbers at once" if answer.simultaneous else "each number"
+    hold, indicative = _hold(answer.source)
+    again = ", as answered before" if answer.cached else ""
+    to.print(
+        f"Error bounds {hold} with {answer.confidence:.4g} confidence for {whose} "
+        f"({answer.source}{indicative}{again})."
+    )
+    if not given.learning.is_zero:
+        to.print(f"Learning what rows look like, once, cost {amount(budget.part(given.learning), budget)}.")
+    to.print("Asking was free." if answer.cost is None else f"Asking cost {amount(answer.cost, budget)}.")
+    to.print(f"Left of the dataset's budget: {rest(given.left, budget)}.")
+    for note in answer.notes:
+        to.print(f"Note: {note}")
+
+
+def _hold(source: str) -> tuple[str, str]:
+    """What error bounds do, by where they come from."""
+    return ("are meant to hold", ", indicative only") if source == "learned" else ("hold", "")
+
+
+def _explained(found: Explanation, json: bool) -> None:
+    import numpy as np
+
+    if json:
+        emit(wire.explained(found))
+        return
+    to = screen()
+    to.print(found.words)
+    wide = float(np.max(found.error, initial=0.0))
+    if np.isfinite(wide):
+        hold, _ = _hold(found.source)
+        to.print(f"Error bounds of up to {wide:,.4g} {hold} with {found.confidence:.4g} confidence.")
+    if found.cost.epsilon:
+        too_much = "" if found.affordable else ", which is more than is left"
+        to.print(f"It would cost at most epsilon {found.cost.epsilon:.3g}{too_much}.")

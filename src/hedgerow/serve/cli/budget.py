@@ -1,0 +1,193 @@
+"""`hedgerow budget`: a dataset's budget and the ledger of everything that was charged to it."""
+
+from __future__ import annotations
+
+import json as jsons
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hedgerow.serve.cli.failure import FAILED
+from hedgerow.serve.cli.options import BudgetOptions, Data, DataOrLedger, Force, Json, LedgerFile, spelled_out
+from hedgerow.serve.cli.terminal import emit, say, screen
+
+if TYPE_CHECKING:
+    import hedgerow as hr
+
+app = typer.Typer(
+    help="A dataset's budget, and the ledger of what was charged to it.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_NARROW = 100  # columns of a terminal
+
+
+@app.command("init")
+@spelled_out
+def init(
+    data: Data,
+    whom: BudgetOptions,
+    epsilon: Annotated[str, typer.Option(help="What may be spent in all.", show_default=False)],
+    delta: Annotated[str, typer.Option(help="The promise's delta; 0 for a pure promise.")] = "1e-9",
+    json: Json = False,
+) -> None:
+    """Give DATA a budget, for good.
+
+    It is written beside the data, in DATA.hedgerow.db, with whom it protects; `release` charges it. It
+    belongs to the rows, whatever schema reads them.
+    """
+    from hedgerow.service import budgeting
+
+    dataset = whom.dataset(data, delta=delta)
+    with budgeting.begin(dataset, epsilon) as opened:
+        _show_state(opened, dataset.path, json, [f"{data.name} now has a budget, in {dataset.path}."])
+
+
+@app.command("show")
+def show(data: DataOrLedger, ledger: LedgerFile = None, json: Json = False) -> None:
+    """Say what was spent on what, and what remains."""
+    from rich.table import Table
+
+    from hedgerow.service import budgeting, runs, wire
+    from hedgerow.service.dataset import open_ledger
+    from hedgerow.service.lines import lines_of
+
+    with open_ledger(data, ledger, readonly=True) as opened:
+        if json:
+            emit(wire.budget(opened) | wire.ledger_lines(opened))
+            return
+        to = screen()
+        for sentence in budgeting.sentences(opened):
+            to.print(sentence)
+        if held := runs.words(opened):
+            to.print(f"{held[0].upper()}{held[1:]}.", soft_wrap=True)
+        if opened.currency == "rho" and not opened.spent().is_zero:
+            to.print(
+                "The ledger adds up rho, which grows like epsilon squared: parts in epsilon do not add up."
+            )
+        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+        narrow = to.width < _NARROW  # then the words need the room more than the columns do
+        for name in ("line", "time (UTC)", "cost", *(() if narrow else ("spent so far",))):
+            table.add_column(name, justify="right" if name == "line" else "left", no_wrap=True)
+        table.add_column("what happened", ratio=1)
+        for line in lines_of(opened):
+            time, spent = (line.time[:10], ()) if narrow else (line.time, (line.spent,))
+            table.add_row(str(line.seq), time, line.cost, *spent, line.words)
+        to.print()
+        to.print(table)
+
+
+@app.command("raise")
+def raise_(
+    data: DataOrLedger,
+    epsilon: Annotated[str, typer.Option(help="The new total; more than before.", show_default=False)],
+    reason: Annotated[str, typer.Option(help="Why; it is kept in the ledger for good.", show_default=False)],
+    delta: Annotated[
+        str | None, typer.Option(help="The new delta; if not given, as before or twice the first one.")
+    ] = None,
+    ledger: LedgerFile = None,
+    json: Json = False,
+) -> None:
+    """Give DATA a larger budget, for a recorded reason.
+
+    Once answers were given, whoever raises may have seen them. The promise covers that: its delta becomes
+    twice the first one unless another is given, and a part of the new epsilon pays for it.
+    """
+    from hedgerow.errors import HedgerowError
+    from hedgerow.service import budgeting
+    from hedgerow.service.dataset import open_ledger
+
+    if not reason.strip():
+        raise HedgerowError("a budget is raised for a reason: say --reason")
+    with open_ledger(data, ledger) as opened:
+        words = budgeting.enlarge(opened, epsilon, delta, reason)
+        _show_state(opened, _path(data, ledger), json, [f"The budget was raised: {reason.strip()}", *words])
+
+
+@app.command("settle")
+def settle(data: DataOrLedger, ledger: LedgerFile = None, json: Json = False) -> None:
+    """Give back what sessions have set aside.
+
+    A session of given accuracy sets aside the worst that its next question can cost; one that was killed
+    leaves that behind. Safe at any time: a session that is in use sets aside what it needs again.
+    """
+    from hedgerow.service import budgeting
+    from hedgerow.service.dataset import open_ledger
+
+    with open_ledger(data, ledger) as opened:
+        closed = budgeting.give_back(opened)
+        said = "What sessions had set aside came back." if closed else "Nothing was set aside."
+        _show_state(opened, _path(data, ledger), json, [said])
+
+
+@app.command("verify")
+def verify(
+    data: DataOrLedger,
+    receipt: Annotated[
+        Path | None, typer.Option(help="A receipt.json that the ledger must still agree with.")
+    ] = None,
+    ledger: LedgerFile = None,
+    json: Json = False,
+) -> None:
+    """Check the ledger, and that it agrees with a receipt; exit code 1 if it is refuted.
+
+    Walks the chain of hashes and does all sums again. DATA may also be what `export` wrote.
+    """
+    from hedgerow.service import budgeting
+
+    outcome = budgeting.check(data, ledger, receipt)
+    if json:
+        emit({"ok": outcome.ok, "lines": outcome.entries, "problems": list(outcome.problems)})
+    elif outcome.ok:
+        also = " The receipt agrees with it." if receipt else ""
+        screen().print(outcome.describe() + also)
+    if not outcome.ok:
+        raise typer.Exit(say(outcome.describe(), FAILED))
+
+
+@app.command("export")
+def export(
+    data: DataOrLedger,
+    out: Annotated[Path | None, typer.Option(help="The file to write; standard output if not given.")] = None,
+    answers: Annotated[bool, typer.Option("--answers", help="Include the released answers.")] = False,
+    ledger: LedgerFile = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Write the ledger's public side as JSON."""
+    from hedgerow.release.writing import whole
+    from hedgerow.service.dataset import open_ledger
+    from hedgerow.service.publication import refuse_existing
+
+    if out is not None:
+        refuse_existing(out, force=force, ledger=_path(data, ledger))
+    with open_ledger(data, ledger, readonly=True) as opened:
+        content = opened.export(answers=answers)
+    if out is None:
+        emit(content)
+        return
+    with whole(out) as draft:
+        draft.write_text(jsons.dumps(content, indent=1) + "\n", "utf-8")
+    if json:
+        emit({"file": str(out), "lines": len(content["entries"])})
+    else:
+        screen().print(f"Wrote {len(content['entries'])} lines to {out}.", soft_wrap=True)
+
+
+def _path(data: Path, ledger: Path | None) -> Path:
+    from hedgerow.service.dataset import find_ledger
+
+    return find_ledger(data, ledger)
+
+
+def _show_state(ledger: hr.Ledger, path: Path, json: bool, first: list[str]) -> None:
+    from hedgerow.service import budgeting, wire
+
+    if json:
+        emit({"file": str(path)} | wire.budget(ledger))
+        return
+    to = screen()
+    for sentence in [*first, *budgeting.sentences(ledger)]:
+        to.print(sentence, soft_wrap=True)

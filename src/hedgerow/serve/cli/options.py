@@ -1,0 +1,171 @@
+"""Options that several commands share, each declared once; groups of them are spelled out for typer.
+
+A command takes a group as one parameter: a new option of all commands that open data is a new field here.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from enum import Enum
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+if TYPE_CHECKING:
+    from hedgerow.service.dataset import Dataset
+
+
+class Neighbours(Enum):
+    """Which two datasets must look alike."""
+
+    add_remove = "add_remove"
+    replace = "replace"
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Data = Annotated[
+    Path, typer.Argument(metavar="DATA", help="The data: a CSV or Parquet file.", show_default=False)
+]
+DataOrLedger = Annotated[
+    Path, typer.Argument(metavar="DATA", help="The data, or its ledger file.", show_default=False)
+]
+Released = Annotated[
+    Path, typer.Argument(metavar="SYNOPSIS", help="A file that `release` wrote.", show_default=False)
+]
+Sql = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT statement.", show_default=False)]
+Whom = Annotated[
+    Neighbours | None, typer.Option(help="add_remove: one person more or fewer; replace: one exchanged.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
+Workload = Annotated[
+    str,
+    typer.Option(
+        help="What must be answered well: marginals:2, conjunctions:2, ranges:1, prefixes:1, parities:2, "
+        "or named tables, marginals:age,sex;region."
+    ),
+]
+LedgerFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger",
+        envvar="HEDGEROW_LEDGER",
+        show_envvar=False,
+        help="The ledger file, if not beside the data; HEDGEROW_LEDGER in the environment says the same.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class CsvOptions:
+    """How a CSV file is read."""
+
+    encoding: Annotated[
+        str | None, typer.Option(help="Text encoding of a CSV file, if not UTF-8 (for example latin-1).")
+    ] = None
+    delimiter: Annotated[
+        str | None, typer.Option(help="What separates the fields of a CSV file: a character, or tab.")
+    ] = None
+    multiline: Annotated[
+        bool,
+        typer.Option(
+            "--multiline", help="The CSV file follows RFC 4180, and quoted cells of it hold line breaks."
+        ),
+    ] = False
+
+
+@dataclass(frozen=True)
+class BudgetOptions(CsvOptions):
+    """Whom a dataset's budget protects, and where its ledger lies."""
+
+    unit: Annotated[
+        str | None, typer.Option(help="The column that names a person; without it, each row is protected.")
+    ] = None
+    max_rows: Annotated[int | None, typer.Option(min=1, help="How many rows of each person are used.")] = None
+    neighbours: Whom = None
+    ledger: LedgerFile = None
+    new_ledger: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REASON", help="Make a new ledger although an earlier one of this data is known: why."
+        ),
+    ] = None
+
+    def dataset(self, data: Path, **more: Any) -> Dataset:
+        """The dataset that these options and the data name."""
+        from hedgerow.serve.cli.terminal import say
+        from hedgerow.service.dataset import Dataset
+
+        given = {name: v.value if isinstance(v, Enum) else v for name, v in vars(self).items()}
+        return Dataset(data, **given, **more, tell=say)
+
+
+@dataclass(frozen=True)
+class DataOptions(BudgetOptions):
+    """All that a command says of data which it opens; the fields are those of `Dataset`."""
+
+    delta: Annotated[
+        str | None,
+        typer.Option(help="Delta of the budget that is made if there is none: 1e-9 if not given, 0 is pure."),
+    ] = None
+    same_rows: Annotated[
+        bool, typer.Option("--same-rows", help="The data file was written again, with the same rows: go on.")
+    ] = False
+    require_budget: Annotated[
+        bool,
+        typer.Option(
+            "--require-budget",
+            envvar="HEDGEROW_REQUIRE_BUDGET",
+            show_envvar=False,
+            help="Refuse data without a budget instead of making one; "
+            "HEDGEROW_REQUIRE_BUDGET=1 says the same.",
+        ),
+    ] = False
+    older: Annotated[
+        str | None,
+        typer.Option(
+            "--older-than-receipt",
+            metavar="REASON",
+            help="Go on with a ledger older than what was charged to it, and set that aside: why.",
+        ),
+    ] = None
+
+
+def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
+    """A command each of whose parameters is one option: a group is replaced by its fields.
+
+    They come after the command's own options, and before `--json`.
+    """
+    own: list[inspect.Parameter] = []
+    shared: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
+    for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
+        if is_dataclass(parameter.annotation):
+            groups[name] = parameter.annotation
+            shared += _parameters(parameter.annotation)
+        else:
+            own.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        taken = {name: [given.pop(f.name) for f in fields(group)] for name, group in groups.items()}
+        made = {name: group(*taken[name]) for name, group in groups.items()}
+        command(**given, **made)
+
+    last = [p for p in own if p.name == "json"]
+    ordered = [*(p for p in own if p not in last), *shared, *last]
+    run.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in ordered}
+    return run
+
+
+def _parameters(group: Any) -> list[inspect.Parameter]:
+    """A group's options: its own first, then those of the group that it extends."""
+    hints = get_type_hints(group, include_extras=True)
+    declared = [name for level in group.__mro__[:-1] for name in level.__annotations__]
+    defaults = {f.name: inspect.Parameter.empty if f.default is MISSING else f.default for f in fields(group)}
+    only = inspect.Parameter.KEYWORD_ONLY
+    return [inspect.Parameter(n, only, default=defaults[n], annotation=hints[n]) for n in declared]

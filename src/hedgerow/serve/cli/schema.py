@@ -1,0 +1,205 @@
+"""`hedgerow schema`: propose a schema, and check one, on the owner's side of the wall."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hedgerow.serve.cli.options import CsvOptions, Data, Json, LedgerFile, spelled_out
+from hedgerow.serve.cli.terminal import emit, progress, say, screen
+
+app = typer.Typer(help="Propose a schema, and check one.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command("infer")
+@spelled_out
+def infer(
+    data: Data,
+    reading: CsvOptions,
+    out: Annotated[Path, typer.Option(help="The schema file to write.")] = Path("schema.yaml"),
+    least: Annotated[
+        int, typer.Option(min=1, help="Propose a value as a level only if so many rows carry it.")
+    ] = 20,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    json: Json = False,
+) -> None:
+    """Propose a schema for DATA; this READS PRIVATE ROWS.
+
+    The file is the owner's alone, and nothing is released from it, until the owner has confirmed it.
+    """
+    from hedgerow.errors import HedgerowError
+    from hedgerow.release.schema import proposal_text
+    from hedgerow.release.writing import whole
+    from hedgerow.service import inspecting
+    from hedgerow.service.publication import writable
+
+    if out.exists() and not force:
+        raise HedgerowError(f"the file {str(out)!r} is there already: choose another --out, or --force")
+    folder = out.absolute().parent
+    if not folder.exists():
+        raise HedgerowError(f"there is no folder {str(folder)!r} for --out: make it, or choose another")
+    writable(folder)
+    with progress(json) as step:
+        found = inspecting.propose(data, least, vars(reading), step, say)
+    assert found.domain is not None
+    text = proposal_text(found.domain, found.skipped, str(out), found.notes)
+    with whole(out) as draft:
+        draft.write_text(text, encoding="utf-8")
+    if json:
+        emit(
+            {
+                "file": str(out),
+                "confirmed": False,
+                "attributes": {name: a.to_schema() for name, a in found.domain.items()},
+                "left_out": found.skipped,
+                "look_at": found.notes,
+            }
+        )
+    say(
+        f"WARNING: {out} was read off PRIVATE ROWS and is not public; correct it, then confirm it with "
+        f"`hedgerow schema check {out} --confirm`, and nothing can be released from it before that"
+    )
+    if not json:
+        to = screen()
+        to.print(_attributes(found.domain))
+        for name, why in found.skipped.items():
+            to.print(f"Left out {name!r}: {why}.")
+        for name, what in found.notes.items():
+            to.print(f"Look at {name!r}: {what}.")
+        to.print(f"Wrote {out}, not confirmed.", soft_wrap=True)
+
+
+@app.command("check")
+@spelled_out
+def check(
+    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema file.", show_default=False)],
+    reading: CsvOptions,
+    data: Annotated[
+        Path | None,
+        typer.Argument(metavar="DATA", help="Data to check it against (reads private rows)."),
+    ] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="The column that names a person; what the ledger says if not given.")
+    ] = None,
+    confirm: Annotated[
+        bool, typer.Option("--confirm", help="Mark the file as confirmed: it may be public.")
+    ] = False,
+    ledger: LedgerFile = None,
+    json: Json = False,
+) -> None:
+    """Check a schema, and confirm one that was proposed.
+
+    With DATA, count what does not fit it: these counts are PRIVATE, for the owner's eyes. A schema that
+    most values of a column fall outside of is not confirmed, and the exit code is 1.
+    """
+    from hedgerow.release.schema import Schema
+    from hedgerow.service import inspecting
+    from hedgerow.service.dataset import protected_unit
+
+    found, fit = Schema.load(schema), None
+    if data is not None:
+        with progress(json) as step:
+            whose = unit or protected_unit(data, ledger)
+            fit = inspecting.fit(found.domain, data, whose, vars(reading), step)
+    strangers = inspecting.misfits(fit)
+    if confirm and not found.confirmed and not strangers:
+        found.confirm()
+        found = Schema.load(schema)
+    if json:
+        emit(_as_json(found, fit, strangers))
+    else:
+        _show(found, fit, strangers)
+    if strangers:
+        names = ", ".join(map(repr, strangers))
+        say(
+            f"WARNING: most values fall outside what the schema declares for {names}: compare the spelling "
+            "of its levels, or the range of its bins, with the data"
+            + ("; if it is meant so, set `confirmed: true` in the file yourself" if confirm else "")
+        )
+        raise typer.Exit(1)
+
+
+def _show(found: Any, fit: Any, strangers: list[str]) -> None:
+    to = screen()
+    to.print(_attributes(found.domain))
+    cells = found.domain.size
+    to.print(f"{len(found.domain)} attributes, {cells:,} possible rows." if cells < 10**15 else
+             f"{len(found.domain)} attributes, {cells:.1e} possible rows.")  # fmt: skip
+    if fit is not None:
+        _show_fit(to, fit, found.domain)
+    if strangers:
+        to.print(f"DOES NOT FIT: most values are outside of {', '.join(map(repr, strangers))}.")
+    elif found.confirmed:
+        to.print("Confirmed: it may be public.")
+    if not found.confirmed:
+        to.print("NOT CONFIRMED: proposed from private rows.")
+
+
+def _attributes(domain: Any) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name in ("attribute", "is", "levels", "other", "missing", "hierarchies"):
+        table.add_column(name, overflow="fold")
+    for name, a in domain.items():
+        table.add_row(
+            name,
+            a.describe(),
+            str(a.size),
+            (a.other if isinstance(a.other, str) else "yes") if a.other else "-",
+            "yes" if a.missing else "-",
+            ", ".join(a.hierarchy) or "-",
+        )
+    return table
+
+
+def _show_fit(to: Any, fit: Any, domain: Any) -> None:
+    from rich.table import Table
+
+    from hedgerow.service.inspecting import unread_words
+
+    to.print()
+    lines = f" in {fit.reading.lines:,} lines" if fit.reading else ""
+    to.print(f"PRIVATE, for the owner's eyes only: exact counts over {fit.rows:,} rows{lines}.")
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name, side in (("attribute", "left"), ("outside", "right"), ("unreadable", "right"),
+                       ("become", "left"), ("missing", "right"), ("become ", "left")):  # fmt: skip
+        table.add_column(name, justify=side)  # type: ignore[arg-type]
+    for f in fit.fits:
+        outside = (f"{f.outside:,}", f"{f.unread:,}", domain[f.name].outside_becomes if f.outside else "")
+        table.add_row(f.name, *outside, f"{f.missing:,}", f.missing_becomes if f.missing else "")
+    to.print(table)
+    if words := unread_words(fit.reading):
+        to.print(f"{words}.", soft_wrap=True)
+    if fit.unused:
+        to.print(f"Columns that the schema leaves out: {', '.join(map(repr, fit.unused))}.")
+    to.print()
+
+
+def _as_json(found: Any, fit: Any, strangers: list[str]) -> dict[str, Any]:
+    domain = found.domain
+    out: dict[str, Any] = {
+        "schema": str(found.path),
+        "confirmed": found.confirmed,
+        "possible_rows": str(domain.size),
+        "attributes": {
+            name: {"is": a.describe(), "levels": a.size, "other": bool(a.other), "missing": a.missing}
+            for name, a in domain.items()
+        },
+    }
+    if fit is not None:
+        out["PRIVATE_for_the_owner"] = {
+            "rows": fit.rows,
+            "lines": fit.reading and fit.reading.lines,
+            "cells_not_read": fit.reading and fit.reading.unread,
+            "first_line_not_read": fit.reading and fit.reading.first,
+            "outside": {f.name: f.outside for f in fit.fits},
+            "unreadable": {f.name: f.unread for f in fit.fits},
+            "outside_becomes": {f.name: domain[f.name].outside_becomes for f in fit.fits},
+            "missing": {f.name: f.missing for f in fit.fits},
+            "do_not_fit": strangers,
+            "unused_columns": list(fit.unused),
+        }
+    return out

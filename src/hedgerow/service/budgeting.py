@@ -1,0 +1,161 @@
+"""Budgeting: what an owner does with a dataset's budget - give it, enlarge it, take back, check."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.curator.rows.files import is_csv
+from hedgerow.curator.rows.inspection import Inspector, unread_words
+from hedgerow.errors import HedgerowError, LedgerError, of_system
+from hedgerow.mechanisms.session.log import give_back
+from hedgerow.privacy.budget import epsilon_of
+from hedgerow.privacy.ledger.ledger import Ledger, verify_export
+from hedgerow.privacy.ledger.receipt import Receipt
+from hedgerow.release.numerals import amount, rest, small
+from hedgerow.service.dataset import make_budget, open_ledger, refuse_missing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hedgerow.privacy.budget import Budget
+    from hedgerow.privacy.ledger.receipt import Verification
+    from hedgerow.service.dataset import Dataset
+
+__all__ = ["begin", "check", "enlarge", "give_back", "sentences"]
+
+
+def begin(dataset: Dataset, epsilon: str) -> Ledger:
+    """Give a dataset its budget, for good; the ledger is open.
+
+    Args:
+        dataset: the rows, and whom to protect.
+        epsilon: what may be spent in all.
+    """
+    refuse_missing(dataset.data, dataset.ledger)
+    if (dataset.unit is None) != (dataset.max_rows is None):
+        raise HedgerowError("--unit and --max-rows come together: whose rows, and how many of them")
+    if dataset.has_ledger:
+        raise LedgerError(
+            f"the data {dataset.data.name!r} has a budget already, in {dataset.path}; `hedgerow budget "
+            "raise` makes it larger"
+        )
+    budget = make_budget(epsilon, dataset.delta)
+    dataset.refuse_put_back()
+    _look(dataset)
+    whom: Any = {"unit": dataset.unit, "max_rows": dataset.max_rows}
+    return Ledger.open(
+        dataset.path,
+        budget=budget,
+        neighbours=dataset.neighbours or "add_remove",
+        **whom,
+        data=dataset.data,
+        reason=dataset.new_ledger,
+    )
+
+
+def _look(dataset: Dataset) -> None:
+    """What the owner must know of a file is told before a budget is bound to it."""
+    reading: Any = {name: getattr(dataset, name) for name in ("encoding", "delimiter", "multiline")}
+    if dataset.unit or is_csv(dataset.data) or any(reading.values()):
+        look = Inspector(dataset.data, **reading)
+        if dataset.unit:
+            look.refuse_absent(dataset.unit)
+        if words := unread_words(look.reading):
+            dataset.tell(words)
+
+
+def enlarge(ledger: Ledger, epsilon: str, delta: str | None, reason: str) -> list[str]:
+    """Raise a budget for a recorded reason; says what it costs that whoever raised it may have seen answers.
+
+    Args:
+        ledger: the dataset's.
+        epsilon, delta: of the new budget; the least delta there can be if None.
+        reason: kept in the ledger.
+    """
+    larger = make_budget(epsilon, ledger.next_delta if delta is None else delta)
+    old = ledger.budget
+    if larger.currency != old.currency:
+        raise HedgerowError("a budget with delta 0 stays so, and one with a delta keeps one")
+    if larger.epsilon < old.epsilon or larger.delta_exact < old.delta_exact or larger.promises(old):
+        raise HedgerowError(
+            f"a budget is only ever raised, and {amount(larger)} is not more than {amount(old)}"
+        )
+    try:
+        ledger.raise_budget(larger, reason)
+    except ValueError as error:
+        raise HedgerowError(str(error)) from None
+    return _price_of_raising(ledger, old)
+
+
+def _price_of_raising(ledger: Ledger, old: Budget) -> list[str]:
+    """What it costs that somebody who may have seen answers raised the budget; nothing if none were given."""
+    budget, first = ledger.budget, ledger.first_budget
+    if not budget.raise_delta:
+        return []
+    worth = epsilon_of(budget.cost.amount, first.conversion_delta)
+    delta = small(budget.delta)
+    became = f"stays {delta}" if budget.delta == old.delta else f"is {delta} instead of {small(old.delta)}"
+    return [
+        "Answers had been given before, and the promise covers that whoever raised it may have seen them: "
+        f"delta {became}, and epsilon {small(budget.epsilon)} buys what {small(worth)} would have bought "
+        "if promised at the start."
+    ]
+
+
+def check(data: Path, ledger: Path | None = None, receipt: Path | None = None) -> Verification:
+    """Walk a ledger's chain and do its sums again.
+
+    Args:
+        data: the data, its ledger, or what `budget export` wrote.
+        ledger: the ledger file, if it was named.
+        receipt: the file of a receipt that it must agree with.
+    """
+    given = None if receipt is None else _receipt(receipt)
+    if data.suffix != ".json":
+        with open_ledger(data, ledger, readonly=True) as opened:
+            return opened.verify(given)
+    try:
+        return verify_export(_json_file(data), given)
+    except RecursionError:
+        raise HedgerowError(f"the file {str(data)!r} is nested too deeply for an export") from None
+
+
+def sentences(ledger: Ledger) -> list[str]:
+    """A budget in words: whom it protects, what is spent and left, and what that buys."""
+    from hedgerow.service.forecast import Forecast
+
+    settings, budget = ledger.settings, ledger.budget
+    spent, left = ledger.spent(), ledger.remaining()
+    whom = f"each {settings.unit}, with at most {settings.max_rows} rows" if settings.unit else "each row"
+    how = "one more or fewer" if settings.neighbours == "add_remove" else "one exchanged for another"
+    recorded = ledger.recorded_budget
+    earlier = (
+        f"An earlier version raised it to {amount(recorded)}, as if that had been promised at the start; the "
+        "budget above is what it keeps."
+    )
+    said = rest(left, budget)
+    return [
+        f"Budget: {amount(budget)}. It protects {whom} ({how}).",
+        *([] if recorded.promises(budget) else [earlier]),
+        f"Spent: {'nothing' if spent.is_zero else amount(budget.part(spent), budget)}. Left: {said}.",
+        *([] if said == "nothing" else [f"What is left buys {Forecast.of_ledger(ledger).words}."]),
+    ]
+
+
+def _json_file(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise HedgerowError(f"there is no file {str(path)!r}") from None
+    except OSError as error:
+        raise of_system(error, f"the file {str(path)!r} cannot be read") from None
+    except (ValueError, RecursionError):
+        raise HedgerowError(f"{str(path)!r} cannot be read as JSON") from None
+
+
+def _receipt(path: Path) -> Receipt:
+    try:
+        return Receipt.from_json(_json_file(path))
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        raise HedgerowError(f"{str(path)!r} is not a receipt") from None

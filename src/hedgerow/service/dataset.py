@@ -1,0 +1,322 @@
+"""Dataset: private rows, the ledger that is theirs, and whom it protects."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from glob import glob
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from hedgerow.errors import HedgerowError, LedgerError, missing
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger.ledger import Ledger, Settings
+from hedgerow.privacy.ledger.nearby import ledger_path
+from hedgerow.privacy.ledger.place import Data, knowing
+from hedgerow.privacy.ledger.sqlite import is_ledger
+from hedgerow.privacy.rational import exact
+from hedgerow.release.numerals import amount, small
+from hedgerow.release.schema import Schema
+from hedgerow.service import runs, witness
+
+if TYPE_CHECKING:
+    from hedgerow.curator.curator import Curator
+    from hedgerow.curator.rows.table import Table
+    from hedgerow.privacy.budget import Cost
+    from hedgerow.queries.domain.domain import Domain
+
+DELTA = "1e-9"
+_LEAST, _MOST, _LEAST_DELTA = 1e-9, 1_000_000, 1e-30
+_SUCH = {"epsilon": "0.5", "delta": "1e-9"}
+
+Step = Callable[[str, float | None], None]
+"""Told what is being done and how far it is, from 0 to 1 (None: unknown)."""
+
+
+def find_ledger(data: Path, ledger: Path | None = None) -> Path:
+    """A dataset's ledger: the file that is named, or the one beside the data.
+
+    Args:
+        data: the data, or its ledger file.
+        ledger: the ledger file, if it was named.
+    """
+    is_one = data.is_file() and is_ledger(data)
+    if ledger is None:
+        return data if is_one else ledger_path(data)
+    if str(ledger) == ":memory:":
+        raise HedgerowError("a ledger in memory is for simulations in Python: name a file with --ledger")
+    if ledger.is_dir():
+        raise HedgerowError(f"a ledger is a file, and {str(ledger)!r} is a folder: name a file with --ledger")
+    if is_one and data.resolve() != ledger.resolve():
+        raise HedgerowError(
+            f"{str(data)!r} is a ledger, and --ledger (or HEDGEROW_LEDGER) names another one: name the data, "
+            "or leave --ledger out"
+        )
+    return ledger
+
+
+def refuse_unnamed(data: Path, path: Path) -> None:
+    """Where there is no ledger at `path`, refuse data that one near them knows, and name that one."""
+    known = Data.named(data)
+    other = None if known is None else knowing(known, path.resolve())
+    if other is not None:
+        raise LedgerError(
+            f"there is no ledger {str(path)!r}, but {str(other)!r} knows the data {data.name!r}: name it "
+            "with --ledger, or rename it"
+        )
+
+
+def refuse_missing(data: Path, ledger: Path | None) -> None:
+    """Refuse data that are not there, and data beside which no ledger can lie when none is named."""
+    if data.is_file():
+        return
+    if data.is_dir():
+        if not any(data.rglob("*.parquet")):
+            raise HedgerowError(
+                f"the folder {str(data)!r} holds no Parquet files: name a CSV or Parquet file"
+            )
+    elif data.exists():
+        raise HedgerowError(f"{str(data)!r} is no file that can be read again: write its rows to one")
+    elif not any(sign in str(data) for sign in "*?["):
+        raise missing(data)
+    elif ledger is None:
+        raise HedgerowError(
+            f"{str(data)!r} is a pattern of files: say which ledger is theirs with --ledger, or name "
+            "their folder"
+        )
+    elif not glob(str(data), recursive=True):
+        raise HedgerowError(f"no file matches {str(data)!r}")
+
+
+def open_ledger(data: Path, ledger: Path | None = None, *, readonly: bool = False) -> Ledger:
+    """The ledger of data, or the data itself if it is one; an auditor may have no right to write.
+
+    Args:
+        data, ledger: as in `find_ledger`.
+        readonly: read only.
+    """
+    path = find_ledger(data, ledger)
+    if not path.absolute().parent.exists():
+        raise missing(path)
+    if not path.exists() and ledger is None and not data.exists():
+        raise LedgerError(f"there is no file {str(data)!r}, and no ledger {str(path)!r} beside it")
+    if not path.exists():
+        refuse_unnamed(data, path)
+        raise LedgerError(
+            f"the data {data.name!r} has no budget yet: there is no {path}; make one with `hedgerow budget "
+            "init`, or name its ledger with --ledger"
+        )
+    return Ledger.open(path, create=False, readonly=readonly)
+
+
+def protected_unit(data: Path, ledger: Path | None = None) -> str | None:
+    """The unit that a dataset's ledger protects, if it has one."""
+    path = find_ledger(data, ledger)
+    if ledger is None and not path.exists():
+        return None
+    with Ledger.open(path, readonly=True) as opened:
+        return opened.settings.unit
+
+
+def make_budget(epsilon: Any, delta: Any = None) -> Budget:
+    """A budget from what a person typed; delta is 1e-9 unless said, and 0 means pure."""
+    delta = DELTA if delta is None else delta
+    for name, given in (("epsilon", epsilon), ("delta", delta)):
+        try:
+            exact(given)
+        except (ValueError, ArithmeticError):
+            raise HedgerowError(f"{name} is a finite number such as {_SUCH[name]}, not {given!r}") from None
+    try:
+        made = Budget(epsilon=epsilon, delta=delta)
+    except ValueError as error:
+        raise HedgerowError(str(error)) from None
+    if not _LEAST <= exact(epsilon) <= _MOST:
+        raise HedgerowError(
+            f"a budget's epsilon lies between {small(_LEAST)} and {_MOST:,}, not at {epsilon}: less releases "
+            "only noise, more promises nothing"
+        )
+    if 0 < exact(delta) < _LEAST_DELTA:
+        raise HedgerowError(f"a budget's delta is 0 or at least {small(_LEAST_DELTA)}, not {delta}")
+    return made
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Private rows, a schema and their ledger, as a command or a server's configuration names them.
+
+    A budget belongs to the rows and to whom it protects. A schema is one way to read them: what is released
+    under another one is charged to the same ledger, and composes.
+
+    Args:
+        data: a CSV or Parquet file, a folder or a pattern of Parquet files.
+        ledger: the ledger file; beside the data if None.
+        delta: of the budget that is made when there is none yet.
+        unit, max_rows, neighbours: whom to protect; what the ledger says if None.
+        encoding, delimiter, multiline: of a CSV file.
+        same_rows: go on with what was begun although the data file was written again.
+        require_budget: never make a budget.
+        new_ledger: why a new ledger is made although an earlier one of the data is known.
+        older: why a ledger is used that is older than what was released from it.
+        schema: the schema file; `schema.yaml` beside the data if None.
+        tell: told what the owner must know.
+    """
+
+    data: Path
+    ledger: Path | None = None
+    delta: str | float | None = None
+    unit: str | None = None
+    max_rows: int | None = None
+    neighbours: Literal["add_remove", "replace"] | None = None
+    encoding: str | None = None
+    delimiter: str | None = None
+    multiline: bool = False
+    same_rows: bool = False
+    require_budget: bool = False
+    new_ledger: str | None = None
+    older: str | None = None
+    schema: Path | None = None
+    tell: Callable[[str], Any] = field(default=lambda words: None, repr=False)
+
+    @property
+    def path(self) -> Path:
+        """The ledger file, whether it is there or not."""
+        return find_ledger(self.data, self.ledger)
+
+    @property
+    def domain(self) -> Domain:
+        """What the schema declares, if its owner stands by it."""
+        return Schema.load(self.schema or self.data.parent / "schema.yaml").confirmed_domain()
+
+    @property
+    def has_ledger(self) -> bool:
+        """Whether there is a ledger; a link that leads nowhere counts, as nothing is made in its place."""
+        return os.path.lexists(self.path)
+
+    def left(self) -> tuple[Cost, Budget]:
+        """What remains of the dataset's budget, and that budget."""
+        with Ledger.open(self.path, create=False) as ledger:
+            return ledger.remaining(), ledger.budget
+
+    def unfinished(self) -> str:
+        """Half a sentence about releases that can be gone on with, or nothing."""
+        with Ledger.open(self.path, create=False) as ledger:
+            return runs.words(ledger)
+
+    def settings(self, epsilon: str | float | None) -> Settings:
+        """The ledger's settings, or those that a new one will have.
+
+        Args:
+            epsilon: of the budget that is made when there is none yet; none is made if None.
+        """
+        if self.has_ledger:
+            with Ledger.open(self.path, create=False) as ledger:
+                return ledger.settings
+        refuse_missing(self.data, self.ledger)
+        if epsilon is None or self.require_budget:
+            refuse_unnamed(self.data, self.path)
+            also = "" if self.require_budget else "say --epsilon, or "
+            raise HedgerowError(
+                f"the data {self.data.name!r} has no budget yet, there is no {self.path}: {also}"
+                "make one with `hedgerow budget init`, or name its ledger with --ledger"
+            )
+        budget = make_budget(epsilon, self.delta)
+        try:
+            return Settings("", budget, self.neighbours or "add_remove", self.unit, self.max_rows or 1)
+        except ValueError as error:
+            raise HedgerowError(str(error)) from None
+
+    def open(
+        self, domain: Domain, epsilon: str | float | None, step: Step | None = None, *, later: bool = False
+    ) -> tuple[Settings, Table]:
+        """The dataset's settings, and its rows read in their way.
+
+        Args:
+            domain: the confirmed schema's.
+            epsilon: as in `settings`.
+            step: told how far reading is.
+            later: where there is a ledger, look into the file only when rows are needed.
+        """
+        from hedgerow.curator.rows.table import Table
+        from hedgerow.curator.rows.unit_ids import EARLIER
+
+        known = self.settings(epsilon)
+        unit, max_rows = self._whom(known, epsilon)
+        table = Table.open(
+            self.data,
+            domain,
+            unit=unit,
+            max_rows=max_rows,
+            unit_type=EARLIER if unit and known.spelling == 1 else known.unit_type,
+            encoding=self.encoding,
+            delimiter=self.delimiter,
+            multiline=self.multiline,
+            watch=None if step is None else lambda part: step("Reading rows", part),
+            same_rows=self.same_rows,
+            later=later and self.has_ledger,
+        )
+        return known, table
+
+    def refuse_put_back(self, out: Path | None = None) -> None:
+        """Refuse a ledger that is older than what was charged to it, and a new one in place of a lost one.
+
+        Args:
+            out: a folder that may hold an earlier release.
+        """
+        for option, reason in (("--new-ledger", self.new_ledger), ("--older-than-receipt", self.older)):
+            if reason is not None and not reason.strip():
+                raise HedgerowError(f"{option} needs a reason, which is kept in the ledger")
+        if self.has_ledger and self.new_ledger is not None:
+            raise LedgerError(f"there is a ledger at {self.path} already: leave --new-ledger out")
+        if not self.has_ledger and self.new_ledger is None:
+            witness.refuse_new(self.path, self._receipts(out))
+        elif self.has_ledger and self.older is None:
+            with Ledger.open(self.path, create=False) as ledger:
+                witness.refuse_older(ledger, self._receipts(out))
+
+    @contextmanager
+    def curator(self, table: Table, known: Settings, out: Path | None = None) -> Iterator[Curator]:
+        """The curator of the rows, until the ledger is closed; what it says then is noted outside it.
+
+        Args:
+            table, known: as `open` gave them.
+            out: as in `refuse_put_back`.
+        """
+        from hedgerow.curator.curator import Curator
+
+        new = not self.has_ledger
+        curator = Curator(table, known.budget, self.path, known.neighbours, new_ledger=self.new_ledger)
+        with curator.ledger as ledger:
+            if new:
+                budget = amount(ledger.budget)
+                self.tell(f"A new budget of {budget} was made for {self.data.name!r}, in {self.path}")
+            elif self.older is not None:
+                witness.excuse_older(ledger, self._receipts(out), self.older.strip())
+            try:
+                yield curator
+            finally:
+                for file in self._receipts():
+                    with suppress(HedgerowError, OSError):  # a help, which must not hold up what was paid for
+                        witness.note(ledger, file)
+
+    def _receipts(self, out: Path | None = None) -> list[Path]:
+        """Where receipts lie: in a release's folder, beside the ledger, beside the data."""
+        places = [self.path, *([ledger_path(self.data)] if self.data.exists() else [])]
+        notes = dict.fromkeys(map(witness.note_path, places))
+        return [*([] if out is None else [out / witness.RECEIPT]), *notes]
+
+    def _whom(self, known: Settings, epsilon: str | float | None) -> tuple[str | None, int | None]:
+        """Whose rows are bounded: the ledger's unit unless said; what it does not protect is refused."""
+        if self.delta is not None and make_budget(1, self.delta).delta_exact != known.budget.delta_exact:
+            raise LedgerError(f"the dataset's budget has delta {known.budget.delta:g}, not {self.delta}")
+        if epsilon is not None:
+            make_budget(epsilon, 0)
+        if self.neighbours not in (None, known.neighbours):
+            raise LedgerError(f"the dataset's ledger was made for neighbours {known.neighbours!r}")
+        if self.unit not in (None, known.unit) and self.max_rows is not None:
+            whom = f"each {known.unit!r}" if known.unit else "each row"
+            raise LedgerError(f"the dataset's ledger protects {whom}, so --unit cannot be {self.unit!r}")
+        if self.unit is None and self.max_rows is None:
+            return (known.unit, known.max_rows) if known.unit is not None else (None, None)
+        return self.unit, self.max_rows

@@ -1,0 +1,69 @@
+"""Inspecting: what an owner learns of private rows while a schema is made; none of it is public."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.curator.rows.inspection import MOST_LEVELS, Inspector, unread_words
+from hedgerow.curator.rows.table import Table
+from hedgerow.errors import DomainMismatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from hedgerow.curator.rows.inspection import Inspection, Proposal
+    from hedgerow.queries.domain.domain import Domain
+    from hedgerow.service.dataset import Step
+
+__all__ = ["fit", "misfits", "propose", "unread_words"]
+
+_WORDS = "Reading PRIVATE rows"
+
+
+def propose(
+    data: Path, least: int, reading: dict[str, Any], step: Step, tell: Callable[[str], Any]
+) -> Proposal:
+    """A schema read off private rows.
+
+    Args:
+        data: a CSV or Parquet file.
+        least: a value is a level only if so many rows carry it.
+        reading: encoding, delimiter and multiline of a CSV file.
+        step: told how far it is.
+        tell: told what the owner should know of the file.
+    """
+    look = Inspector(data, **reading, watch=lambda part: step(_WORDS, part))
+    found = look.propose(least=least)
+    if words := unread_words(look.reading):
+        tell(words)
+    if found.domain is None and found.rows < least:
+        raise DomainMismatch(
+            f"the data has {found.rows} row{'s' * (found.rows != 1)}, too few to propose a schema from: a "
+            f"value is a level if {least} rows carry it; say a smaller --least, or write the schema by hand"
+        )
+    if found.domain is None:
+        raise DomainMismatch(
+            "no column of the data can be an attribute: none holds dates, numbers, or up to "
+            f"{MOST_LEVELS} values that {least} or more rows share; say a smaller --least, or write the "
+            "schema by hand"
+        )
+    return found
+
+
+def fit(domain: Domain, data: Path, unit: str | None, reading: dict[str, Any], step: Step) -> Inspection:
+    """Exact counts of what does not fit a schema, for the owner's eyes.
+
+    Args:
+        domain: what the schema declares.
+        data, reading, step: as in `propose`.
+        unit: the column that names people, which must be there.
+    """
+    Table.open(data, domain, unit=unit, max_rows=None if unit is None else 1, **reading)  # columns and types
+    step(_WORDS, None)
+    return Inspector(data, **reading, watch=lambda part: step(_WORDS, part)).fit(domain)
+
+
+def misfits(found: Inspection | None) -> list[str]:
+    """The attributes that most values of their columns fall outside of."""
+    return [] if found is None else [f.name for f in found.fits if 2 * f.outside > found.rows - f.missing]

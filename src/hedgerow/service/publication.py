@@ -1,0 +1,280 @@
+"""Publication: one release, from a data file to files on disk; what can fail early fails uncharged."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.errors import (
+    BudgetExceeded,
+    DomainMismatch,
+    HedgerowError,
+    UnsupportedQuery,
+    of_system,
+)
+from hedgerow.privacy.ledger.nearby import SUFFIX, ledger_path
+from hedgerow.release import catalogue
+from hedgerow.release.numerals import amount, rest, used_up
+from hedgerow.release.writing import naming, put
+from hedgerow.service import runs, witness
+from hedgerow.service.dataset import Dataset, Step
+
+if TYPE_CHECKING:
+    from hedgerow.curator.curator import Curator
+    from hedgerow.mechanisms.card import Card
+    from hedgerow.queries.domain.domain import Domain
+    from hedgerow.queries.workload import Workload
+    from hedgerow.release.report.report import Asked
+    from hedgerow.synopsis import Synopsis
+
+FILES = ("synopsis.hedgerow", "synthetic.csv", "report.html", witness.RECEIPT)
+_AGAIN = "then give the same command again{}: it goes on, and nothing is paid twice"
+
+
+@dataclass(frozen=True)
+class Published:
+    """What a release left behind.
+
+    Args:
+        synopsis: the release.
+        folder, files: where it was written.
+        synthetic: how many synthetic rows there are.
+        workload: what it answers well.
+        error: the mean error that it states for that, in rows; None if it states none.
+        resumed: whether it went on with one that was not finished.
+    """
+
+    synopsis: Synopsis
+    folder: Path
+    files: tuple[str, ...]
+    synthetic: int | None
+    workload: str
+    error: float | None = None
+    resumed: bool = False
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A release to be made of a dataset.
+
+    Args:
+        dataset: the rows, their schema and their ledger.
+        out: the folder for what is released.
+        epsilon: what this release spends, also of a budget that is made for it; all that remains if None.
+        workload: what the release should answer well, see `catalogue.workload`.
+        mechanism: a name in the catalogue, or `auto`.
+        objective, seconds, memory, prior: how a mechanism that learns should do so, see `AdaptiveRelease`;
+            `prior` is the file of a synopsis of public data.
+        rows: how many synthetic rows to draw; as many as the released total if None.
+        force: replace an earlier release in the same folder.
+        anew: do not go on with a release of the same plan that was not finished; leave it and pay anew.
+        about: a sentence for the report.
+        ask: questions to put to the release and show in the report.
+        step: told what is being done, and how far it is.
+    """
+
+    dataset: Dataset
+    out: Path
+    epsilon: str | float | None = None
+    workload: str = "marginals:2"
+    mechanism: str = catalogue.AUTO
+    objective: str | None = None
+    seconds: float | None = None
+    memory: float | None = None
+    prior: Path | None = None
+    rows: int | None = None
+    force: bool = False
+    anew: bool = False
+    about: str | None = None
+    ask: Callable[[Synopsis], Sequence[Asked]] = field(default=lambda synopsis: (), repr=False)
+    step: Step = field(default=lambda words, part: None, repr=False)
+
+    def publish(self) -> Published:
+        """Check, charge, write."""
+        from hedgerow.curator.rows.inspection import unread_in
+
+        domain = self.dataset.domain
+        asked = catalogue.workload(domain, self.workload)
+        known, table = self.dataset.open(domain, self.epsilon, self.step)
+        if words := unread_in(table):  # an exact number: for whoever releases, never for whoever asks
+            self.dataset.tell(words)
+        offer = catalogue.mechanism(self.mechanism, known.budget, asked)
+        catalogue.refuse(offer, domain, asked, known)
+        told = self._told(offer, domain)
+        self.dataset.refuse_put_back(self.out)
+        plan = self._plan(domain)
+        made = self._make_room(plan)
+        try:
+            with self.dataset.curator(table, known, self.out) as curator:
+                synopsis, resumed = self._release(curator, offer, asked, told, plan)
+                again = _AGAIN.format(" without --anew" if self.anew else "")
+                with naming(self.out, again if "run" in told else None):
+                    published = self._write(synopsis, asked, told.get("run"))
+                if "run" in told:
+                    runs.save(curator.ledger, told["run"])
+                    runs.forget_files(self.out)
+                return replace(published, resumed=resumed)
+        except BaseException:
+            if made:
+                with suppress(OSError):
+                    self.out.rmdir()
+            raise
+
+    def _told(self, offer: Card, domain: Domain) -> dict[str, Any]:
+        """What the mechanism is told beyond its price; what it would not understand is refused."""
+        wishes = ("objective", "seconds", "memory", "prior")
+        given = {k: getattr(self, k) for k in wishes if getattr(self, k) is not None}
+        for name in given:
+            if name not in offer.takes:
+                raise UnsupportedQuery(f"{offer.name} does not learn: it takes no --{name}")
+        if self.objective not in (None, "mean", "max"):
+            raise UnsupportedQuery(f"the objective is mean or max, not {self.objective!r}")
+        if "prior" in given:
+            given["prior"] = _public(given["prior"], domain)
+        return given
+
+    def _release(
+        self, curator: Curator, offer: Card, asked: Workload, told: dict[str, Any], plan: str
+    ) -> tuple[Synopsis, bool]:
+        """Charge and release; one that was charged but not saved before is taken up again, free."""
+        own = {k: v for k, v in told.items() if k != "prior"}
+        options = {k: v for k, v in told.items() if k == "prior"}
+        if "run" in offer.takes:
+            told["run"] = own["run"] = runs.first_unsaved(curator.ledger, plan)
+        if "watch" in offer.takes:
+            options["watch"] = self._watch
+        mechanism = offer.make(epsilon=self.epsilon, **own)
+        begun = "run" in own and mechanism.begun(curator)
+        try:
+            if begun and self.anew:
+                self._afford_anew(curator, own["run"])
+                mechanism.abandon(curator)
+                runs.save(curator.ledger, own["run"], "left unfinished by its owner")
+                told["run"] = own["run"] = runs.first_unsaved(curator.ledger, plan)
+                mechanism, begun = offer.make(epsilon=self.epsilon, **own), False
+            ledger = curator.ledger
+            if self.epsilon is None and not begun and used_up(ledger.remaining(), ledger.budget):
+                raise BudgetExceeded(f"nothing remains of the dataset's budget, {amount(ledger.budget)}")
+            self.step("Reading rows", 0.0)
+            return mechanism.release(curator, asked, **options), begun
+        except BudgetExceeded as error:
+            if held := runs.words(curator.ledger):
+                raise error.worded(f"{str(error).rstrip('.')}; {held}") from None
+            raise
+
+    def _afford_anew(self, curator: Curator, run: str) -> None:
+        """Refuse what could not be paid even with what the unfinished release gives back; it then stays."""
+        ledger, back = curator.ledger, [u.free for u in runs.unfinished(curator.ledger) if u.run == run]
+        room = sum(back, ledger.remaining())
+        asks = room if self.epsilon is None else curator.price(self.epsilon)
+        if not asks <= room or used_up(room, ledger.budget):
+            raise BudgetExceeded(
+                f"a new release needs {amount(ledger.budget.part(asks), ledger.budget)}, and with what the "
+                f"unfinished one gives back there is {rest(room, ledger.budget)}, so that one is kept"
+            )
+
+    def _plan(self, domain: Domain) -> str:
+        """A name for what is to be done: releases of one plan are told apart by their numbers."""
+        prior = self.prior.read_bytes() if self.prior else b""
+        plan = repr((domain.fingerprint, str(self.epsilon), self.workload, self.mechanism, self.objective,
+                     self.seconds, self.memory, sha256(prior).hexdigest()))  # fmt: skip
+        return sha256(plan.encode()).hexdigest()[:16]
+
+    def _watch(self, progress: Any) -> None:
+        """Tell how far a model is, and how far off it still seems."""
+        about = "" if progress.error is None else f": tables about {progress.error:.1%} off"
+        self.step(f"Learning{about}", progress.step / max(progress.steps, 1))
+
+    def _make_room(self, plan: str) -> bool:
+        """See that the folder can be written and holds no earlier release; says whether it was made.
+
+        Files that an unfinished release of the same plan gave their names before it was stopped are its own.
+        """
+        mine = runs.own_files(self.out, self.dataset.path, plan)
+        there, own = self.out.is_dir(), (self.dataset.data, self.dataset.path)
+        for path in (self.out / name for name in FILES):
+            if any(_same(path, kept) for kept in own):
+                raise HedgerowError(
+                    f"the data, or their ledger, {str(path)!r} would be written over: choose another --out"
+                )
+            refuse_existing(path, force=self.force or path in mine)
+        writable(self.out)
+        return not there
+
+    def _write(self, synopsis: Synopsis, asked: Workload, run: str | None) -> Published:
+        from hedgerow.release.report.report import ABOUT, Report
+        from hedgerow.release.report.views import mean_error
+        from hedgerow.release.rows import write_rows
+
+        files, count = ["synopsis.hedgerow", "report.html", "receipt.json"], None
+        with tempfile.TemporaryDirectory(dir=self.out, prefix=".hedgerow-") as made:
+            folder = Path(made)
+            synopsis.save(folder / "synopsis.hedgerow")
+            write_receipt(synopsis, folder / "receipt.json")
+            if "sample" in synopsis.can:
+                count = max(0, round(synopsis.total)) if self.rows is None else self.rows
+                write_rows(synopsis, count, folder / "synthetic.csv", step=self.step)
+                files.insert(1, "synthetic.csv")
+            self.step("Drawing the report", None)
+            about = self.about or ABOUT
+            report = Report(synopsis, self.dataset.data.name, self.ask(synopsis), about, synthetic=count)
+            report.write(folder / "report.html")
+            error = mean_error(synopsis, asked)
+            if run is not None:
+                runs.note_files(self.out, run, [folder / name for name in files])
+            for name in files:  # a folder that was interrupted holds nothing that is in the way
+                put(folder / name, self.out / name)
+        return Published(synopsis, self.out, tuple(files), count, asked.name, error)
+
+
+def _public(path: Path, domain: Domain) -> Synopsis:
+    """A synopsis of public data to start from, over the same domain."""
+    from hedgerow.synopsis import Synopsis
+
+    prior = Synopsis.load(path)
+    if prior.domain != domain or "table" not in prior.can:
+        raise DomainMismatch("the prior must hold tables over the same attributes and levels as the schema")
+    return prior
+
+
+def _same(path: Path, kept: Path) -> bool:
+    """Whether two paths name one file, or will."""
+    return path.resolve() == kept.resolve() or (path.exists() and kept.exists() and path.samefile(kept))
+
+
+def refuse_existing(path: Path, *, force: bool, option: str = "--out", ledger: Path | None = None) -> None:
+    """Refuse to write over a file unless it is forced; data with a budget, and ledgers, whatever is said."""
+    folders = path.resolve().parents[:-1] if path.suffix == ".parquet" else ()
+    own = SUFFIX in path.name or (ledger is not None and _same(path, ledger))
+    if own or any(os.path.lexists(ledger_path(p)) for p in (path, *folders)):
+        raise HedgerowError(
+            f"the file {str(path)!r} is data with a budget, or a ledger: it is not written over"
+        )
+    if path.is_file() and not force:
+        raise HedgerowError(
+            f"the file {str(path)!r} is there already: choose another {option}, or --force to replace it"
+        )
+
+
+def writable(folder: Path) -> None:
+    """Make a folder if need be, and see that a file can be written there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=folder, prefix=".hedgerow-")
+        os.close(handle)
+        os.unlink(name)
+    except OSError as error:
+        raise of_system(error, f"the folder {str(folder)!r} cannot be written") from None
+
+
+def write_receipt(synopsis: Synopsis, path: Path) -> None:
+    """The ledger's receipt at the time of release, as JSON, with a sentence for people."""
+    receipt = synopsis.receipt
+    path.write_text(json.dumps(receipt.to_json() | {"words": receipt.describe()}, indent=1) + "\n", "utf-8")
