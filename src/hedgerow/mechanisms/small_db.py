@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, log, sqrt
@@ -19,6 +18,7 @@ from hedgerow.mechanisms.mechanism import Mechanism, finite
 from hedgerow.privacy.bounds import log_whole, range_size, small_db_size
 from hedgerow.privacy.budget import Cost, selection_epsilon
 from hedgerow.queries.argument import number
+from hedgerow.queries.asked import AnyQuestion
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.query import Norms, Query
 from hedgerow.queries.workload import Workload
@@ -60,9 +60,10 @@ class SmallDB(Resumable, Mechanism):
 
     citations: ClassVar[tuple[str, ...]] = ("DR14", "BLR08", "MT07")
 
-    def release(self, curator: Curator, workload: Workload | Query | Sequence[Query]) -> Synopsis:
+    def release(self, curator: Curator, workload: AnyQuestion) -> Synopsis:
         """Release a small database chosen for a workload of counting queries."""
-        domain, queries = finite(curator), Workload.of(workload)
+        domain = finite(curator)
+        queries = Workload.of(workload, domain)
         self._check(curator, domain, queries)
         account = self._account(domain.fingerprint + queries.digest + curator.account)
         paying, price = account.open(curator, self._spend())

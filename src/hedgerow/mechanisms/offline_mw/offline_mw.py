@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -17,8 +17,8 @@ from hedgerow.mechanisms.progress import Progress
 from hedgerow.privacy.bounds import cor_12_5
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.argument import number
+from hedgerow.queries.asked import AnyQuestion
 from hedgerow.queries.domain.domain import Domain
-from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.dense import DenseSynopsis, GuaranteedSynopsis
 from hedgerow.synopsis.synopsis import Provenance, Synopsis
@@ -74,7 +74,7 @@ class OfflineMW(Resumable, Mechanism):
     def release(
         self,
         curator: Curator,
-        workload: Workload | Query | Sequence[Query],
+        workload: AnyQuestion,
         *,
         watch: Callable[[Progress], None] | None = None,
     ) -> Synopsis:
@@ -85,7 +85,8 @@ class OfflineMW(Resumable, Mechanism):
             workload: what must be answered well.
             watch: told how far the release is.
         """
-        domain, queries = finite(curator), Workload.of(workload)
+        domain = finite(curator)
+        queries = Workload.of(workload, domain)
         self._check(curator, domain, queries)
         account = self._account(domain.fingerprint + queries.digest + curator.account)
         paying, price = account.open(curator, self._spend())

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import log, sqrt
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.curator.statistics.statistics import statistic_of
+from hedgerow.curator.statistics.target import statistic_of
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms.session.belief import width
 from hedgerow.privacy.budget import Cost, gaussian_sigma, laplace_scale

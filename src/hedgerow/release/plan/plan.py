@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ __all__ = ["plan", "winners"]
 
 if TYPE_CHECKING:
     from hedgerow.privacy.budget import Budget, Neighbours
-    from hedgerow.queries.workload import Workload
+    from hedgerow.queries.asked import AnyQuestion
     from hedgerow.release.plan.population import Crowd
 
 Step = Callable[[str, float | None], None]
@@ -33,7 +33,7 @@ _CLOSE = 1.10  # errors within a tenth are the same to a planner
 def plan(
     domain: Domain | OpenDomain,
     rows: int,
-    workload: Workload | Sequence[Any] | None = None,
+    workload: AnyQuestion | None = None,
     budget: Budget | None = None,
     neighbours: Neighbours = "add_remove",
     max_rows: int = 1,
@@ -48,7 +48,7 @@ def plan(
     Args:
         domain: the declared schema, or an `OpenDomain`.
         rows: about how many rows there will be.
-        workload: what must be answered well.
+        workload: what must be answered well: any question, or a list of them.
         budget: what may be spent.
         neighbours: `add_remove` or `replace`.
         max_rows: the most rows of one protected unit.
