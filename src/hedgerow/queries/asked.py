@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.errors import DomainMismatch, HedgerowError, UnsupportedQuery
+from hedgerow.errors import DomainMismatch, HedgerowError, NamesOnly, UnsupportedQuery
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.low_sensitivity import is_low_sensitivity
 from hedgerow.queries.query import Query, SparseQuery
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _KINDS = "SQL text, hr.sql(...), a Query, attribute names, a workload, or a list of these"
 _NAMES = (
-    "an open domain of names has no columns: ask it hr.SparseQuery.of({name: weight}), or a list of those"
+    "an open domain of names is asked sparse queries: hr.SparseQuery.of({name: weight}), or a list of those"
 )
 
 
@@ -67,7 +67,7 @@ def understood(domain: Domain | None, given: Any, unit: str | None = None) -> Me
     ['WholeTable', 'Question']
     """
     if domain is not None and not isinstance(domain, Domain):
-        raise DomainMismatch(_NAMES)
+        raise NamesOnly(_NAMES)
     items = _listed(given)
     if items is None or _one_question(domain, items):
         return _single(domain, given, unit) if items is None else _together(domain, items, given)
@@ -77,7 +77,7 @@ def understood(domain: Domain | None, given: Any, unit: str | None = None) -> Me
 def named_table(domain: Domain, given: Any) -> WholeTable:
     """The table of an attribute, or of several: names and nothing else."""
     if not isinstance(domain, Domain):
-        raise DomainMismatch(_NAMES)
+        raise NamesOnly(_NAMES)
     items = [given] if isinstance(given, str) else _listed(given)
     if items is None or not all(isinstance(a, str) for a in items):
         raise UnsupportedQuery("a table is named by an attribute, or by a list of attributes")
@@ -90,7 +90,7 @@ def asked_names(given: Any) -> tuple[SparseQuery, ...]:
     """Questions about the names of an open domain: a sparse query, or a list of them."""
     items = [given] if isinstance(given, SparseQuery) else _listed(given)
     if not items or not all(isinstance(q, SparseQuery) for q in items):
-        raise DomainMismatch(_NAMES)
+        raise NamesOnly(_NAMES)
     return tuple(items)
 
 
