@@ -94,6 +94,10 @@ class DomainMismatch(HedgerowError):
     """A schema, query or table speaks of attributes or levels that do not fit."""
 
 
+class NamesOnly(DomainMismatch, UnsupportedQuery):
+    """An open domain of names was asked what only declared columns can answer."""
+
+
 class UnknownColumn(DomainMismatch):
     """A name is no attribute of the schema."""
 

@@ -18,7 +18,8 @@ from hedgerow.curator.noise.noise import Entropy
 from hedgerow.curator.opening import open_ledger
 from hedgerow.curator.rows.table import Rows, Table
 from hedgerow.curator.runs.sparse_vector_plan import RESERVED, first_request
-from hedgerow.curator.statistics.statistics import Answers, Score, Statistic, TableOf, is_score, statistic_of
+from hedgerow.curator.statistics.statistics import Answers, Score, Statistic, TableOf, is_score
+from hedgerow.curator.statistics.target import MeasureTarget
 from hedgerow.errors import LedgerError, UnsupportedQuery
 from hedgerow.privacy import event as events
 from hedgerow.privacy.accountant import cost as cost_of
@@ -188,7 +189,9 @@ class Curator:
         request: str | None = None,
         note: str = "",
     ) -> Measurement:
-        """Measure one thing - a table (attribute names), a query, a list of queries - with fresh noise.
+        """Measure a question - SQL, a query, attribute names, a workload, a list of these - with fresh noise.
+
+        The measurement holds the noisy counts behind the question; its `reply` puts them together again.
 
         Privacy: the discrete Laplace mechanism ([GRS09]) or the discrete Gaussian mechanism ([CKS20] Thm 4)
         at the sensitivity that `Privacy` gives; charged in the same ledger transaction that draws the noise.
@@ -224,7 +227,9 @@ class Curator:
         """
         if not isinstance(targets, Iterable) or isinstance(targets, str):
             raise UnsupportedQuery("measure_all takes a list of what `measure` takes one by one")
-        stats = [statistic_of(t, self.domain) for t in targets]
+        unit = self.table.unit.column if self.table.unit else None
+        asked = [MeasureTarget.of(t, self.domain, unit) for t in targets]
+        stats = [t.statistic for t in asked]
         if not stats:
             raise UnsupportedQuery("there is nothing to measure")
         one_of("noise", noise, "auto", "laplace", "gaussian")
@@ -242,7 +247,7 @@ class Curator:
             return [v + self._noise(law, v) for law, v in zip(laws, exact_values, strict=True)]
 
         values = self._act(event, evaluate, draw, question, request=request, note=note, run=run)
-        return [self._measurement(s, law, v) for s, law, v in zip(stats, laws, values, strict=True)]
+        return [self._measurement(t, law, v) for t, law, v in zip(asked, laws, values, strict=True)]
 
     def select(
         self,
@@ -483,10 +488,11 @@ class Curator:
         sample = sampling.discrete_laplace if law.family == "laplace" else sampling.discrete_gaussian
         return sample(law.scale, values.size, self._entropy).reshape(values.shape)
 
-    def _measurement(self, stat: Statistic, law: Noise, values: NDArray[np.int64]) -> Measurement:
+    def _measurement(self, target: MeasureTarget, law: Noise, values: NDArray[np.int64]) -> Measurement:
+        stat, strategy = target.statistic, getattr(target.statistic, "strategy", None)
         attributes = stat.attributes if isinstance(stat, TableOf) else ()
         workload = stat.workload if isinstance(stat, Answers) else None
-        return Measurement(attributes, values, law, workload, self.private, getattr(stat, "strategy", None))
+        return Measurement(attributes, values, law, workload, self.private, strategy, target.asked)
 
 
 def event_text(event: Event) -> str:

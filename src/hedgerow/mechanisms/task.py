@@ -11,9 +11,10 @@ import numpy as np
 
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy.budget import Budget, Cost, Neighbours, Privacy
+from hedgerow.queries.asked import asked_names
 from hedgerow.queries.block import Block, ProductBlock
 from hedgerow.queries.domain.domain import Domain, OpenDomain
-from hedgerow.queries.query import Norms, SparseQuery
+from hedgerow.queries.query import Norms
 from hedgerow.queries.workload import Workload
 
 TABLES = 60
@@ -83,9 +84,7 @@ class Task:
             raise UnsupportedQuery("sparsity is for an OpenDomain; a schema's queries come as a workload")
         if workload is None:
             raise UnsupportedQuery("a plan needs a workload, for example hr.marginals(domain, 2)")
-        asked = Workload.of(workload)
-        for clique in asked.cliques:
-            domain.order(clique)
+        asked = Workload.of(workload, domain)
         return cls(domain, rows, asked, budget, privacy, 0, queries or len(asked))
 
     @property
@@ -193,9 +192,7 @@ def _sparse(workload: Any, sparsity: int | None, queries: int | None) -> tuple[i
                 "an open domain needs sparse queries as its workload, or sparsity= and queries="
             )
         return sparsity, queries
-    listed = [workload] if isinstance(workload, SparseQuery) else list(workload)
-    if not listed or not all(isinstance(q, SparseQuery) for q in listed):
-        raise UnsupportedQuery("an open domain is asked sparse queries: hr.SparseQuery.of({name: weight})")
+    listed = asked_names(workload)
     widest, many = max(len(q.texts) for q in listed), len(listed)
     if (sparsity or widest) < widest or (queries or many) < many:
         raise UnsupportedQuery(f"the workload has {many:,} queries of up to {widest:,} names")

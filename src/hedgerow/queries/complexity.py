@@ -117,7 +117,7 @@ def vc_dimension(domain: Domain, workload: Workload) -> int:
     >>> vc_dimension(domain, ranges(domain, 1))
     2
     """
-    member = Incidence.of(domain, Workload.of(workload)).member
+    member = Incidence.of(domain, Workload.of(workload, domain)).member
     marks = member.astype(np.int64)
     types, queries = marks.shape
     shattered: dict[tuple[int, ...], NDArray[np.int64]]

@@ -136,7 +136,8 @@ class LinearForm:
         """The same with what rounding values to the lattice of weights takes from them."""
         if self.units:
             raise UnsupportedQuery(
-                f"{self.name or 'COUNT(DISTINCT ...)'} counts people, which is no weighted count of rows"
+                f"{self.name or 'COUNT(DISTINCT ...)'} counts people, no weighted sum of rows: ask "
+                "a Session within_count=, or Curator.measure"
             )
         factors = self._of_group(group)
         if not all(bool(f.weights.any()) for f in factors):

@@ -7,16 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import inf
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hedgerow.errors import BadValue
+from hedgerow.errors import BadValue, UnsupportedQuery
+from hedgerow.queries.argument import between
+from hedgerow.queries.pieces import ManyQueries
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from hedgerow.queries.reply import Asked
     from hedgerow.queries.strategies.strategy import Strategy
     from hedgerow.queries.workload import Workload
 
@@ -103,7 +107,8 @@ class Noise:
 class Measurement:
     """Noisy values of one table (`attributes`), a list of queries (`workload`) or a `strategy`, in steps.
 
-    `private` is False when the randomness or the ledger behind it was only for tests or simulation.
+    `private` is False when the randomness or the ledger behind it was only for tests or simulation. `asked`
+    is the question that was measured, as long as it is remembered: files do not keep it.
     """
 
     attributes: tuple[str, ...]
@@ -112,6 +117,7 @@ class Measurement:
     workload: Workload | None = None
     private: bool = True
     strategy: Strategy | None = None
+    asked: Asked | list[Asked] | None = None
 
     @cached_property
     def counts(self) -> NDArray[np.float64]:
@@ -122,6 +128,24 @@ class Measurement:
     def is_table(self) -> bool:
         """Whether this is the whole table of its attributes."""
         return self.workload is None and self.strategy is None
+
+    def reply(self, confidence: float = 0.95, *, simultaneous: bool = False) -> Any:
+        """What was asked, answered from these numbers: value and error in its unit; a list for several.
+
+        Args:
+            confidence: how often the error of each number holds.
+            simultaneous: make it hold for all numbers of an answer at once.
+        """
+        between("a confidence", confidence)
+        asked = self.asked or (None if self.workload is None else ManyQueries(self.workload))
+        if asked is None:
+            raise UnsupportedQuery("these numbers answer no question by themselves; `counts` holds them")
+        parts, replies, flat = asked if isinstance(asked, list) else [asked], [], self.counts.reshape(-1)
+        ends = np.cumsum([flat.size] if len(parts) == 1 else [len(part.workload) for part in parts])
+        for part, counts in zip(parts, np.split(flat, ends[:-1]), strict=True):
+            width = self.noise.half_width(confidence, numbers=part.bounds(simultaneous))
+            replies.append(part.told(counts, np.full(counts.size, width), confidence, inf))
+        return replies if isinstance(asked, list) else replies[0]
 
     def __repr__(self) -> str:
         what = " x ".join(self.attributes) or "total" if self.is_table else repr(self.workload)

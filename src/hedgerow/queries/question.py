@@ -312,7 +312,8 @@ class Question:
         for form in self.forms:
             if form.units:
                 raise UnsupportedQuery(
-                    f"{form.name} counts people, which must be measured: released tables count rows"
+                    f"{form.name} counts people, which must be measured (released tables count rows): ask a "
+                    "Session within_count=, or Curator.measure"
                 )
 
     def __repr__(self) -> str:

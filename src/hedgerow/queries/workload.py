@@ -52,9 +52,13 @@ class Workload(Sequence[Query]):
         """Refuse queries that were made for another domain, before a table of this one meets them."""
         for block in self._blocks:
             shape = domain.shape_of(block.attributes)
-            asked = block.queries if isinstance(block, ListBlock) else (block.query(0),)
-            if any(q.attributes != block.attributes or q.shape != shape for q in asked):
-                raise DomainMismatch("a query was made for another domain than these rows have")
+            if isinstance(block, ProductBlock):
+                fits = shape == tuple(axis.levels for axis in block.axes)
+            else:
+                asked = block.queries if isinstance(block, ListBlock) else (block.query(0),)
+                fits = all(q.attributes == block.attributes and q.shape == shape for q in asked)
+            if not fits:
+                raise DomainMismatch("a query was made for another domain than this one")
 
     def _permutation(self, order: NDArray[np.intp]) -> NDArray[np.intp]:
         """Position in block order of each query; one that repeats answers would repeat them uncharged."""
@@ -65,20 +69,52 @@ class Workload(Sequence[Query]):
         return frozen
 
     @classmethod
-    def of(cls, queries: Workload | Query | Iterable[Query]) -> Workload:
-        """A workload from a workload, a query or any list of queries."""
-        if isinstance(queries, Workload):
-            return queries
-        several = isinstance(queries, Iterable) and not isinstance(queries, str | bytes)
-        items = [queries] if isinstance(queries, Query) else list(queries) if several else []
-        if not items or not all(isinstance(q, Query) for q in items):
-            raise UnsupportedQuery("a workload is a non-empty list of queries")
+    def of(cls, queries: Any, domain: Domain | None = None) -> Workload:
+        """The queries behind any question, or a list of them.
+
+        Args:
+            queries: a workload, a query, a compiled statement, or a list of these; with a domain also SQL
+                text and attribute names.
+            domain: what they must fit.
+
+        >>> from hedgerow.queries.domain.domain import Domain
+        >>> Workload.of(["a", "SELECT COUNT(*) FROM t WHERE b = 1"], Domain({"a": 2, "b": 3}))
+        Workload(queries: 3 queries over 2 tables)
+        """
+        from hedgerow.queries.pieces import linear
+
+        return linear(domain, queries)
+
+    @classmethod
+    def grouped(cls, queries: Iterable[Query]) -> Workload:
+        """A list of queries in their order, those over one table together in a block."""
+        items = list(queries)
         groups: dict[tuple[str, ...], list[int]] = {}
         for i, q in enumerate(items):
             groups.setdefault(q.attributes, []).append(i)
         blocks = [ListBlock(s, tuple(items[i] for i in members)) for s, members in groups.items()]
         order = np.argsort(np.concatenate([np.array(m) for m in groups.values()]), kind="stable")
         return cls(blocks, order=order)
+
+    @classmethod
+    def together(cls, parts: Sequence[Workload]) -> Workload:
+        """Workloads as one, in their order; listed queries over one table get into one block."""
+        blocks = [block for part in parts for block in part.blocks]
+        loose = [block for block in blocks if isinstance(block, ListBlock)]
+        if not loose:
+            return cls(blocks)
+        listed = cls.grouped(q for block in loose for q in block.queries)
+        assert listed._order is not None
+        places: tuple[list[Any], list[Any]] = ([], [])  # of queries in other blocks, of loose ones
+        ends = np.cumsum([len(part) for part in parts])
+        for part, end in zip(parts, ends, strict=True):
+            order = np.arange(len(part)) if part._order is None else np.argsort(part._order)
+            each = np.split(end - len(part) + order, part._starts[1:-1])
+            for block, of_block in zip(part.blocks, each, strict=True):
+                places[isinstance(block, ListBlock)].append(of_block)
+        inside = np.concatenate(places[1])[np.argsort(listed._order)]
+        others = [block for block in blocks if not isinstance(block, ListBlock)]
+        return cls([*others, *listed.blocks], order=np.argsort(np.concatenate([*places[0], inside])))
 
     def __len__(self) -> int:
         return int(self._starts[-1])

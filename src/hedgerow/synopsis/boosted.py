@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,7 +15,6 @@ from hedgerow.queries.argument import number
 from hedgerow.queries.low_sensitivity import is_low_sensitivity
 from hedgerow.queries.packing import pack_workload, unpack_workload
 from hedgerow.queries.query import ONE, Query
-from hedgerow.queries.question import Question
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.answer import Answer
 from hedgerow.synopsis.sampling import TreeModel
@@ -83,26 +82,29 @@ class BoostedSynopsis(Synopsis):
         queries = ((i, q) for i, q in enumerate(self.questions) if isinstance(q, Query))
         return {(q.attributes, q.weights.astype(np.float64).tobytes()): i for i, q in queries}
 
-    def answer(self, question: Any, *, confidence: float = 0.95, simultaneous: bool = False) -> Answer:
+    def answer(self, question: Any, *, confidence: float = 0.95, simultaneous: bool = False) -> Any:
         """Answer a question of the workload, or several; the bound holds for all of them at once.
 
         Args:
-            question: a query (or a question of low sensitivity) of the workload, a list of them, or a
-                compiled statement that asks for such counts.
+            question: any question whose queries are in the workload; also a question of low sensitivity, or a
+                list of those.
             confidence: at most the one the release was made for, 1 - beta.
             simultaneous: the bound always is.
         """
         if not 0.0 < number("a confidence", confidence) <= self.sure:
             raise UnsupportedQuery(f"this release's error bound holds with confidence {self.sure:g} at most")
-        if isinstance(question, Question):
-            found = self._ask(question, confidence, simultaneous=True)
-            return replace(found, notes=(*found.notes, *self.notes))
-        one = isinstance(question, Query) or is_low_sensitivity(question)
-        pairs = [self._one(q) for q in ([question] if one else _several(question))]
-        values, errors = np.array(pairs, dtype=np.float64).T
-        if one:
-            return Answer(float(values[0]), float(errors[0]), self.sure, self.source, notes=self.notes)
-        return Answer(values, errors, self.sure, self.source, simultaneous=True, notes=self.notes)
+        if is_low_sensitivity(question):
+            return Answer(*self._one(question), self.sure, self.source, notes=self.notes)
+        if isinstance(question, Sequence) and question and all(is_low_sensitivity(q) for q in question):
+            values, errors = np.array([self._one(q) for q in question], dtype=np.float64).T
+            return Answer(values, errors, self.sure, self.source, simultaneous=True, notes=self.notes)
+        return super().answer(question, confidence=self.sure, simultaneous=True)
+
+    def _query(self, query: Query, confidence: float, numbers: int) -> tuple[float, float]:
+        return self._one(query)
+
+    def _notes(self, question: Any) -> tuple[str, ...]:
+        return self.notes
 
     def _one(self, question: Any) -> tuple[float, float]:
         place = self._places.get(key_of(question))
@@ -159,12 +161,6 @@ class BoostedSynopsis(Synopsis):
         values, histograms = arrays["medians"], arrays.get("histograms")
         rest = (body[k] for k in ("bound", "sure", "rows", "failed", "vacuous"))
         return cls(domain, provenance, questions, values, histograms, *rest)
-
-
-def _several(question: Any) -> list[Any]:
-    if isinstance(question, Sequence) and question and all(is_low_sensitivity(q) for q in question):
-        return list(question)
-    return list(Workload.of(question))
 
 
 def key_of(question: Any) -> Any:

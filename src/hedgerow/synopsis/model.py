@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hedgerow.errors import RangeTooLarge, UnsupportedQuery
+from hedgerow.errors import RangeTooLarge
 from hedgerow.learning.factored.factored import FactoredHypothesis, Zeros
 from hedgerow.learning.factored.resolution import Node, Resolutions
-from hedgerow.queries.argument import between
 from hedgerow.queries.measurement import Measurement, Noise
 from hedgerow.queries.query import ONE, Query
 from hedgerow.queries.question import Question
@@ -21,7 +20,7 @@ from hedgerow.queries.strategies.coarse import GroupBlock
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.answer import Answer
 from hedgerow.synopsis.cells import CellsSynopsis
-from hedgerow.synopsis.limits import MeasuredTable, limits, measured_whole
+from hedgerow.synopsis.limits import MeasuredTable, measured_whole
 from hedgerow.synopsis.synopsis import Provenance
 
 if TYPE_CHECKING:
@@ -145,22 +144,6 @@ class ModelSynopsis(CellsSynopsis):
     def total(self) -> float:
         """The released number of rows."""
         return self.hypothesis.total
-
-    def limits(self, query: Query | Question, *, confidence: float = 0.95) -> tuple[float, float]:
-        """Between which numbers the truth lies by the measured tables alone, in the query's unit.
-
-        Unlike the error of an answer this holds whatever the rows are, and is often far wider.
-
-        Args:
-            query: what was asked: a query, or a statement that asks for one count of rows.
-            confidence: how often the limits hold.
-        """
-        between("a confidence", confidence)
-        query = _one_count(query) if isinstance(query, Question) else query
-        if not isinstance(query, Query) or query.shape != self.domain.shape_of(query.attributes):
-            raise UnsupportedQuery("limits are asked for with a query of this domain, or a compiled count")
-        low, high = (query.to_unit(x) for x in limits(self.measurements, query, confidence))
-        return float(min(low, high)), float(max(low, high))
 
     def _notes(self, question: Query | Workload | Question) -> tuple[str, ...]:
         """Whether a question looks at more attributes together than any measured table."""
@@ -318,17 +301,6 @@ class ModelSynopsis(CellsSynopsis):
         cls, domain: Domain, provenance: Provenance, body: dict[str, Any], arrays: dict[str, NDArray[Any]]
     ) -> ModelSynopsis:
         return cls(domain, provenance, Learned.unpack(domain, body, arrays))
-
-
-def _one_count(question: Question) -> Query:
-    """The query behind a statement that asks for one count; its limits are those of the count."""
-    (first, *more) = question.aggregates
-    form = question.forms[first.form]
-    if more or first.denominator is not None or question.size > 1 or not form.counts or form.units:
-        raise UnsupportedQuery("limits are known of one count of rows: SELECT COUNT(*) without GROUP BY")
-    if question.limit == 0 or not form.pieces():
-        raise UnsupportedQuery("the schema alone says that this statement counts no rows")
-    return replace(form.pieces()[0][1], scale=first.scale)
 
 
 def _width(confidence: float, numbers: int) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import log, sqrt
@@ -13,6 +12,7 @@ import numpy as np
 
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.queries.argument import between
+from hedgerow.queries.asked import asked_names
 from hedgerow.queries.packing import pack_measurement, unpack_measurement
 from hedgerow.queries.query import ONE, SparseQuery
 from hedgerow.queries.strategies.sketch_matrix import SketchMatrix
@@ -75,14 +75,12 @@ class SketchSynopsis(Synopsis):
             simultaneous: make the bound hold for all numbers of the answer at once.
         """
         between("a confidence", confidence)
+        asked = asked_names(question)
+        beta = self._left(confidence) / (len(asked) if simultaneous else 1)
+        pairs = [self._sparse(q, beta) for q in asked]
         if isinstance(question, SparseQuery):
-            value, error = self._sparse(question, self._left(confidence))
-            return Answer(value, error, confidence, self.source)
-        if not isinstance(question, Sequence) or not all(isinstance(q, SparseQuery) for q in question):
-            raise UnsupportedQuery("a sketch answers sparse queries: {name: weight}, one or a list of them")
-        beta = self._left(confidence) / (len(question) if simultaneous and question else 1)
-        pairs = [self._sparse(q, beta) for q in question]
-        values, errors = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
+            return Answer(*pairs[0], confidence, self.source)
+        values, errors = np.array(pairs, dtype=np.float64).T
         return Answer(values, errors, confidence, self.source, simultaneous=simultaneous)
 
     def _left(self, confidence: float) -> float:

@@ -7,7 +7,7 @@ import json
 import zipfile
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -16,15 +16,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from hedgerow.bibliography import ENTRIES
-from hedgerow.errors import DomainMismatch, HedgerowError, UnsupportedQuery, of_system
+from hedgerow.errors import HedgerowError, UnsupportedQuery, of_system
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger.receipt import Receipt
-from hedgerow.queries.argument import number, whole
+from hedgerow.queries.argument import between, number, whole
+from hedgerow.queries.asked import AnyQuestion, Meant, WholeTable, named_table, understood
 from hedgerow.queries.domain.domain import Domain, OpenDomain
+from hedgerow.queries.pieces import Statement, read
 from hedgerow.queries.query import ONE, Query
 from hedgerow.queries.question import Question
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.answer import Answer, Source
+from hedgerow.synopsis.limits import MeasuredTable, limits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -127,25 +130,26 @@ class Synopsis(ABC):
         """The released number of rows."""
         return self.linear((), np.array(1.0), 0.95)[0]
 
-    def answer(
-        self,
-        question: Query | Workload | Sequence[Query] | Question,
-        *,
-        confidence: float = 0.95,
-        simultaneous: bool = False,
-    ) -> Answer:
-        """Answer a query, a list of queries, a workload, or a compiled SQL statement.
+    def answer(self, question: AnyQuestion, *, confidence: float = 0.95, simultaneous: bool = False) -> Any:
+        """Answer any question with an `Answer`; a list of anything but queries gets a list of answers.
 
         Args:
-            question: what to answer.
+            question: SQL text, a compiled statement, a query, attribute names (a whole table), a workload, or
+                a list of these.
             confidence: how often the error bound must hold.
-            simultaneous: make the bound hold for all numbers of the answer at once.
+            simultaneous: make the bound hold for all numbers of an answer at once.
         """
-        if isinstance(question, str):
-            raise UnsupportedQuery("compile SQL with hedgerow.sql(domain, text) first")
         if not 0.0 < number("a confidence", confidence) < 1.0:
             raise UnsupportedQuery("a confidence lies between 0 and 1")
-        asked = question if isinstance(question, (Query, Question)) else Workload.of(question)
+        asked = understood(self.domain, question, self.receipt.settings.unit)
+        if isinstance(asked, list):
+            return [self._answer(a, confidence, simultaneous) for a in asked]
+        return self._answer(asked, confidence, simultaneous)
+
+    def _answer(self, asked: Meant, confidence: float, simultaneous: bool) -> Answer:
+        if isinstance(asked, WholeTable):
+            found = self._answer(asked.workload, confidence, simultaneous)
+            return replace(found, value=asked.shaped(found.value), error=asked.shaped(found.error))
         if isinstance(asked, Question):
             found = self._ask(asked, confidence, simultaneous)
         elif isinstance(asked, Query):
@@ -155,6 +159,27 @@ class Synopsis(ABC):
             values, errors = self._workload(asked, confidence, numbers)
             found = Answer(values, errors, confidence, self.source, simultaneous=simultaneous)
         return replace(found, notes=(*found.notes, *self._notes(asked)))
+
+    def limits(self, question: AnyQuestion, *, confidence: float = 0.95) -> tuple[Any, Any]:
+        """Between which numbers the truth lies by the measured tables alone, in the question's unit.
+
+        Unlike the error of a learned answer this holds whatever the rows are, and is often far wider.
+
+        Args:
+            question: a query, SQL that counts rows, attribute names, a workload or a list of queries: a pair
+                of numbers, or of arrays in the shape of the answer.
+            confidence: how often the limits of each number hold.
+        """
+        between("a confidence", confidence)
+        asked = read(self.domain, question, self.receipt.settings.unit)
+        if isinstance(asked, Statement) and not asked.counts:
+            raise UnsupportedQuery("limits are known of one count of rows, or one for each group: COUNT(*)")
+        if not any(MeasuredTable.all_of(self.measurements)):
+            raise UnsupportedQuery(f"a {self.kind} synopsis holds no measured tables to limit a count by")
+        rows = np.array([limits(self.measurements, q, confidence) for q in asked.workload]).reshape(-1, 2)
+        ends = [asked.told(rows[:, i], np.zeros(len(rows)), confidence, 0.0).value for i in (0, 1)]
+        low, high = np.minimum(*ends), np.maximum(*ends)  # a negative unit turns them round
+        return (float(low), float(high)) if np.ndim(low) == 0 else (low, high)
 
     def _notes(self, question: Query | Workload | Question) -> tuple[str, ...]:
         """Sentences that belong to the answer."""
@@ -181,8 +206,6 @@ class Synopsis(ABC):
 
     def _ask(self, question: Question, confidence: float, simultaneous: bool) -> Answer:
         """A compiled SQL statement, answered through its linear forms."""
-        if question.domain != self.domain:
-            raise DomainMismatch("the statement was compiled for another domain than this synopsis has")
         result = question.answer(self.linear, confidence, simultaneous=simultaneous)
         return Answer(
             result.value,
@@ -194,15 +217,12 @@ class Synopsis(ABC):
             table=result,
         )
 
-    def table(self, attributes: Sequence[str]) -> NDArray[np.float64]:
-        """Released counts over some attributes, axes in the given order."""
+    def table(self, attributes: str | Iterable[str]) -> NDArray[np.float64]:
+        """Released counts over an attribute, or over some, axes in the given order."""
         if "table" not in self.can:
-            raise UnsupportedQuery(f"a {self.kind} synopsis holds no tables")
-        asked = list(attributes) if isinstance(attributes, Iterable) else attributes
-        names = self.domain.order(asked)
-        if len(names) < len(asked):
-            raise UnsupportedQuery("an attribute is named twice")
-        return self._table(names).transpose([names.index(a) for a in asked])
+            raise UnsupportedQuery(f"a {self.kind} synopsis holds no tables; ask `answer` for numbers")
+        asked = named_table(self.domain, attributes)
+        return asked.shaped(self._table(self.domain.order(asked.attributes)))
 
     def sample(self, rows: int | None = None, *, seed: int | None = None) -> dict[str, NDArray[Any]]:
         """Synthetic rows as decoded columns; as many as the released total unless said.

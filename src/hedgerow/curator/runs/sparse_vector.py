@@ -35,8 +35,8 @@ from hedgerow.curator.statistics.statistics import (
     SparseAnswers,
     TableOf,
     _steps,
-    statistic_of,
 )
+from hedgerow.curator.statistics.target import MeasureTarget
 from hedgerow.errors import LedgerError, RunClosed, UnsupportedQuery
 from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.event import GaussianSparseVector, SparseVector
@@ -243,7 +243,7 @@ class SparseVectorRun:
 
     def _differences(self, queries: Any, estimates: Any, side: Side) -> NDArray[np.int64]:
         """Exact integers on the run's lattice; what is refused depends on public things only."""
-        stat = statistic_of(queries, self._curator.domain)
+        stat = MeasureTarget.of(queries, self._curator.domain).compared
         if type(stat) not in _ONE_ROW:
             raise UnsupportedQuery(
                 "a sparse vector compares counts and queries, each moved by one row at most"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -354,46 +354,3 @@ def fingerprint(kind: str, *parts: object) -> str:
         data = part if isinstance(part, bytes) else repr(part).encode()
         h.update(len(data).to_bytes(8, "big") + data)
     return h.hexdigest()
-
-
-def statistic_of(target: Any, domain: Any) -> Statistic:
-    """What `measure` may be asked for: attribute names, a query, queries, a workload, or a statistic."""
-    if type(target) is Answers:
-        return _answers(target.workload, domain)
-    if type(target) in _STATISTICS:  # this room's own, with a proven sensitivity; a score is not one
-        if hasattr(type(target), "check"):
-            target.check(_finite(domain))
-        return cast(Statistic, target)
-    if isinstance(target, (Query, Workload)):
-        return _answers(Workload.of(target), domain)
-    if isinstance(target, (str, SparseQuery)):
-        target = (target,)
-    if isinstance(target, Sequence) and all(isinstance(t, str) for t in target):
-        return TableOf(_finite(domain).order(target))
-    if isinstance(target, Sequence) and all(isinstance(t, SparseQuery) for t in target):
-        return _names(tuple(target), domain)
-    if isinstance(target, Sequence) and all(isinstance(t, Query) for t in target):
-        return _answers(Workload.of(target), domain)
-    raise UnsupportedQuery("measure takes attribute names, a query, a list of queries, or a workload")
-
-
-def _names(queries: tuple[SparseQuery, ...], domain: Any) -> SparseAnswers:
-    """Answers about names, which only an open domain has; some name must be asked about to set the noise."""
-    if hasattr(domain, "shape_of"):
-        raise DomainMismatch("this table has a declared domain; sparse queries are for open domains of names")
-    if not any(q.largest for q in queries):
-        raise UnsupportedQuery("a sparse query without names counts nothing: ask about at least one")
-    return SparseAnswers(queries)
-
-
-def _answers(workload: Workload, domain: Any) -> Answers:
-    """Answers to a workload that was made for this domain."""
-    answers = Answers(workload)
-    workload.check(_finite(domain))
-    return answers
-
-
-def _finite(domain: Any) -> Domain:
-    if not hasattr(domain, "shape_of"):
-        raise DomainMismatch("this table has an open domain of names; ask it sparse queries")
-    return cast("Domain", domain)

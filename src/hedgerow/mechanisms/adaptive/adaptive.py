@@ -17,8 +17,8 @@ from hedgerow.mechanisms.adaptive.run import Run
 from hedgerow.mechanisms.fingerprint import fingerprint
 from hedgerow.mechanisms.mechanism import Resumable, finite
 from hedgerow.mechanisms.progress import Progress, unwatched
+from hedgerow.queries.asked import AnyQuestion
 from hedgerow.queries.domain.domain import Domain
-from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.model import ModelSynopsis
 from hedgerow.synopsis.synopsis import Synopsis
@@ -83,7 +83,7 @@ class AdaptiveRelease(Resumable):
     def release(
         self,
         curator: Curator,
-        workload: Workload | Query | Sequence[Query],
+        workload: AnyQuestion,
         *,
         weights: Sequence[float] | None = None,
         prior: Synopsis | Mapping[str, Any] | None = None,
@@ -100,7 +100,8 @@ class AdaptiveRelease(Resumable):
             zeros: pairs (attributes, array over their table, False where a combination cannot occur).
             watch: told how far the release is, and its current estimated error.
         """
-        domain, queries = finite(curator), Workload.of(workload)
+        domain = finite(curator)
+        queries = Workload.of(workload, domain)
         self._check(queries, weights)
         believed = None if prior is None else PublicTables.of(domain, prior)
         model = self._model(domain, zeros, believed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -12,7 +11,7 @@ from hedgerow.errors import RangeTooLarge
 from hedgerow.mechanisms.baselines.card import CELLS
 from hedgerow.mechanisms.mechanism import Mechanism, OneAct, finite
 from hedgerow.queries.argument import one_of
-from hedgerow.queries.query import Query
+from hedgerow.queries.asked import AnyQuestion
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.measured import AnswersSynopsis, LocalSynopsis, TablesSynopsis
 from hedgerow.synopsis.synopsis import Synopsis
@@ -20,7 +19,8 @@ from hedgerow.synopsis.synopsis import Synopsis
 
 def _independent(self: OneAct, curator: Curator, workload: Any, noise: NoiseChoice) -> Synopsis:
     """Noise on whole tables when the workload is tables, else on the vector of answers."""
-    domain, queries = finite(curator), Workload.of(workload)
+    domain = finite(curator)
+    queries = Workload.of(workload, domain)
     targets = queries.cliques if queries.is_tables else [queries]
     signed, noisy = self._measured(curator, targets, queries.name, queries.digest, noise=noise)
     if queries.is_tables:
@@ -39,7 +39,7 @@ class LaplaceBaseline(OneAct):
 
     citations: ClassVar[tuple[str, ...]] = ("DMNS06", "GRS09", "W3")
 
-    def release(self, curator: Curator, workload: Workload | Query | Sequence[Query]) -> Synopsis:
+    def release(self, curator: Curator, workload: AnyQuestion) -> Synopsis:
         """Release noisy answers to a workload."""
         return _independent(self, curator, workload, "laplace")
 
@@ -55,7 +55,7 @@ class GaussianBaseline(OneAct):
 
     citations: ClassVar[tuple[str, ...]] = ("CKS20", "BS16")
 
-    def release(self, curator: Curator, workload: Workload | Query | Sequence[Query]) -> Synopsis:
+    def release(self, curator: Curator, workload: AnyQuestion) -> Synopsis:
         """Release noisy answers to a workload."""
         return _independent(self, curator, workload, "gaussian")
 
@@ -71,9 +71,11 @@ class HistogramRelease(OneAct):
     noise: NoiseChoice = "auto"
     citations: ClassVar[tuple[str, ...]] = ("DMNS06", "CKS20", "W3")
 
-    def release(self, curator: Curator, workload: Any = None) -> Synopsis:
-        """Release the noisy histogram; the workload does not matter."""
+    def release(self, curator: Curator, workload: AnyQuestion | None = None) -> Synopsis:
+        """Release the noisy histogram; the workload does not matter, as long as it is one."""
         domain = finite(curator)
+        if workload is not None:
+            Workload.of(workload, domain)
         one_of("noise", self.noise, "auto", "laplace", "gaussian")
         if domain.size > CELLS:
             raise RangeTooLarge(
@@ -99,9 +101,11 @@ class RandomizedResponse(Mechanism):
     by: Literal["auto", "row", "attribute"] = "auto"
     citations: ClassVar[tuple[str, ...]] = ("W65", "KOV16", "W3")
 
-    def release(self, curator: Curator, workload: Any = None) -> Synopsis:
-        """Release randomised records; the workload does not matter."""
+    def release(self, curator: Curator, workload: AnyQuestion | None = None) -> Synopsis:
+        """Release randomised records; the workload does not matter, as long as it is one."""
         domain = finite(curator)
+        if workload is not None:
+            Workload.of(workload, domain)
         one_of("by", self.by, "auto", "row", "attribute")
         spend = self._priced(curator)
         by = ("row" if domain.size <= 256 else "attribute") if self.by == "auto" else self.by

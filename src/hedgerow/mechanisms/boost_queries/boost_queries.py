@@ -74,7 +74,7 @@ class BoostQueries(Mechanism):
         """Release T databases whose median answers the workload."""
         domain = finite(curator)
         self._check(curator)
-        queries, low = _questions(workload)
+        queries, low = _questions(domain, workload)
         if self.samples is not None and self.samples > len(queries):
             raise UnsupportedQuery(
                 f"{self.samples:,} sampled questions out of a workload of {len(queries):,} are too many"
@@ -297,12 +297,9 @@ def _different(queries: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(seen.values())
 
 
-def _questions(workload: Any) -> tuple[tuple[Any, ...], bool]:
+def _questions(domain: Domain, workload: Any) -> tuple[tuple[Any, ...], bool]:
     """The questions, and whether they are of the kind that is no sum over rows."""
     listed = isinstance(workload, Sequence) and not isinstance(workload, Workload) and len(workload)
     if listed and all(is_low_sensitivity(q) for q in workload):
         return tuple(workload), True
-    queries = tuple(Workload.of(workload))
-    if not queries:
-        raise UnsupportedQuery("there is nothing to boost: the workload is empty")
-    return queries, False
+    return tuple(Workload.of(workload, domain)), False

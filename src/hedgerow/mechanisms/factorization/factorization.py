@@ -14,8 +14,8 @@ from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms.factorization import matrix as factorization_matrix
 from hedgerow.mechanisms.factorization import plan as factorization_plan
 from hedgerow.mechanisms.mechanism import OneAct, finite
+from hedgerow.queries.asked import AnyQuestion
 from hedgerow.queries.block import ProductBlock
-from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.measured import TablesSynopsis
 from hedgerow.synopsis.strategy import MatrixSynopsis, ResidualSynopsis
@@ -58,7 +58,7 @@ class Factorization(OneAct):
     def release(
         self,
         curator: Curator,
-        workload: Workload | Query | Sequence[Query],
+        workload: AnyQuestion,
         *,
         weights: Sequence[float] | None = None,
     ) -> Synopsis:
@@ -69,7 +69,8 @@ class Factorization(OneAct):
             workload: what must be answered well.
             weights: how much the variance of each block of the workload counts; all the same if None.
         """
-        domain, queries = finite(curator), Workload.of(workload)
+        domain = finite(curator)
+        queries = Workload.of(workload, domain)
         each = _weights(queries, weights)
         for clique in queries.cliques:
             domain.order(clique)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -17,8 +17,8 @@ from hedgerow.mechanisms.offline_mw.tuned import Rounds
 from hedgerow.mechanisms.progress import Progress, unwatched
 from hedgerow.privacy.bounds import cor_12_5
 from hedgerow.queries.argument import number
+from hedgerow.queries.asked import AnyQuestion
 from hedgerow.queries.domain.domain import Domain
-from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.dense import DenseSynopsis, GuaranteedSynopsis
 from hedgerow.synopsis.synopsis import Provenance, Synopsis
@@ -73,7 +73,7 @@ class OfflineMW(Resumable):
     def release(
         self,
         curator: Curator,
-        workload: Workload | Query | Sequence[Query],
+        workload: AnyQuestion,
         *,
         watch: Callable[[Progress], None] | None = None,
     ) -> Synopsis:
@@ -84,7 +84,8 @@ class OfflineMW(Resumable):
             workload: what must be answered well.
             watch: told how far the release is.
         """
-        domain, queries = finite(curator), Workload.of(workload)
+        domain = finite(curator)
+        queries = Workload.of(workload, domain)
         self._check(curator, domain, queries)
         plan = fingerprint(self) + domain.fingerprint + queries.digest + curator.account
         with self._paying(curator, plan.encode()) as purse:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING, Any
@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.curator.runs.sparse_vector import Outcomes, SparseVectorRun
-from hedgerow.errors import DomainMismatch, LedgerError, RunClosed, UnsupportedQuery
+from hedgerow.errors import LedgerError, RunClosed
 from hedgerow.learning.dense.kernels import dot
 from hedgerow.learning.sparse.sparse import StructureFull
 from hedgerow.mechanisms.online.terms import Terms
+from hedgerow.queries.asked import asked_names
 from hedgerow.queries.block import Block, ListBlock
 from hedgerow.queries.packing import pack_questions, unpack_questions
+from hedgerow.queries.pieces import ManyQueries, Statement, read_all
 from hedgerow.queries.query import ONE, Query, SparseQuery
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.answer import Answer
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.privacy.budget import Budget
+    from hedgerow.queries.reply import Asked
     from hedgerow.synopsis.online import OnlineNamesSynopsis, OnlineSynopsis
 
     Floats = NDArray[np.float64]
@@ -91,19 +94,25 @@ class Conversation:
         """How many updates were made."""
         return self._run.above
 
-    def ask(self, queries: Any) -> Answer:
-        """Answer a query, a list of queries or a workload: from the hypothesis where that is close enough.
+    def ask(self, question: Any) -> Any:
+        """Answer any question: from the hypothesis where that is close enough.
 
-        Questions of a list are taken in order, and each one sees what those before it taught.
+        The queries behind it are taken in order, and each one sees what those before it taught. Sums and
+        ratios put their error together from the errors of those queries, which hold all at once.
 
         Args:
-            queries: what is asked; for a list the answer holds arrays.
+            question: SQL text, a compiled statement, a query, attribute names, a workload, or a list of
+                queries; a list of other things gets a list of answers. An open domain of names is asked
+                sparse queries.
         """
-        single = isinstance(queries, (Query, SparseQuery))
-        questions = self._questions(queries)
-        with self._lock:
-            said = self._stream(questions)
-        return _answer(questions, said, 1.0 - self.terms.beta, single)
+        domain = getattr(self.hypothesis, "domain", None)
+        if domain is None:
+            names: Questions = [q.by_text for q in asked_names(question)]
+            with self._lock:
+                said = self._stream(names)
+            return _answer(names, said, 1.0 - self.terms.beta, isinstance(question, SparseQuery))
+        asked = read_all(domain, question)
+        return [self._asked(a) for a in asked] if isinstance(asked, list) else self._asked(asked)
 
     def transcript(self) -> Iterator[Answer]:
         """Everything that was compared and said so far, call by call, made again from the ledger's log."""
@@ -142,6 +151,27 @@ class Conversation:
         raise TypeError("an open run holds private state and cannot be pickled")
 
     # -- inside -------------------------------------------------------------------------------------------
+
+    def _asked(self, asked: Asked) -> Answer:
+        """The answer to a question, put together from the answers to its queries."""
+        said = Said.unsaid(0)
+        if not isinstance(asked, Statement) or asked.pieces:  # else the schema alone says that it is zero
+            with self._lock:
+                said = self._stream(asked.workload)
+        confidence, rows = 1.0 - self.terms.beta, self.terms.total + self.terms.counted[0]
+        reply = asked.told(said.values, said.errors, confidence, rows)
+        least = int(said.sources.min(initial=_MEASURED if len(said.sources) else _CERTIFIED))
+        each = np.array(SOURCES)[said.sources]
+        return Answer(
+            reply.value,
+            reply.error,
+            confidence,
+            SOURCES[least],
+            simultaneous=True,
+            notes=(*reply.notes, *((UNTESTED,) if least == _LEARNED else ())),
+            table=reply.table,
+            sources=each.reshape(np.shape(reply.value)) if isinstance(asked, ManyQueries) else None,
+        )
 
     def _stream(self, questions: Questions) -> Said:
         """[DR14] Alg. 6's loop: compare in order, stop at an "above", learn from it, go on with the rest."""
@@ -237,26 +267,6 @@ class Conversation:
         if not isinstance(questions, Workload):
             return np.array([h.answer(q) for q in questions]) * h.total
         return np.asarray(questions.joined([_fractions(h, block) for block in questions.blocks])) * h.total
-
-    def _questions(self, queries: Any) -> Questions:
-        """What is asked, after a check that it fits: nothing here depends on rows."""
-        domain = getattr(self.hypothesis, "domain", None)
-        if domain is None:
-            asked = [queries] if isinstance(queries, SparseQuery) else queries
-            if not isinstance(asked, Sequence) or not asked:
-                raise UnsupportedQuery("this mechanism answers a sparse query or a list of them")
-            if not all(isinstance(q, SparseQuery) for q in asked):
-                raise UnsupportedQuery("this mechanism answers sparse queries; see SparseQuery.of")
-            return [q.by_text for q in asked]
-        if not isinstance(queries, (Query, Workload, Sequence)) or isinstance(queries, str):
-            raise UnsupportedQuery("this mechanism answers a query, a list of queries or a workload")
-        workload = Workload.of(queries)
-        for block in workload.blocks:
-            some = block.queries if isinstance(block, ListBlock) else (block.query(0),)
-            order = domain.order(block.attributes)
-            if order != block.attributes or any(q.shape != domain.shape_of(order) for q in some):
-                raise DomainMismatch("the query was made for another domain")
-        return workload
 
     def _rebuild(self) -> None:
         """Make the hypothesis from the log: the updates alone decide it, bit for bit."""

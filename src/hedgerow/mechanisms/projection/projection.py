@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
@@ -12,6 +11,7 @@ from hedgerow.errors import UnsupportedQuery
 from hedgerow.learning.projection.projection import converged, project, refuse_large
 from hedgerow.mechanisms.mechanism import OneAct, finite
 from hedgerow.queries.argument import number
+from hedgerow.queries.asked import AnyQuestion
 from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.distribution import PUBLIC, DistributionSynopsis, Reach
@@ -56,14 +56,15 @@ class Projection(OneAct):
 
     citations: ClassVar[tuple[str, ...]] = ("NTZ13", "CKS20", "BS16")
 
-    def release(self, curator: Curator, workload: Workload | Query | Sequence[Query]) -> Synopsis:
+    def release(self, curator: Curator, workload: AnyQuestion) -> Synopsis:
         """Release a distribution that answers a workload well, and anything else from the same model.
 
         Args:
             curator: the guardian of the rows.
             workload: what must be answered well.
         """
-        domain, queries = finite(curator), Workload.of(workload)
+        domain = finite(curator)
+        queries = Workload.of(workload, domain)
         if not 0.0 < number("total_share", self.total_share) < 1.0:
             raise UnsupportedQuery("`total_share` is a part between 0 and 1")
         if type(self.steps) is not int or self.steps < 1:

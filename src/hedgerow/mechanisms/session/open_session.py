@@ -16,9 +16,9 @@ from hedgerow.mechanisms.session.decision import decide
 from hedgerow.mechanisms.session.explain import Explanation
 from hedgerow.mechanisms.session.price import Goal, refuse_accuracy
 from hedgerow.mechanisms.session.quantile import Quantile
-from hedgerow.mechanisms.session.question import Asked, read
+from hedgerow.mechanisms.session.question import Asked, read_all
 from hedgerow.privacy.budget import Cost
-from hedgerow.queries.query import Query
+from hedgerow.queries.asked import named_table
 from hedgerow.synopsis.answer import Answer
 
 if TYPE_CHECKING:
@@ -98,17 +98,16 @@ class OpenSession:
         """Answer a question; the same question again is free and gets the same answer.
 
         Args:
-            query: SQL text, a compiled statement, a `Query`, attribute names (a whole table), a workload, or
-                a list of queries; a list with SQL texts gets a list of answers.
+            query: any question: SQL text, a compiled statement, a `Query`, attribute names (a whole table),
+                a workload, or a list of queries; a list of other things gets a list of answers.
             within: how far off every count behind the answer may be, as a part of all rows.
             within_count: the same, as a number of rows.
             confidence: how sure to be: 0.95 for learned answers, the session's own for given accuracy.
             simultaneous: make the bound hold for all numbers of the answer at once.
         """
         wish = Wish(within, within_count, confidence, simultaneous)
-        if _several(self._core.domain, query):
-            return [self._ask(asked, wish) for asked in [self._read(q) for q in query]]
-        return self._ask(self._read(query), wish)
+        asked = self._read(query)
+        return [self._ask(a, wish) for a in asked] if isinstance(asked, list) else self._ask(asked, wish)
 
     def explain(
         self,
@@ -122,13 +121,14 @@ class OpenSession:
         """What asking would do, an `Explanation`: from what is public, at no cost, without reading a row.
 
         Args:
-            query, within, within_count, confidence, simultaneous: as in `ask`; a list with SQL texts gets a
-                list of explanations.
+            query, within, within_count, confidence, simultaneous: as in `ask`; where that gives a list of
+                answers, a list of explanations.
         """
         wish = Wish(within, within_count, confidence, simultaneous)
-        if _several(self._core.domain, query):
-            return [self._explain(self._read(q), wish, later=i > 0) for i, q in enumerate(query)]
-        return self._explain(self._read(query), wish)
+        asked = self._read(query)
+        if isinstance(asked, list):
+            return [self._explain(a, wish, later=i > 0) for i, a in enumerate(asked)]
+        return self._explain(asked, wish)
 
     def quantile(
         self,
@@ -164,16 +164,12 @@ class OpenSession:
         """The median of an ordered attribute, from the learned distribution."""
         return self.quantile(attribute, 0.5, where=where)
 
-    def table(self, attributes: Sequence[str]) -> NDArray[np.float64]:
+    def table(self, attributes: str | Sequence[str]) -> NDArray[np.float64]:
         """What is learned now: counts over some attributes, axes in the given order; never negative."""
-        if isinstance(attributes, str) or not isinstance(attributes, Sequence):
-            raise UnsupportedQuery("a table is named by a list of attributes")
-        names = self._core.domain.order(attributes)
-        if len(names) < len(attributes):
-            raise UnsupportedQuery("an attribute is named twice")
+        asked = named_table(self._core.domain, attributes)
         with self._core.turn():
-            made = self._core.belief.table(names)
-            return made.transpose([names.index(a) for a in attributes]).copy()  # what is learned stays so
+            made = self._core.belief.table(self._core.domain.order(asked.attributes))
+            return asked.shaped(made).copy()  # what is learned stays so
 
     def close(self) -> None:
         """Write down what was said and give back what was set aside; `Session.open` continues it."""
@@ -213,9 +209,9 @@ class OpenSession:
         own = wish.within is None and wish.within_count is None
         return self._core.doubts(self._core.plan.within if own else wish.within, goal)
 
-    def _read(self, query: Any) -> Asked:
+    def _read(self, query: Any) -> Asked | list[Asked]:
         unit = self._core.curator.table.unit
-        return read(self._core.domain, query, unit.column if unit else None)
+        return read_all(self._core.domain, query, unit.column if unit else None)
 
     def _part(self, cost: Cost) -> Budget:
         return self._payer.ledger.budget.part(cost)
@@ -256,12 +252,3 @@ def _indicative(confidence: float, simultaneous: bool) -> Promise:
     if not 0.0 < confidence < 1.0:
         raise UnsupportedQuery("a confidence lies between 0 and 1")
     return Promise(confidence, simultaneous)
-
-
-def _several(domain: Any, query: Any) -> bool:
-    """Whether a list holds questions that need answers of their own: anything but queries, or names."""
-    if isinstance(query, str) or not isinstance(query, list | tuple) or not query:
-        return False
-    if all(isinstance(q, str) for q in query):
-        return not any(q in domain for q in query)
-    return not all(isinstance(q, Query) for q in query)

@@ -8,7 +8,7 @@ from math import log, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.curator.statistics.statistics import statistic_of
+from hedgerow.curator.statistics.target import statistic_of
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy.budget import Cost, gaussian_sigma, laplace_scale
 from hedgerow.privacy.rational import exact

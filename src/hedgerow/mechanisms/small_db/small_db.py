@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, log, sqrt
@@ -19,8 +18,9 @@ from hedgerow.mechanisms.mechanism import Resumable, finite
 from hedgerow.privacy.bounds import log_whole, range_size, small_db_size
 from hedgerow.privacy.budget import selection_epsilon
 from hedgerow.queries.argument import number
+from hedgerow.queries.asked import AnyQuestion
 from hedgerow.queries.domain.domain import Domain
-from hedgerow.queries.query import Norms, Query
+from hedgerow.queries.query import Norms
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.small import SmallDatabase, SmallSynopsis
 from hedgerow.synopsis.synopsis import Synopsis
@@ -63,9 +63,10 @@ class SmallDB(Resumable):
     citations: ClassVar[tuple[str, ...]] = ("DR14", "BLR08", "MT07")
     account_kind: ClassVar[str] = "small-db"
 
-    def release(self, curator: Curator, workload: Workload | Query | Sequence[Query]) -> Synopsis:
+    def release(self, curator: Curator, workload: AnyQuestion) -> Synopsis:
         """Release a small database chosen for a workload of counting queries."""
-        domain, queries = finite(curator), Workload.of(workload)
+        domain = finite(curator)
+        queries = Workload.of(workload, domain)
         self._check(curator, domain, queries)
         plan = fingerprint(self) + domain.fingerprint + queries.digest + curator.account
         with self._paying(curator, plan.encode()) as purse:

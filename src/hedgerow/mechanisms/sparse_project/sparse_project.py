@@ -17,6 +17,7 @@ from hedgerow.privacy.bounds import sparse_project_size, thm_4_9_sparse
 from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.rational import exact
 from hedgerow.queries.argument import between, number, one_of, whole
+from hedgerow.queries.asked import asked_names
 from hedgerow.queries.query import Norms, SparseQuery
 from hedgerow.queries.strategies.sketch_matrix import LARGEST, SEED_BYTES, SketchMatrix
 from hedgerow.synopsis.sketch import SketchSynopsis
@@ -191,7 +192,4 @@ class SparseProject(Mechanism):
 def _sparse_queries(workload: Any) -> tuple[SparseQuery, ...]:
     if workload is None:
         return ()
-    queries = (workload,) if isinstance(workload, SparseQuery) else tuple(workload)
-    if not all(isinstance(q, SparseQuery) for q in queries):
-        raise UnsupportedQuery("SparseProject answers sparse queries: {name: weight}")
-    return queries
+    return asked_names(workload)

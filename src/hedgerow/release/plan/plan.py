@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,8 @@ __all__ = ["plan", "winners"]
 
 if TYPE_CHECKING:
     from hedgerow.privacy.budget import Budget, Neighbours
+    from hedgerow.queries.asked import AnyQuestion
     from hedgerow.queries.domain.domain import Domain, OpenDomain
-    from hedgerow.queries.workload import Workload
     from hedgerow.release.plan.population import Crowd
 
 Step = Callable[[str, float | None], None]
@@ -34,7 +34,7 @@ _CLOSE = 1.10  # errors within a tenth are the same to a planner
 def plan(
     domain: Domain | OpenDomain,
     rows: int,
-    workload: Workload | Sequence[Any] | None = None,
+    workload: AnyQuestion | None = None,
     budget: Budget | None = None,
     neighbours: Neighbours = "add_remove",
     max_rows: int = 1,
@@ -49,7 +49,7 @@ def plan(
     Args:
         domain: the declared schema, or an `OpenDomain`.
         rows: about how many rows there will be.
-        workload: what must be answered well.
+        workload: what must be answered well: any question, or a list of them.
         budget: what may be spent.
         neighbours: `add_remove` or `replace`.
         max_rows: the most rows of one protected unit.

@@ -232,7 +232,7 @@ class TestAnswers:
             hr.Query.where(other, {"w": 1}),
             [hr.Query.total(), hr.Query.where(other, {"x": 1})],
             [],
-            "sex",
+            "nix",
             5,
             hr.SparseQuery.of({"F": 1}),
         ):
