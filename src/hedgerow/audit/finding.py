@@ -36,7 +36,7 @@ class Finding:
     found: float
     refuted: bool
     delta: float = 0.0
-    method: Literal["statistical", "exact", "ledger"] = "statistical"
+    method: Literal["statistical", "sequential", "exact", "ledger", "replay"] = "statistical"
     evidence: str = ""
     samples: int = 0
     seconds: float = 0.0

@@ -16,8 +16,13 @@ def audit(
     controls: Annotated[
         bool, typer.Option("--controls", help="Audit mechanisms that are wrong on purpose.")
     ] = False,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Replay mechanisms' histories on neighbouring tables.")
+    ] = False,
     ledger: Annotated[Path | None, typer.Option(help="Replay a ledger with independent arithmetic.")] = None,
-    samples: Annotated[int | None, typer.Option(help="Outputs to draw from each data set.", min=1000)] = None,
+    samples: Annotated[
+        int | None, typer.Option(help="Outputs to draw from each data set, or neighbours.", min=10)
+    ] = None,
     time_limit: Annotated[float, typer.Option(help="Seconds for everything.", min=1)] = 480.0,
     plot: Annotated[
         Path | None, typer.Option(help="Write claimed and found epsilon as an SVG picture.")
@@ -29,11 +34,11 @@ def audit(
     from hedgerow.errors import HedgerowError
     from hedgerow.release.publication import writable
 
-    if everything + controls + (ledger is not None) != 1:
-        raise HedgerowError("say one of --all, --controls and --ledger FILE")
+    if everything + controls + replay + (ledger is not None) != 1:
+        raise HedgerowError("say one of --all, --controls, --replay and --ledger FILE")
     if plot is not None:
         writable(plot.absolute().parent)
-    what = "ledger" if ledger is not None else "controls" if controls else "all"
+    what = "ledger" if ledger is not None else "controls" if controls else "replay" if replay else "all"
     code = command.run(
         what,
         json=json,
