@@ -31,7 +31,7 @@ def test_a_mechanism_without_an_audit_is_noticed(monkeypatch):
     assert set(exported()) - set(AUDITS) == {"laplace"}
 
 
-SLOW = {name for name, cases in AUDITS.items() if any(case.slow for case in cases)}
+SLOW = {name for name, cases in AUDITS.items() if any(case.slow and not case.sequential for case in cases)}
 
 
 def chosen() -> list[tuple[str, float]]:
@@ -41,7 +41,10 @@ def chosen() -> list[tuple[str, float]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "epsilon"), chosen())
-def test_no_exported_mechanism_is_refuted(name, epsilon):
+def test_no_exported_mechanism_is_refuted(monkeypatch, name, epsilon):
+    """At small size the results of slow ones are left to test_replay, which compares them to the last bit."""
+    if not FULL and (name in SLOW or epsilon != 1.0):
+        monkeypatch.setitem(AUDITS, name, [case for case in AUDITS[name] if not case.sequential])
     budget = SECONDS * len(AUDITS[name])
     samples = SAMPLES // 4 if name in SLOW and not FULL else SAMPLES
     for finding in audits([epsilon], samples, budget, only=[name]):

@@ -32,6 +32,7 @@ FAMILIES = {  # the arrows between folders of a room; every other one is refused
 INSIDE = {
     "_rows",
     "_act",
+    "_compare",
     "_entropy",
 }  # what lets rows out: named by the curator, and by who tries to break it
 TWICE = {  # names that two files of the house give to different things: this list may only become shorter

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hedgerow.audit.act_by_act import ActByAct
 from hedgerow.audit.ledger_replay import price
 from hedgerow.audit.neighbours import DOMAIN, neighbouring_tables
-from hedgerow.audit.rehearsal import World, repeated, whole_runs
+from hedgerow.audit.rehearsal import World, repeated, runs_of, whole_runs
 from hedgerow.curator.curator import Curator
 from hedgerow.curator.noise.noise import os_entropy
 from hedgerow.curator.runs.comparison import advance, begin
@@ -45,6 +45,7 @@ class Case:
     delta: float = 0.0
     share: float = 1.0  # of the samples: for mechanisms that are slow to run
     claim: Callable[[float], float] | None = None
+    sequential: bool = False  # by bets, which need a tenth of the outputs
 
     @property
     def slow(self) -> bool:
@@ -87,7 +88,9 @@ def one_act(
         refuse_dearer(mechanism, events, budget)
         return outputs
 
-    register(mechanism, Case(mechanism, draw, tables(relations) if pairs is None else pairs, delta, share))
+    worlds = tables(relations) if pairs is None else pairs
+    register(mechanism, Case(mechanism, draw, worlds, delta, share))
+    _returned(mechanism, act, worlds, delta)
 
 
 def several_acts(
@@ -106,7 +109,21 @@ def several_acts(
         refuse_dearer(mechanism, events, budget)
         return outputs
 
-    register(mechanism, Case(mechanism, draw, tables() if pairs is None else pairs, delta, share))
+    worlds = tables() if pairs is None else pairs
+    register(mechanism, Case(mechanism, draw, worlds, delta, share))
+    _returned(mechanism, act, worlds, delta)
+
+
+def _returned(mechanism: str, act: Act, pairs: tuple[tuple[World, World], ...], delta: float) -> None:
+    """What a mechanism hands back, not only what left the curator: one audit for each name."""
+    if any(case.sequential for case in AUDITS[mechanism]):
+        return
+
+    def draw(epsilon: float, world: World, size: int) -> list[list[Any]]:
+        return runs_of(lambda c: act(c, epsilon), claim(epsilon, delta), result_only=True)(world, size)
+
+    few = pairs[:1] + pairs[-1:]
+    register(mechanism, Case(f"{mechanism}, returned", draw, few, delta, share=0.3, sequential=True))
 
 
 def each_act(

@@ -14,6 +14,9 @@ from typing import Any
 
 from hedgerow.audit import exact, one_sided
 from hedgerow.audit.controls import Control, controls
+from hedgerow.audit.coupled.cases import cases, replays
+from hedgerow.audit.coupled.planted import planted
+from hedgerow.audit.coupled.replay import LIMITS
 from hedgerow.audit.finding import Finding, plot, table
 from hedgerow.audit.ledger_replay import replay
 from hedgerow.audit.neighbours import neighbouring_answers, neighbouring_tables
@@ -62,6 +65,28 @@ def run_controls(
         control.run(samples, max(1.0, (deadline - time.monotonic()) / (len(chosen) - i)), progress)
         for i, control in enumerate(chosen)
     ]
+
+
+def run_replay(
+    *, neighbours: int = 200, time_limit: float = 480.0, progress: Progress | None = None
+) -> list[Finding]:
+    """Replay every exported mechanism on neighbours, `neighbours` for each way to run it."""
+    each, found = time_limit / len(cases()), []
+    for replayed in replays(neighbours, each):
+        found.append(replayed.finding())
+        if progress:
+            progress(str(replayed))
+    return found
+
+
+def run_planted(*, progress: Progress | None = None) -> list[Finding]:
+    """Replay the mistakes that are planted for the replay."""
+    found = []
+    for mistake in planted():
+        found.append(mistake.replayed().finding())
+        if progress:
+            progress(str(found[-1]))
+    return found
 
 
 def controls_hold(findings: Sequence[Finding], chosen: Sequence[Control] | None = None) -> bool:
@@ -141,22 +166,25 @@ def ledger_finding() -> Finding:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line: `python -m hedgerow.audit --all | --controls | --ledger FILE | --reconstruct`."""
+    """The command line: `python -m hedgerow.audit --all`, or another of its checks."""
     parser = argparse.ArgumentParser(prog="hedgerow audit", description=__doc__)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--all", action="store_true", help="audit every exported mechanism")
     what.add_argument("--controls", action="store_true", help="audit mechanisms that are wrong on purpose")
+    what.add_argument("--replay", action="store_true", help="replay mechanisms' histories on neighbours")
     what.add_argument("--ledger", metavar="FILE", help="replay a ledger with independent arithmetic")
     what.add_argument("--reconstruct", action="store_true", help="recover hidden rows from answers")
     parser.add_argument("--json", action="store_true", help="rows as JSON")
-    parser.add_argument("--samples", type=int, help="outputs to draw from each data set")
+    parser.add_argument(
+        "--samples", type=int, help="outputs to draw from each data set; neighbours to replay"
+    )
     parser.add_argument("--time-limit", type=float, default=480.0, metavar="S", help="seconds for everything")
     parser.add_argument("--plot", metavar="FILE", help="write claimed and found epsilon as an SVG picture")
     asked = parser.parse_args(arguments)
     if asked.reconstruct:
         return run_reconstruction(json=asked.json)
     return run(
-        "ledger" if asked.ledger else "controls" if asked.controls else "all",
+        next(w for w in ("ledger", "controls", "replay", "all") if getattr(asked, w)),
         json=asked.json,
         samples=asked.samples,
         time_limit=asked.time_limit,
@@ -182,9 +210,9 @@ def run(
     """Run, report, and return the exit code: 1 if anything was refuted, as the controls must be.
 
     Args:
-        what: "all", "controls" or "ledger".
+        what: "all", "controls", "replay" or "ledger".
         json: print rows instead of a table.
-        samples: outputs per data set; the default of each audit if None.
+        samples: outputs per data set, or neighbours of each way to run a mechanism; each audit's own if None.
         time_limit: seconds for everything.
         picture: where to write the plot.
         ledger: the ledger file.
@@ -195,6 +223,10 @@ def run(
         findings = [run_ledger(ledger or "")]
     elif what == "controls":
         findings = run_controls(samples=samples or 300_000, time_limit=time_limit, progress=_say)
+        findings += run_planted(progress=_say)
+    elif what == "replay":
+        findings = run_replay(neighbours=samples or 200, time_limit=time_limit, progress=_say)
+        _say("Not checked by replay: " + " ".join(LIMITS))
     else:
         cores = os.cpu_count() or 1
         findings = run_all(samples=samples or 20_000, time_limit=time_limit, progress=_say, processes=cores)

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.audit.betting import bet
 from hedgerow.audit.broken_svt import PublishedSVT
 from hedgerow.audit.finding import Finding
 from hedgerow.audit.ledger_replay import replay
 from hedgerow.audit.neighbours import DOMAIN, neighbouring_answers, neighbouring_tables
 from hedgerow.audit.one_sided import MISTAKES
-from hedgerow.audit.rehearsal import Rehearsal, World, repeated, whole_runs
+from hedgerow.audit.rehearsal import Rehearsal, World, repeated, runs_of, whole_runs
 from hedgerow.audit.statistical import Progress, audit
 from hedgerow.curator.curator import Curator
 from hedgerow.curator.noise.noise import os_entropy
@@ -159,6 +160,26 @@ def free_boosting(world: World, size: int) -> list[NDArray[Any]]:
     return whole_runs(world, Budget(epsilon=EPSILON), act, size, FreeSampling)[0]
 
 
+def exact_table_returned(curator: Curator) -> tuple[Any, Any]:
+    """One honest act, and beside it the exact table."""
+    return curator.measure(_TABLE, EPSILON), curator._rows.tables([_TABLE])[_TABLE]
+
+
+def query_of_the_largest_count(curator: Curator) -> Any:
+    """The one query that is measured, and paid for, is chosen by exact counts."""
+    counts = curator._rows.tables([("a",)])[("a",)]
+    return curator.measure(Query.where(DOMAIN, {"a": int(np.argmax(counts))}), EPSILON)
+
+
+def _handed_back(name: str, act: Callable[[Curator], Any], pairs: list[tuple[World, World]]) -> Control:
+    def run(samples: int, seconds: float, progress: Progress | None) -> Finding:
+        runs = runs_of(act, Budget(epsilon=EPSILON), result_only=True)
+        limits: dict[str, Any] = {"samples": samples // 100, "time_limit": seconds, "progress": progress}
+        return bet(runs, pairs, EPSILON, batch=True, name=name, **limits)
+
+    return Control(name, True, run)
+
+
 def charge_skipped(samples: int, seconds: float, progress: Progress | None) -> Finding:
     """Two measurements are released, one of them without a charge; the ledger is replayed."""
     world = neighbouring_tables("add_remove")[0][1]
@@ -232,6 +253,8 @@ def controls() -> list[Control]:
         _simple("float Laplace", float_laplace, (0, 1), share=0.2),
         _simple("exact error used for reweighting", exact_errors, swaps, share=0.25),
         _simple("boosting reweighted for free", free_boosting, swaps[:1], share=0.03),
+        _handed_back("exact table returned", exact_table_returned, neighbouring_tables("add_remove")),
+        _handed_back("query chosen by a free argmax", query_of_the_largest_count, swaps),
         *(Control(mistake.name, True, _exactly(mistake.run)) for mistake in MISTAKES),
     ]
 

@@ -39,7 +39,7 @@ class Unwritten(SparseVectorRun):
             domain=rows.domain,
             account=rows.account,
             _rows=rows._rows,
-            _entropy=rows._entropy,
+            _compare=rows._compare,
         )
         self._state = begin(run.plan, rows._entropy)
 

@@ -29,6 +29,7 @@ class Finding:
         samples: how many outputs were drawn from each data set.
         seconds: how long it took.
         ratio: the plain estimate behind the bound, for people.
+        reach: the largest epsilon that so many outputs could have refuted, had all of them been telling.
     """
 
     name: str
@@ -36,11 +37,17 @@ class Finding:
     found: float
     refuted: bool
     delta: float = 0.0
-    method: Literal["statistical", "exact", "ledger"] = "statistical"
+    method: Literal["statistical", "sequential", "exact", "ledger", "replay"] = "statistical"
     evidence: str = ""
     samples: int = 0
     seconds: float = 0.0
     ratio: float = 0.0
+    reach: float = inf
+
+    @property
+    def blind(self) -> bool:
+        """Whether there were too few outputs to refute anything: not refuted, and it could not have been."""
+        return not self.refuted and self.reach <= self.claimed
 
     def to_json(self) -> dict[str, Any]:
         """A row of plain data."""
@@ -54,10 +61,15 @@ class Finding:
             "evidence": self.evidence,
             "samples": self.samples,
             "seconds": round(self.seconds, 3),
+            "could_refute": not self.blind,
         }
 
     def __str__(self) -> str:
         verdict = "REFUTED" if self.refuted else "not refuted"
+        if self.blind:
+            verdict = (
+                f"could not have refuted it: {self.samples} outputs show epsilon {self.reach:.2f} at most"
+            )
         claim = f"epsilon {self.claimed:g}" + (f", delta {self.delta:g}" if self.delta else "")
         return f"{self.name}: claims {claim}; found epsilon >= {self.found:.3f}; {verdict}. {self.evidence}"
 
@@ -72,7 +84,7 @@ def table(findings: Sequence[Finding]) -> str:
     head = f"{'claimed':>8}  {'delta':>7}  {'found':>7}  {'method':<11}  {'outputs':>7}"
     lines = [f"{'name':<{width}}  {head}  verdict"]
     for f in findings:
-        verdict = "REFUTED" if f.refuted else "ok"
+        verdict = "REFUTED" if f.refuted else "too few outputs to refute" if f.blind else "ok"
         numbers = f"{f.claimed:>8.4g}  {f.delta:>7.2g}  {f.found:>7.3f}"
         lines.append(f"{f.name:<{width}}  {numbers}  {f.method:<11}  {f.samples or '':>7}  {verdict}")
     return "\n".join(lines)

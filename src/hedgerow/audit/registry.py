@@ -13,7 +13,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.audit.case import AUDITS, Case, claim, one_act, register, stream, tables
+from hedgerow.audit.betting import bet
+from hedgerow.audit.case import (
+    AUDITS,
+    Case,
+    claim,
+    one_act,
+    register,
+    stream,
+    tables,
+)
 from hedgerow.audit.finding import Finding
 from hedgerow.audit.neighbours import DOMAIN
 from hedgerow.audit.one_sided import values_of
@@ -80,12 +89,13 @@ def _audit(
     name, place, epsilon = chosen
     case = AUDITS[name][place]
     seconds = max(0.2, (deadline - time.time()) * processes / case.share / left)
-    return audit(
+    look, least, part = (bet, 120, 0.1) if case.sequential else (audit, 200, 1.0)
+    return look(
         partial(case.draw, epsilon),
         list(case.pairs),
         epsilon if case.claim is None else case.claim(epsilon),
         case.delta,
-        samples=max(200, int(samples * case.share)),
+        samples=max(least, int(samples * case.share * part)),
         batch=True,
         time_limit=0.7 * seconds,  # the rest is for learning and choosing
         name=f"{case.name} at {epsilon:g}",

@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.audit.coupled.spelling import numbers
 from hedgerow.curator.curator import Curator
 from hedgerow.curator.rows.table import Table
 from hedgerow.errors import HedgerowError
@@ -132,13 +133,11 @@ class Rehearsal(Curator):
     def child(self, name: str) -> Curator:
         """The curator of an allotted account rehearses too, into the same transcript."""
         self.allotted = True
-        child = object.__new__(type(self))
-        child.__dict__ = super().child(name).__dict__
-        return child
+        return super().child(name)
 
     def again(self) -> Rehearsal:
-        """The same rows with nothing drawn yet, and a new ledger if something was allotted in the old one."""
-        if not self.allotted:
+        """The same rows with nothing drawn yet, and a new ledger if something was written in the old one."""
+        if not self.allotted and self.ledger.newest == 0:
             self.events, self.draws = [], []
             return self
         s = self.ledger.settings
@@ -151,7 +150,8 @@ class Rehearsal(Curator):
 
     def run(self) -> NDArray[Any]:
         """All that one run released, as one row."""
-        return np.concatenate([part.ravel() for draws in self.draws for part in draws[0]])
+        parts = [part.ravel() for draws in self.draws for part in draws[0]]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
 
 
 def repeated(
@@ -179,3 +179,34 @@ def whole_runs(
         events = curator.events
         rows.append(curator.run())
     return rows, events
+
+
+def runs_of(
+    act: Callable[[Curator], Any], budget: Budget, *, result_only: bool = False
+) -> Callable[[World, int], list[list[Any]]]:
+    """A mechanism as something to audit with `batch=True`: whole runs on worlds, without ledger lines.
+
+    An output is all that left the curator and all that the mechanism then returned: numbers, texts, forms.
+
+    Args:
+        act: takes a curator and returns a result.
+        budget: what each run may spend.
+        result_only: leave out what left the curator, which is also audited by itself.
+
+    >>> from hedgerow.audit.neighbours import neighbouring_tables
+    >>> runs = runs_of(lambda curator: curator.measure(("a",), 1).counts, Budget(epsilon=1))
+    >>> [len(row) for row in runs(neighbouring_tables("replace")[0][0], 2)]
+    [6, 6]
+    """
+
+    def draw(world: World, size: int) -> list[list[Any]]:
+        curator = world.curator(budget, Rehearsal)
+        assert isinstance(curator, Rehearsal)
+        rows = []
+        for _ in range(size):
+            curator = curator.again()
+            result = numbers(act(curator))
+            rows.append(result if result_only else [*curator.run().tolist(), *result])
+        return rows
+
+    return draw

@@ -77,6 +77,7 @@ def audit(
     if progress:
         progress(f"{label}: {min(len(p), len(q)):,} outputs of each data set")
     found, ratio, words = lower_bound(p, q, delta, 1.0 - confidence)
+    counted = min(len(p) - len(p) // 2, len(q) - len(q) // 2)
     return Finding(
         label,
         float(epsilon),
@@ -88,6 +89,7 @@ def audit(
         min(len(p), len(q)),
         time.monotonic() - begun,
         ratio,
+        epsilon_bound(counted, counted, 0, counted, delta, (1.0 - confidence) / len(_Z)),
     )
 
 

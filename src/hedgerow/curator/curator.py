@@ -17,7 +17,8 @@ from hedgerow.curator.noise import noisy_max, selection
 from hedgerow.curator.noise.noise import Entropy
 from hedgerow.curator.opening import open_ledger
 from hedgerow.curator.rows.table import Rows, Table
-from hedgerow.curator.runs.sparse_vector_plan import RESERVED, first_request
+from hedgerow.curator.runs.comparison import State, advance
+from hedgerow.curator.runs.sparse_vector_plan import RESERVED, Plan, first_request
 from hedgerow.curator.statistics.statistics import Answers, Score, Statistic, TableOf, is_score
 from hedgerow.curator.statistics.target import MeasureTarget
 from hedgerow.errors import LedgerError, UnsupportedQuery
@@ -392,7 +393,7 @@ class Curator:
         text("an account's name", name)
         if not self.ledger.descends(name, self.account):
             raise LedgerError(f"the account {name!r} was not allotted from {self.account!r}")
-        child = object.__new__(Curator)
+        child = object.__new__(type(self))
         child.__dict__ = self.__dict__ | {"account": name}
         return child
 
@@ -453,6 +454,12 @@ class Curator:
             )
         assert entry.answer is not None
         return unpack(entry.answer)
+
+    def _compare(
+        self, plan: Plan, state: State, values: NDArray[np.int64], most: int | None = None
+    ) -> tuple[State, NDArray[np.int64], NDArray[np.int64], int]:
+        """Where the exact differences of a sparse vector meet noise; the run has been charged already."""
+        return advance(plan, state, values, self._entropy, most)
 
     def bound(self, question: str, note: str) -> tuple[str, str]:
         """What a request id is bound to: the question, the domain, and whether the noise is real.

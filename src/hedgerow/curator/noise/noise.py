@@ -32,6 +32,7 @@ _GUESS = 16  # bytes a sample usually reads: changes speed, never a sample
 _WIDTH = 45  # bits of a scale's numerator and denominator
 
 _UNIFORM, _GEOMETRIC, _LAPLACE, _GAUSSIAN = 0, 1, 2, 3
+_LAWS = ("uniform", "geometric", "laplace", "gaussian")
 
 Compiled = TypeVar("Compiled", bound=Callable[..., Any])
 
@@ -60,6 +61,14 @@ class OSEntropy:
 
 
 os_entropy = OSEntropy()
+
+
+def tell(entropy: Entropy, law: str, *about: Any) -> None:
+    """Tell a source what its bytes became, if it has a method `told`: only an audit's own has."""
+    told = getattr(entropy, "told", None)
+    if told is not None:
+        told(law, *about)
+
 
 chosen_entropy: ContextVar[Entropy | None] = ContextVar("chosen_entropy", default=None)
 """Only `hedgerow.testing` sets it; its source says of itself that it is not private."""
@@ -175,6 +184,7 @@ def _draw(kind: int, a: int, b: int, size: int, entropy: Entropy) -> NDArray[np.
     out = np.empty(size, dtype=np.int64)
     bits = (a - 1).bit_length()
     _feed(lambda done, buf: _draw_kernel(kind, a, b, bits, out, done, buf), size, entropy)
+    tell(entropy, _LAWS[kind], Fraction(a, b), out)
     return out
 
 

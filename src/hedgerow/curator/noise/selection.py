@@ -14,7 +14,7 @@ from numbers import Rational
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.curator.noise.noise import Entropy, bernoulli_exps, uniform_below
+from hedgerow.curator.noise.noise import Entropy, bernoulli_exps, tell, uniform_below
 from hedgerow.errors import RangeTooLarge
 
 _BOUND = 1 << 45  # numerator and denominator of the rate stay below this
@@ -55,6 +55,7 @@ def exponentials(
 ) -> NDArray[np.int64]:
     """So many independent choices of the exponential mechanism; each costs what `exponential` does."""
     exponents, q = _exponents(scores, sensitivity, epsilon)
+    tell(entropy, "exponential", scores, sensitivity, epsilon, times)
     batch = min(_BATCH, 4 * exponents.size)
     chosen: list[NDArray[np.int64]] = []
     missing = times
@@ -88,6 +89,7 @@ def permute_and_flip(
     1
     """
     exponents, q = _exponents(scores, sensitivity, epsilon)
+    tell(entropy, "permute_and_flip", scores, sensitivity, epsilon, 1)
     heads = np.flatnonzero(bernoulli_exps(exponents, q, entropy))
     return int(heads[uniform_below(heads.size, 1, entropy)[0]])
 
@@ -120,6 +122,7 @@ def randomized_response(
     codes = np.asarray(codes, dtype=np.int64)
     if codes.size and not 0 <= int(codes.min()) <= int(codes.max()) < levels:
         raise ValueError("the codes must lie between 0 and levels - 1")
+    tell(entropy, "randomized_response", codes, levels, epsilon)
     if levels == 1:
         return codes.copy()
     keep = _below(lambda bits: _keep_digits(epsilon, levels, bits), codes.size, entropy)
@@ -160,6 +163,7 @@ def exponential_levels(
     some = [i for i, w in enumerate(weights) if w > 0]
     if not some:
         raise ValueError("a choice needs at least one candidate")
+    tell(entropy, "exponential_levels", gaps, sensitivity, epsilon, 1)
     rate = Fraction(epsilon) / (2 * Fraction(sensitivity))
     exponents = [rate * gaps[i] for i in some]
     drawn, digits = b"", 40

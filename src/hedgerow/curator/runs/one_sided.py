@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from hedgerow.curator.forgetting import forgetting
-from hedgerow.curator.runs.comparison import State, advance
+from hedgerow.curator.runs.comparison import State
 from hedgerow.curator.runs.exact_answers import exact_steps, questions_of
 from hedgerow.curator.runs.one_sided_plan import (
     OneSidedPlan,
@@ -281,7 +281,7 @@ def _compare(run: OneSidedRun, moved: NDArray[np.int64]) -> tuple[bool, int]:
     """
     values = moved if run.side == "over" else -moved
     inner = run._run
-    _, places, _, asked = advance(run.plan, inner._state, values, inner._curator._entropy, 1)
+    _, places, _, asked = inner._curator._compare(run.plan, inner._state, values, 1)
     return bool(places.size), asked
 
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from hedgerow.curator.forgetting import forgetting
-from hedgerow.curator.runs.comparison import State, advance, begin
+from hedgerow.curator.runs.comparison import State, begin
 from hedgerow.curator.runs.sparse_vector_plan import RESERVED, Plan
 from hedgerow.curator.statistics.people import PeopleCounts
 from hedgerow.curator.statistics.statistics import (
@@ -273,8 +273,7 @@ class SparseVectorRun:
         self, transaction: Transaction, values: NDArray[np.int64], most: int | None, about: str
     ) -> Outcomes:
         """Draw, keep what must be kept in the open transaction, and say what happened."""
-        entropy = self._curator._entropy
-        state, places, released, asked = advance(self.plan, self._state, values, entropy, most)
+        state, places, released, asked = self._curator._compare(self.plan, self._state, values, most)
         room = min(values.size, self.plan.count - self._state.above, values.size if most is None else most)
         self._write(transaction, state, asked, places.tolist(), released.tolist(), room, about)
         self._state = state

@@ -17,11 +17,16 @@ def audit(
     controls: Annotated[
         bool, typer.Option("--controls", help="Audit mechanisms that are wrong on purpose.")
     ] = False,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Replay mechanisms' histories on neighbouring tables.")
+    ] = False,
     ledger: Annotated[Path | None, typer.Option(help="Replay a ledger with independent arithmetic.")] = None,
     reconstruct: Annotated[
         bool, typer.Option("--reconstruct", help="Recover hidden rows from exact answers, and from ours.")
     ] = False,
-    samples: Annotated[int | None, typer.Option(help="Outputs to draw from each data set.", min=1000)] = None,
+    samples: Annotated[
+        int | None, typer.Option(help="Outputs to draw from each data set, or neighbours.", min=10)
+    ] = None,
     time_limit: Annotated[float, typer.Option(help="Seconds for everything.", min=1)] = 480.0,
     plot: Annotated[
         Path | None, typer.Option(help="Write claimed and found epsilon as an SVG picture.")
@@ -31,8 +36,9 @@ def audit(
     """Try to refute claimed privacy; exit code 1 if anything is refuted, as the controls must be."""
     from hedgerow.service import auditing
 
+    asked = {"all": everything, "controls": controls, "replay": replay, "reconstruct": reconstruct}
     code = auditing.audit(
-        {"all": everything, "controls": controls, "ledger": ledger is not None, "reconstruct": reconstruct},
+        asked | {"ledger": ledger is not None},
         samples=samples,
         time_limit=time_limit,
         picture=plot,

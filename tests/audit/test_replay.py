@@ -1,0 +1,169 @@
+"""Histories replayed on neighbours: nothing exported violates anything, and every planted mistake is found.
+
+No test here is statistical: a violation is a proof, and tables and randomness are the same in every run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import islice
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow import audit
+from hedgerow.audit import command
+from hedgerow.audit.coupled.cases import PEOPLE, cases
+from hedgerow.audit.coupled.planted import DOMAIN, planted
+from hedgerow.audit.coupled.replay import LIMITS, joined
+from hedgerow.audit.coupled.scenes import extremes, scenes
+from hedgerow.audit.coupled.spelling import Names, numbers, same, spelled
+from hedgerow.audit.coupled.tape import play
+from hedgerow.audit.registry import exported
+from hedgerow.privacy.event import Pure
+from sizes import size
+
+NEIGHBOURS = size(6, 400)
+SECONDS = size(60.0, 600.0)
+PLANTED = {p.name: p for p in planted()}
+CASES = {f"{c.name} {i}": c for i, c in enumerate(cases())}
+SLOW = {name for name in CASES if name.startswith("Session")}
+
+
+def test_every_exported_mechanism_is_replayed():
+    missing = set(exported()) - {c.name for c in cases()}
+    assert not missing, f"add a case to hedgerow.audit.coupled.cases for {sorted(missing)}"
+    assert {c.name for c in cases()} <= set(exported())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_no_exported_mechanism_violates_anything(name):
+    few = 1 if CASES[name].run.__name__ == "learned" else 2  # learning takes a second
+    tried = size(few, 60) if name in SLOW else NEIGHBOURS
+    found = CASES[name].replayed(tried, SECONDS)
+    assert found.ok, found.violations
+    assert found.neighbours == tried
+    assert set(found.unchecked) <= {"pure"}  # a round of boosting's theorem mode
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_every_planted_mistake_is_found(name):
+    found = PLANTED[name].replayed(neighbours=400, seconds=60.0)
+    assert not found.ok
+    assert found.neighbours < 200
+
+
+def test_there_are_two_dozen_planted_mistakes():
+    assert len(PLANTED) == 24
+
+
+def test_the_honest_code_behind_the_planted_mistakes_violates_nothing():
+    """What is found is the mistake and not the frame that it is planted in."""
+    for mistake in {p.run: p for p in planted() if p.run.__name__.startswith("_")}.values():
+        found = audit.replay_neighbours(
+            mistake.run,
+            DOMAIN,
+            budget=hr.Budget(epsilon=4),
+            relations=mistake.relations,
+            groups=mistake.groups,
+            neighbours=size(12, 200),
+        )
+        assert found.ok, found.violations
+
+
+def test_a_mechanism_of_somebody_else_is_replayed_by_one_call():
+    domain = hr.Domain({"age": hr.bins(0, 100, 50), "sex": ["F", "M"]})
+
+    def mine(curator):
+        ages = curator.measure(("age",), 0.5)
+        return curator.measure(("sex",), 0.5) if ages.counts.max() > 3 else ages
+
+    assert audit.replay_neighbours(mine, domain, neighbours=30).ok
+
+    def theirs(curator):
+        ages = curator.measure(("age",), 0.5)
+        rows = curator._rows.tables([("sex",)])[("sex",)]
+        return ages if rows.max() > 1 else curator.measure(("sex",), 0.5)
+
+    found = audit.replay_neighbours(theirs, domain, neighbours=200)
+    assert "Rows decide" in " ".join(found.violations)
+
+
+def test_acts_that_are_not_understood_are_named_and_not_passed_over():
+    def odd(curator):
+        def evaluate():
+            return curator._rows.tables([("a",)])[("a",)]
+
+        return curator._act(Pure(1), evaluate, lambda v: [np.zeros(1)], "odd:")
+
+    found = audit.replay_neighbours(odd, DOMAIN, neighbours=10)
+    assert found.unchecked == ("pure",)
+    assert "Not checked: acts of kind pure" in found.finding().evidence
+
+
+def test_the_session_is_replayed_while_it_compares_trips_measures_and_learns():
+    """Otherwise its replay would look at priming only."""
+    scene = next(islice(scenes(PEOPLE, "add_remove", 1, named=False), 3, None))[0]
+    runs = [c for c in cases() if c.name == "Session" and c.budget.currency == "epsilon"][:3]
+    played = [play(c.run, scene.table(), c.budget, "add_remove") for c in runs]
+    acts = Counter(m.told for p in played for m in p.met)
+    assert acts["compare"] > 10
+    assert acts["measure"] > 10
+    assert any(m.drawn[1].size for p in played for m in p.met if m.plan)  # a trip
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+@pytest.mark.parametrize(("k", "named"), [(1, False), (1, True), (3, True)])
+def test_neighbours_differ_in_one_unit_and_have_the_extremes(relation, k, named):
+    seen = []
+    for base, others in islice(scenes(PEOPLE, relation, k, named=named), 8):
+        for other in others:
+            gone, new = set(base.units) - set(other.units), set(other.units) - set(base.units)
+            assert len(gone) <= (relation == "replace") or not new
+            assert len(gone) + len(new) <= (2 if relation == "replace" else 1)
+            seen += [base, other]
+    sizes = {len(s.units) for s in seen}
+    assert 1 in sizes
+    assert (0 in sizes) == (relation == "add_remove")
+    rows = [unit for s in seen for _, unit in s.units]
+    assert any(len(unit) > k for unit in rows) == named
+    assert any(len(unit) == k and len(set(unit)) == 1 for unit in rows)
+    assert any(s.shuffle for s in seen)
+
+
+def test_values_lie_at_the_ends_of_bins_beside_them_and_outside():
+    ends = extremes(PEOPLE["age"])
+    assert {0.0, 30.0, 10.0, -1e9, 1e9} <= {v for v in ends if v is not None}
+    assert None in ends
+    assert any(v is not None and 30.0 < v < 30.1 for v in ends)
+    assert "no such level" in extremes(PEOPLE["job"])
+
+
+def test_results_are_compared_to_the_last_bit_and_without_random_labels():
+    one, two = {"x": np.array([0.1 + 0.2]), "n": 3}, {"x": np.array([0.3]), "n": 3}
+    assert [same(a, b) for (_, a), (_, b) in zip(spelled(one), spelled(two), strict=True)].count(False) == 1
+    assert Names().spell("run-0123456789abcdef of 12") == Names().spell("run-fedcba9876543210 of 12")
+    assert Names().spell("scale '123456789012/7', 0.1234567890123456") != Names().spell(
+        "scale '123456789013/7', 0.1234567890123457"
+    )
+    assert numbers([1, {"k": np.array([2, 3])}, "word"]) == [3, 1, "k", 2, 3, "word"]
+
+
+def test_replays_of_one_mechanism_are_one_row():
+    parts = [audit.Replayed("a", 3, 4, (), ("pure",), 1.0), audit.Replayed("a", 2, 2, ("wrong",), (), 1.0)]
+    whole = joined("a", parts)
+    assert (whole.neighbours, whole.acts, whole.ok, whole.unchecked) == (5, 6, False, ("pure",))
+    assert whole.finding().refuted
+
+
+def test_the_command_replays_and_says_what_it_does_not_check(monkeypatch, capsys):
+    monkeypatch.setattr(command, "replays", lambda *_: [CASES["laplace 0"].replayed(4, 60.0)])
+    assert command.main(["--replay", "--json", "--samples", "10"]) == 0
+    told = capsys.readouterr()
+    row = json.loads(told.out)["findings"][0]
+    assert row["method"] == "replay"
+    assert not row["refuted"]
+    assert all(limit in told.err for limit in LIMITS)
