@@ -21,7 +21,7 @@ from hedgerow.mechanisms.session.factored_belief import FactoredBelief
 from hedgerow.mechanisms.session.guard import Guard
 from hedgerow.mechanisms.session.log import Log
 from hedgerow.mechanisms.session.price import Goal, direct_price, width
-from hedgerow.mechanisms.session.state import State
+from hedgerow.mechanisms.session.state import SessionState
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.query import Norms, Query
 from hedgerow.synopsis.model import Learned
@@ -79,7 +79,7 @@ def begun_sessions(curator: Curator, named: str) -> list[str]:
     return [match[1] for match in found if match and is_begun(curator, match[1])]
 
 
-class Core(State):
+class Core(SessionState):
     """The shared state of an open session, rebuilt from the ledger when there is one.
 
     Args:

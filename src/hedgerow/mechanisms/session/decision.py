@@ -72,7 +72,7 @@ def decide(core: Core, payer: Curator, asked: Asked, goal: Goal | None, promise:
     """
     known = core.cache.find(asked.key, promise, asked)
     if known is not None:
-        return Repeat(core, payer, asked, promise, known)
+        return SayAgain(core, payer, asked, promise, known)
     way = way_of(asked, goal)
     if way == "people":
         assert isinstance(asked, Statement)
@@ -126,7 +126,7 @@ class Decision(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Repeat(Decision):
+class SayAgain(Decision):
     """It was answered before: the same again."""
 
     known: Answer

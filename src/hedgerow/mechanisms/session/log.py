@@ -8,7 +8,7 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import BudgetExceeded, LedgerError
-from hedgerow.mechanisms.session.places import Places
+from hedgerow.mechanisms.session.places import AnswerPlaces
 from hedgerow.mechanisms.session.snapshot import SealedFile
 from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.ledger.entry import OWNER
@@ -42,7 +42,7 @@ class Log:
         self.paid: dict[str, str] = {}
         """Which account paid for what, by request id."""
         self._seen = -1
-        self._places = Places()
+        self._places = AnswerPlaces()
         self._acts: list[tuple[int, dict[str, Any]]] = []  # all lines but answers
         self._owed: list[tuple[int, dict[str, Any]]] = []  # the last line of answers, for what guards owe
         self._tail = 0  # lines that are in no file
@@ -83,7 +83,7 @@ class Log:
         held = self._file.load()
         if held is None:
             return []
-        self._seen, self.paid, self._places = held.seq, held.data["paid"], Places.of(held.arrays)
+        self._seen, self.paid, self._places = held.seq, held.data["paid"], AnswerPlaces.of(held.arrays)
         acts = [(seq, line) for seq, line in held.data["acts"]]
         self._acts = [act for act in acts if act[1]["do"] != "answers"]
         self._owed = [act for act in acts if act[1]["do"] == "answers"]

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Places:
+class AnswerPlaces:
     """Numbers of lines by the hashes of their questions; whoever reads a line there sees whose answer it is.
 
     Args:
         keys: hashes in order.
         lines: the line of each.
 
-    >>> places = Places()
+    >>> places = AnswerPlaces()
     >>> places.add(7, ["how many?"])
     >>> places.settled().find("how many?"), places.find("how many?")
     ([7], [])
@@ -33,7 +33,7 @@ class Places:
         self._new: list[tuple[int, int]] = []
 
     @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Places:
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> AnswerPlaces:
         """The inverse of `arrays`."""
         return cls(arrays["keys"], arrays["lines"])
 
@@ -46,13 +46,13 @@ class Places:
         """Note one more line; it is found once that is settled."""
         self._new += [(_hash(key), line) for key in keys]
 
-    def settled(self) -> Places:
+    def settled(self) -> AnswerPlaces:
         """All of them."""
         new = np.array(self._new, dtype=np.uint64).reshape(-1, 2)
         keys = np.concatenate([self._keys, new[:, 0]])
         lines = np.concatenate([self._lines, new[:, 1].astype(np.int64)])
         order = np.argsort(keys, kind="stable")
-        return Places(keys[order], lines[order])
+        return AnswerPlaces(keys[order], lines[order])
 
     def find(self, key: str) -> list[int]:
         """The settled lines that may answer a question, in order."""

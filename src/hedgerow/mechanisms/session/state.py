@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hedgerow.queries.measurement import Measurement
 
 
-class State(ABC):
+class SessionState(ABC):
     """What is believed, said, compared, owed and set aside; see above for the words.
 
     Args:
