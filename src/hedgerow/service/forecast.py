@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.errors import UnsupportedQuery
+from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.privacy.budget import gaussian_sigma, laplace_scale
 from hedgerow.queries.measurement import Noise
 from hedgerow.queries.query import Norms
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 _TARGETS = (10, 100, 1000)  # about so many questions are of interest
 _MOST = 1_000_000
+_HUGE = 1e9  # rows: more than anybody counts
 _USELESS = 0.1  # of the rows: nobody asks for a count that may be so far off
 
 
@@ -87,7 +88,8 @@ class Forecast:
     @property
     def bought(self) -> list[Bought]:
         """Alternatives: each would use up all of it."""
-        found = {self._rung(many): None for many in _TARGETS} if self.left.amount > 0 else {}
+        widths = [self._width(many) for many in _TARGETS]
+        found = dict.fromkeys(_rung(width) for width in widths if width < _HUGE)
         useful = [width for width in found if self.rows is None or width <= _USELESS * self.rows]
         counts = [Bought("counts", width, self.counts(width)) for width in useful]
         return counts if self.release is None else [*counts, Bought("release", self.release, 1)]
@@ -123,21 +125,25 @@ class Forecast:
         place: int = 10 ** max(0, len(str(low)) - 2)
         return low // place * place
 
-    def _rung(self, many: int) -> float:
-        """What so many counts can be within, rounded up to 1, 2 or 5 times a power of ten."""
-        width, step = self._width(many), 1
-        while step < width:
-            step = step * 5 // 2 if str(step)[0] == "2" else step * 2
-        return float(step)
-
     def _width(self, many: int) -> float:
         """How far off each of so many counts is when all of them share what is left."""
         part = self.left.share(Fraction(1, many))
-        if not part.amount:
+        if part.amount <= 0:
             return float("inf")
         moves = self.privacy.sensitivity(Norms.query(1))
-        if part.currency == "rho":
-            noise = Noise("gaussian", gaussian_sigma(moves.l2_squared, part))
-        else:
-            noise = Noise("laplace", laplace_scale(moves.l1, part))
+        try:
+            if part.currency == "rho":
+                noise = Noise("gaussian", gaussian_sigma(moves.l2_squared, part))
+            else:
+                noise = Noise("laplace", laplace_scale(moves.l1, part))
+        except RangeTooLarge:  # what rounding left behind: more noise than can be drawn
+            return float("inf")
         return noise.half_width(CONFIDENCE)
+
+
+def _rung(width: float) -> float:
+    """A width rounded up to 1, 2 or 5 times a power of ten."""
+    step = 1
+    while step < width:
+        step = step * 5 // 2 if str(step)[0] == "2" else step * 2
+    return float(step)

@@ -52,6 +52,12 @@ def test_nothing_left_buys_nothing():
         assert "nothing" in empty.words
 
 
+@pytest.mark.parametrize("currency", ["epsilon", "rho"])
+@pytest.mark.parametrize("left", ["1e-20", "1e-24", "1e-48"])
+def test_crumbs_that_rounding_left_buy_nothing_and_break_nothing(currency, left):
+    assert Forecast(Privacy(), Cost(currency, left)).bought == []
+
+
 def test_widths_that_say_nothing_about_so_few_rows_are_left_out():
     widths = [b.within_count for b in Forecast(Privacy(), Cost("epsilon", 1), rows=2000).bought]
     assert widths
