@@ -314,8 +314,9 @@ def test_card_and_docs_are_the_same():
 
 
 def test_card_and_help_are_the_same():
-    from hedgerow.serve.commands import app
     from typer.main import get_command
+
+    from hedgerow.serve.cli.commands import app
 
     options = {p.name: p.help for p in get_command(app).commands["release"].params}
     for card in own_cards():
@@ -327,9 +328,9 @@ def test_card_and_help_are_the_same():
 def test_who_is_made_from_cards_names_no_mechanism():
     """A name in one of these files would be a list that drifts."""
     names = {card.name for card in own_cards()}
-    files = ["release/catalogue.py", "release/publication.py", "audit/registry.py", "audit/stand.py"]
+    files = ["release/catalogue.py", "service/publication.py", "audit/registry.py", "audit/stand.py"]
     files += [f"release/plan/{noun}.py" for noun in ("plan", "theorem", "simulate", "curve", "table")]
-    for file in (*files, "__init__.py", "serve/release.py", "serve/plan.py"):
+    for file in (*files, "__init__.py", "serve/cli/release.py", "serve/cli/plan.py"):
         nodes = list(ast.walk(ast.parse((ROOT / file).read_text())))
         said = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
         said |= {n.id for n in nodes if isinstance(n, ast.Name)}

@@ -41,7 +41,7 @@ def sampled_loss(
 
     >>> loss, miss = sampled_loss(Fraction(1, 2), Fraction(0), 10, Fraction(1, 8))
     >>> round(float(loss), 4), miss
-    (0.7799, Fraction(0, 1))
+    (0.7797, Fraction(0, 1))
     """
     if epsilon < 0 or not 0 <= delta < 1 or samples < 1 or not 0 < distance <= 1:
         raise ValueError("a learner has an epsilon, a delta below 1, samples, and a distance of at most 1")

@@ -37,7 +37,7 @@ class CellsSynopsis(Synopsis):
         """How far off a weighted count of a table may be, as one of so many numbers."""
 
 
-class Theorem:
+class ProvenBound:
     """A bound on all queries of one workload at once, in rows that are public or were measured by a law."""
 
     workload: Workload
@@ -62,7 +62,7 @@ class BoundedSynopsis(CellsSynopsis):
 
     @property
     @abstractmethod
-    def _theorem(self) -> Theorem: ...
+    def _theorem(self) -> ProvenBound: ...
 
     def _error(self, asked: Weighed, confidence: float, numbers: int) -> float:
         (attributes, table, weights), theorem = asked, self._theorem

@@ -10,7 +10,7 @@ from hedgerow.privacy.bounds import selection_off, thm_12_6
 from hedgerow.queries.measurement import Noise
 from hedgerow.queries.packing import pack_measurement, pack_workload, unpack_measurement, unpack_workload
 from hedgerow.queries.workload import Workload
-from hedgerow.synopsis.cells import BoundedSynopsis, Theorem, rows_off
+from hedgerow.synopsis.cells import BoundedSynopsis, ProvenBound, rows_off
 from hedgerow.synopsis.model import Learned, ModelSynopsis
 from hedgerow.synopsis.synopsis import Provenance
 
@@ -41,7 +41,7 @@ class DenseSynopsis(ModelSynopsis):
 
 
 @dataclass(frozen=True, eq=False)
-class Guarantee(Theorem):
+class Guarantee(ProvenBound):
     """What [W12] Thm 12.6 says of a run, with its constants.
 
     Args:

@@ -11,7 +11,7 @@ from numpy.random import PCG64, Generator
 from hedgerow.privacy.bounds import prop_4_4
 from hedgerow.queries.measurement import Measurement, Noise
 from hedgerow.queries.packing import pack_measurement, pack_workload, unpack_measurement, unpack_workload
-from hedgerow.synopsis.cells import BoundedSynopsis, Theorem, rows_off
+from hedgerow.synopsis.cells import BoundedSynopsis, ProvenBound, rows_off
 from hedgerow.synopsis.synopsis import Provenance
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class SmallDatabase(Theorem):
+class SmallDatabase(ProvenBound):
     """A small database and what its bound follows from.
 
     Args:

@@ -18,7 +18,7 @@ from hedgerow.homes import HOMES
 from hedgerow.mechanisms import cards
 from hedgerow.mechanisms.task import Task
 from hedgerow.release import catalogue
-from hedgerow.serve.commands import app
+from hedgerow.serve.cli.commands import app
 
 DOMAIN = hr.Domain({"a": 3, "b": 2})
 RHO, PURE = hr.Budget(epsilon=1, delta=1e-9), hr.Budget(epsilon=1)

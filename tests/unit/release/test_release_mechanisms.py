@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import hedgerow as hr
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.release import catalogue
-from hedgerow.serve.commands import app
+from hedgerow.serve.cli.commands import app
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.mechanisms.session.question import Asked, Statement
+from hedgerow.queries.pieces import Statement
 from hedgerow.queries.question import Result
+from hedgerow.queries.reply import Asked
 from hedgerow.synopsis.answer import Answer, Source
 
 

@@ -15,11 +15,12 @@ import numpy as np
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms.session.certify import Certify, Known
 from hedgerow.mechanisms.session.explain import Explanation
-from hedgerow.mechanisms.session.form import is_nothing
 from hedgerow.mechanisms.session.people import People, people_price
 from hedgerow.mechanisms.session.price import Goal, direct_price
-from hedgerow.mechanisms.session.question import Asked, OneQuery, Reply, Statement
 from hedgerow.privacy.budget import Cost
+from hedgerow.queries.one_form import is_nothing
+from hedgerow.queries.pieces import OneQuery, Statement
+from hedgerow.queries.reply import Asked, Reply
 from hedgerow.synopsis.answer import Answer, Source
 
 if TYPE_CHECKING:

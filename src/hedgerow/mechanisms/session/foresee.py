@@ -13,8 +13,8 @@ from hedgerow.errors import BudgetExceeded
 from hedgerow.mechanisms.mechanism import finite
 from hedgerow.mechanisms.session.decision import first_price
 from hedgerow.mechanisms.session.price import Goal, refuse_accuracy
-from hedgerow.mechanisms.session.question import read
 from hedgerow.privacy.budget import Cost
+from hedgerow.queries.pieces import read
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator

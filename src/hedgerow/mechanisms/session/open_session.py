@@ -16,9 +16,10 @@ from hedgerow.mechanisms.session.decision import decide
 from hedgerow.mechanisms.session.explain import Explanation
 from hedgerow.mechanisms.session.price import Goal, refuse_accuracy
 from hedgerow.mechanisms.session.quantile import Quantile
-from hedgerow.mechanisms.session.question import Asked, read_all
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.asked import named_table
+from hedgerow.queries.pieces import read_all
+from hedgerow.queries.reply import Asked
 from hedgerow.synopsis.answer import Answer
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ import numpy as np
 
 from hedgerow.curator.statistics.people import PeopleCounts
 from hedgerow.mechanisms.session.price import Goal, direct_price
-from hedgerow.mechanisms.session.question import Reply, Statement
 from hedgerow.privacy.budget import Cost
+from hedgerow.queries.pieces import Statement
+from hedgerow.queries.reply import Reply
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator

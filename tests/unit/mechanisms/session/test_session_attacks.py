@@ -18,8 +18,8 @@ import pytest
 import hedgerow as hr
 from hedgerow.curator.rows.table import Rows
 from hedgerow.mechanisms.session import log as session_log
-from hedgerow.mechanisms.session.form import is_nothing, one_form
 from hedgerow.privacy.ledger.ledger import Ledger
+from hedgerow.queries.one_form import is_nothing, one_form
 from hedgerow.queries.query import ONE
 from sizes import size
 
