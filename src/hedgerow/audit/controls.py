@@ -119,8 +119,8 @@ def reused_noise(answers: list[int], size: int) -> NDArray[Any]:
     """NumericSparse, but what is released after "above" is the noisy number that was compared."""
     made = plan("numeric_sparse", Cost("epsilon", Fraction(_LARGE)), Fraction(1), 0, 1)
     q = np.array(answers, dtype=np.int64)
-    noisy = q + _noise(made, made.query_scale, size * q.size, os_entropy).reshape(size, -1)
-    threshold = made.threshold + _noise(made, made.threshold_scale, size, os_entropy)
+    noisy = q + _noise(made.question_family, made.query_scale, size * q.size, os_entropy).reshape(size, -1)
+    threshold = made.threshold + _noise(made.family, made.threshold_scale, size, os_entropy)
     above = noisy >= threshold[:, None]
     first = np.where(above.any(axis=1), above.argmax(axis=1), q.size)
     value = np.where(first < q.size, noisy[np.arange(size), np.minimum(first, q.size - 1)], -(10**6))

@@ -94,7 +94,9 @@ def _draw(random: Generator, n: int, scores: dict[str, Any]) -> NDArray[Any]:
     """One label per person, with odds that grow by e for each point of score."""
     logits = np.stack([np.broadcast_to(np.asarray(s, dtype=np.float64), n) for s in scores.values()], axis=1)
     noise = random.gumbel(size=logits.shape)  # the argmax of logits + Gumbel noise has softmax odds
-    return np.array(list(scores), dtype=object)[np.argmax(logits + noise, axis=1)]
+    labels: NDArray[Any] = np.array(list(scores), dtype=object)
+    drawn: NDArray[Any] = labels[np.argmax(logits + noise, axis=1)]
+    return drawn
 
 
 def _people(random: Generator, n: int) -> People:

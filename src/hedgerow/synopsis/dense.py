@@ -110,7 +110,9 @@ class GuaranteedSynopsis(BoundedSynopsis, DenseSynopsis):
         noise = tuple(Noise.from_json(law) for law in body["laws"][0])
         total = None if body["laws"][1] is None else Noise.from_json(body["laws"][1])
         workload = unpack_workload(body["workload"], arrays)
-        given = Guarantee(*body["numbers"], noise, total, float(body["total"]), workload)
+        alpha, rounds, stopped, epsilon, sensitivity = body["numbers"]
+        rows = float(body["total"])
+        given = Guarantee(alpha, rounds, stopped, epsilon, sensitivity, noise, total, rows, workload)
         return cls(domain, provenance, _learned(domain, body, arrays), given)
 
 

@@ -95,7 +95,7 @@ class Weights:
             groups = table.groups[table.attributes.index(a)]
             shape = (*weights.shape[:i], int(groups.max()) + 1, *weights.shape[i + 1 :])
             grouped = np.full(shape, -np.inf if most else np.inf)
-            extreme.at(grouped, (*[slice(None)] * i, groups), weights)
+            extreme.at(np.moveaxis(grouped, i, 0), groups, np.moveaxis(weights, i, 0))
             weights = grouped
         at = [weights.shape[here.index(a)] if a in here else 1 for a in table.attributes]
         return np.asarray(np.broadcast_to(weights.reshape(at), table.counts.shape))

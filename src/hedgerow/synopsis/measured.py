@@ -180,7 +180,7 @@ class AnswersSynopsis(Synopsis):
 def _inverse(block: Block) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The weights of listed queries, and what takes wished weights to coefficients."""
     matrix = np.stack([block.query(i).weights.reshape(-1) / ONE for i in range(len(block))])
-    return matrix, np.linalg.pinv(matrix.T, rcond=1e-12)
+    return matrix, np.asarray(np.linalg.pinv(matrix.T, rcond=1e-12), dtype=np.float64)
 
 
 def combination(block: Block, weights: NDArray[np.float64]) -> NDArray[np.float64] | None:

@@ -280,7 +280,7 @@ class ModelSynopsis(CellsSynopsis):
                 gap = y - table
                 reach = _SOFT * float(np.sqrt(m.noise.variance))
                 move = np.sign(gap) * np.maximum(np.abs(gap) - reach, 0.0)
-                return table + move - move.mean()  # the total stays
+                return np.asarray(table + move - move.mean())  # the total stays
         return table
 
     def sample(self, rows: int | None = None, *, seed: int | None = None) -> dict[str, NDArray[Any]]:

@@ -35,7 +35,7 @@ class TreeModel:
         weights = {p: _information(_positive(table(p))) for p in pairs}
         known = {a for c in cliques for a in c}
         order, parent = _spanning_tree(domain.names, weights)
-        steps = []
+        steps: list[tuple[str | None, str, NDArray[np.float64]]] = []
         for name in order:
             up = parent.get(name)
             if up is None:

@@ -38,8 +38,10 @@ FORMAT = 1
 _MOST_ROWS = 10**10  # more would not be held; they are drawn in parts
 
 # What reading a file raises that is cut short, or was never one of ours.
-_MALFORMED = (OSError, EOFError, LookupError, TypeError, ValueError, AttributeError)
-_MALFORMED += (zipfile.BadZipFile, zlib.error, NotImplementedError, RecursionError)
+_MALFORMED = (
+    *(OSError, EOFError, LookupError, TypeError, ValueError, AttributeError),
+    *(zipfile.BadZipFile, zlib.error, NotImplementedError, RecursionError),
+)
 
 
 @dataclass(frozen=True)

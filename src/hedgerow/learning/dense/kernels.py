@@ -18,7 +18,7 @@ from hedgerow.queries.query import ONE
 _FAST = {"reassoc", "nnan", "nsz", "contract"}  # sums may be vectorised; there is no NaN to respect
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def sum_blocks(w, bases, offsets, starts, places, length, out):
     for b in range(len(bases)):
         for r in range(len(starts)):
@@ -30,7 +30,7 @@ def sum_blocks(w, bases, offsets, starts, places, length, out):
             out[offsets[b] + places[r]] += total
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def sum_short_blocks(w, bases, offsets, starts, places, length, out):
     """`sum_blocks` for runs too short for the vectorised loop: four sums at a time."""
     for b in range(len(bases)):
@@ -51,7 +51,7 @@ def sum_short_blocks(w, bases, offsets, starts, places, length, out):
             out[offsets[b] + places[r]] += (s0 + s1) + (s2 + s3)
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def sum_rows(w, bases, offsets, starts, places, lengths, out):
     for b in range(len(bases)):
         for r in range(len(starts)):
@@ -61,7 +61,7 @@ def sum_rows(w, bases, offsets, starts, places, lengths, out):
                 cells[k] += run[k] if run[k] > 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def sum_singles(w, bases, offsets, starts, places, out):
     """Rows of one cell each: added in the same order as `sum_rows` does, but in a register."""
     for b in range(len(bases)):
@@ -78,7 +78,7 @@ def sum_singles(w, bases, offsets, starts, places, out):
             out[at] = total
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def dot(table, weights):
     """Sum of weight * cell, one after the other: the same bits wherever the arrays lie."""
     total = 0.0
@@ -87,7 +87,7 @@ def dot(table, weights):
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def multiply_runs(w, bases, starts, lengths, factor):
     """`scale_runs` for when the sum is already known."""
     for b in range(len(bases)):
@@ -98,7 +98,7 @@ def multiply_runs(w, bases, starts, lengths, factor):
                 run[k] *= factor
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def multiply_singles(w, bases, starts, factor):
     for b in range(len(bases)):
         cells = w[bases[b] :]
@@ -106,7 +106,7 @@ def multiply_singles(w, bases, starts, factor):
             cells[starts[r]] *= factor
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def scale_runs(w, bases, starts, lengths, factor):
     before, after = 0.0, 0.0
     for b in range(len(bases)):
@@ -125,7 +125,7 @@ def scale_runs(w, bases, starts, lengths, factor):
     return before, after
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def scale_blocks(w, bases, offsets, starts, places, length, factors):
     before, after = 0.0, 0.0
     one = w.dtype.type(1.0)
@@ -148,7 +148,7 @@ def scale_blocks(w, bases, offsets, starts, places, length, factors):
     return before, after
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def scale_rows(w, bases, offsets, starts, places, lengths, factors):
     before, after = 0.0, 0.0
     for b in range(len(bases)):
@@ -167,7 +167,7 @@ def scale_rows(w, bases, offsets, starts, places, lengths, factors):
     return before, after
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def dot_cells(w, weights):
     """Sum of weight * w over all cells, weights in units of 1/ONE."""
     total = 0.0
@@ -180,7 +180,7 @@ def dot_cells(w, weights):
     return total / ONE
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def tilt_cells(w, weights, step):
     """w *= exp(step * weight) over all cells; stretches where every weight is 0 or 1 take no exponentials."""
     before, after = 0.0, 0.0
@@ -204,7 +204,7 @@ def tilt_cells(w, weights, step):
     return before, after
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def dot_places(w, places, weights):
     """Sum of weight * w over the listed cells."""
     total = 0.0
@@ -214,7 +214,7 @@ def dot_places(w, places, weights):
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def tilt_places(w, places, weights, step):
     """w *= exp(step * weight) over the listed cells."""
     before, after = 0.0, 0.0
@@ -228,7 +228,7 @@ def tilt_places(w, places, weights, step):
     return before, after
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def has_deeper(w, floor):
     """Whether some deep weight is below `floor`, so that one bit no longer says how deep it is."""
     found = False
@@ -241,7 +241,7 @@ def has_deeper(w, floor):
     return False
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def settle(w, depth, shift, half):
     """Multiply all weights by 2^shift, bring their sizes back to [2^-half, 2^half], and return their sum.
 
@@ -275,7 +275,7 @@ def settle(w, depth, shift, half):
     return total + part
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def systematic(w, scale, start, out):
     """Cells hit by the points start, start + 1, ... on the line where a cell is w * scale long."""
     reached, point, last = 0.0, start, 0
@@ -297,7 +297,7 @@ def systematic(w, scale, start, out):
         k += 1
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def wright_omega(u):
     """The solution x > 0 of x + log(x) = u, to double precision, for any finite u."""
     if u < -30.0:
@@ -311,7 +311,7 @@ def wright_omega(u):
     return x
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def proximal(m, y, precision, multiplier, x):
     """Per cell the x with log(x/m) = precision (y - x) + multiplier; returns its sum and that sum's slope."""
     total, slope = 0.0, 0.0

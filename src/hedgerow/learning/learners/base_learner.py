@@ -79,7 +79,10 @@ class Course(Protocol):
 class BaseLearner(Protocol):
     """A weak learner: how many rounds it wants, and how it begins."""
 
-    rounds: int
+    @property
+    def rounds(self) -> int:
+        """How many rounds it wants."""
+        ...
 
     def begin(self, evidence: Evidence) -> Course:
         """A course for one problem (one class against the rest)."""

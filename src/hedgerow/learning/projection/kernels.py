@@ -8,7 +8,7 @@ from __future__ import annotations
 from hedgerow.compiled import njit
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def sum_tables(cells, places, out):
     """Add every cell to its place in every table."""
     for t in range(places.shape[0]):
@@ -16,7 +16,7 @@ def sum_tables(cells, places, out):
             out[places[t, x]] += cells[x]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def spread_tables(tables, places, out):
     """Add to every cell what is in its place in every table."""
     for t in range(places.shape[0]):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads hashes of consecutive numbers
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _find(keys, held, hashes, shift, out):  # type: ignore[no-untyped-def]
     mask = len(keys) - 1
     for i in range(len(hashes)):
@@ -34,7 +34,7 @@ def _find(keys, held, hashes, shift, out):  # type: ignore[no-untyped-def]
         out[i] = held[slot]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _insert(keys, held, hashes, places, shift):  # type: ignore[no-untyped-def]
     mask = len(keys) - 1
     for i in range(len(hashes)):

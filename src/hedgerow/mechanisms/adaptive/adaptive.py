@@ -89,7 +89,7 @@ class AdaptiveRelease(Resumable):
         prior: Synopsis | Mapping[str, Any] | None = None,
         zeros: Sequence[tuple[Sequence[str], Any]] = (),
         watch: Callable[[Progress], None] | None = None,
-    ) -> Synopsis:
+    ) -> ModelSynopsis:
         """Release a model of the rows that answers a workload well, and anything else as well as it can.
 
         Args:

@@ -55,7 +55,8 @@ def _coarse(run: Run, hypothesis: FactoredHypothesis, whole: Target) -> list[Tar
     for nodes in admitted(resolutions, part, 0.0, 1.0):
         if nodes != whole.nodes:
             at = resolutions.step(whole.nodes, nodes)
-            counts = np.bincount(at, weights=whole.counts, minlength=resolutions.cells(nodes))
+            sums = np.bincount(at, weights=whole.counts, minlength=resolutions.cells(nodes))
+            counts = sums.astype(np.float64, copy=False)
             sigma = whole.sigma * (len(whole.counts) / len(counts)) ** 0.5
             options.append(Target(nodes, counts, sigma))
     return options

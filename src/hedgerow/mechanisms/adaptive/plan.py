@@ -79,7 +79,9 @@ def _grouped(current: NDArray[np.int64], mass: NDArray[np.float64], threshold: f
     held = np.bincount(current, weights=mass, minlength=size)
     middle = np.bincount(current, weights=np.arange(len(current)), minlength=size) / np.bincount(current)
     new = np.full(size, -1, dtype=np.int64)
-    groups, run, rest = 0, [], []
+    groups = 0
+    run: list[int] = []
+    rest: list[int] = []
     for group in [*np.argsort(middle, kind="stable").tolist(), -1]:
         if run and (group < 0 or held[group] >= threshold or held[run].sum() >= threshold):
             if held[run].sum() >= threshold / 3.0:
@@ -233,7 +235,7 @@ class Candidates:
     @cached_property
     def penalties(self) -> NDArray[np.float64]:
         """What is taken off a candidate's score for its noise, in rows."""
-        return BIAS * self.noise * self.sizes
+        return np.asarray(BIAS * self.noise * self.sizes, dtype=np.float64)
 
     @cached_property
     def set_of(self) -> NDArray[np.int64]:

@@ -79,7 +79,7 @@ class Rounds:
         if turns < 2:
             return self._alive.copy()
         place = np.cumsum(higher & self._alive)
-        return self._alive & (~higher | (place % turns == number % turns))
+        return np.asarray(self._alive & (~higher | (place % turns == number % turns)))
 
     def _estimates(self, open_: NDArray[np.bool_]) -> dict[int, NDArray[np.float64]]:
         """The hypothesis's tables of all open attribute sets, in rows."""
@@ -96,7 +96,8 @@ class Rounds:
             if key in known:
                 (held, table), cells = known[key], self.candidates.resolutions.cells(finest[s])
                 at = step(held, finest[s])
-                found[int(s)] = total * np.bincount(at, weights=table.reshape(-1), minlength=cells)
+                sums = np.bincount(at, weights=table.reshape(-1), minlength=cells)
+                found[int(s)] = total * sums.astype(np.float64, copy=False)
             else:
                 found[int(s)] = total * np.ascontiguousarray(self.hypothesis.table(finest[s])).reshape(-1)
         return found
@@ -140,7 +141,7 @@ class Rounds:
         expected = np.bincount(
             c.resolutions.step(c.finest[s], nodes), weights=estimates[s], minlength=len(block)
         )
-        self.run_.learn_table(self.hypothesis.target(found), expected)
+        self.run_.learn_table(self.hypothesis.target(found), expected.astype(np.float64, copy=False))
         self.hypothesis.graph.add(nodes)
         if nodes not in self.chosen:
             self.chosen.append(nodes)

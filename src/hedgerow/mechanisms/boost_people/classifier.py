@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from math import isfinite
 from numbers import Real
@@ -37,7 +37,11 @@ from hedgerow.queries.domain.domain import Domain
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_LEARNERS = {"histogram": HistogramLearner, "stump": StumpLearner, "logistic": LogisticLearner}
+_LEARNERS: dict[str, Callable[[], BaseLearner]] = {
+    "histogram": HistogramLearner,
+    "stump": StumpLearner,
+    "logistic": LogisticLearner,
+}
 _MOST_ROUNDS = 10_000
 
 
@@ -175,7 +179,7 @@ class BoostedClassifier(*BASES):  # type: ignore[misc]
             each = f"{self.theorem_[0].rounds} rounds at most, of which a tenth tests whether to stop"
         else:
             trained = boost_rounds.tuned(curator, problem, learner, price)
-            vars(self).pop("theorem_", None)  # of an earlier fit
+            self.__dict__.pop("theorem_", None)  # of an earlier fit
             each = f"a fifth for counts by class, the rest evenly for {learner.rounds} rounds"
         shared = f", each shared evenly by {models} one-against-rest classifiers" if models > 1 else ""
         self.problem_: Problem = problem

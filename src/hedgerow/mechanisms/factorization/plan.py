@@ -232,7 +232,8 @@ def _moments(axis: Contrasts, questions: Axis) -> Moments:
         )
         total /= n**2
     each = asked / (t.squares.astype(np.float64) ** 2 * axis.scales.astype(np.float64) ** 2)
-    return Moments(np.bincount(axis.class_of, each, minlength=axis.classes), total)
+    sums = np.bincount(axis.class_of, each, minlength=axis.classes)
+    return Moments(sums.astype(np.float64, copy=False), total)
 
 
 def _runs(kind: str, low: int, middle: int, high: int, left: int, right: int, n: int) -> float:

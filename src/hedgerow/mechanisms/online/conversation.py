@@ -68,6 +68,11 @@ class Conversation:
         home: makes a synopsis of a hypothesis and of what was said, call by call.
     """
 
+    hypothesis: Any  # dense, or a sparse structure over names
+    asked: int  # questions compared so far
+    full: bool  # whether the structure over names has no more room
+    _behind: bool  # whether the ledger may hold an update that the hypothesis has not made
+
     def __init__(
         self,
         start: Callable[[], Any],
@@ -265,8 +270,9 @@ class Conversation:
         """What the hypothesis says, in rows."""
         h = self.hypothesis
         if not isinstance(questions, Workload):
-            return np.array([h.answer(q) for q in questions]) * h.total
-        return np.asarray(questions.joined([_fractions(h, block) for block in questions.blocks])) * h.total
+            return np.asarray(np.array([h.answer(q) for q in questions]) * h.total)
+        joined = np.asarray(questions.joined([_fractions(h, block) for block in questions.blocks]))
+        return np.asarray(joined * h.total)
 
     def _rebuild(self) -> None:
         """Make the hypothesis from the log: the updates alone decide it, bit for bit."""

@@ -123,8 +123,8 @@ class Terms:
         many = np.where(j <= self.queries, 2.0 * self.queries, 2.0 * j * (j - 1) / self.queries)
         third = self._third
         b1, b2 = float(self.plan.threshold_scale), float(self.plan.query_scale)
-        noise = b1 * log(self.updates / (third * (1 + exp(-1 / b1))))
-        noise = noise + b2 * np.log(many / (third * (1 + exp(-1 / b2))))
+        of_threshold = b1 * log(self.updates / (third * (1 + exp(-1 / b1))))
+        noise = of_threshold + b2 * np.log(many / (third * (1 + exp(-1 / b2))))
         return np.asarray(self.threshold + noise / self.plan.denominator + _ROUNDING)
 
     @property
