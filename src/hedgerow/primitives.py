@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from hedgerow.curator.curator import Choice, Curator, Spend
+from hedgerow.curator.curator import Curator
+from hedgerow.curator.noise.choice import Choice
 from hedgerow.curator.noise.local import LocalReports, randomize
 from hedgerow.curator.noise.noisy_max import NoisyMaxLaw
 from hedgerow.curator.runs.one_sided import OneSidedRun
 from hedgerow.curator.runs.paired import PairedRun, PairLaw, open_paired
 from hedgerow.curator.runs.sparse_vector import SparseVectorRun
+from hedgerow.curator.spender import Spend
 from hedgerow.curator.statistics.statistics import LevelCounts, QueryErrors, Score, TableErrors
 from hedgerow.privacy.rational import Number
 from hedgerow.queries.argument import one_of

@@ -22,16 +22,15 @@ from hedgerow.privacy.event import (
     Approximate,
     Exponential,
     Gaussian,
-    GaussianSparseVector,
     Laplace,
     PermuteAndFlip,
     Pure,
     Repeat,
     ReportNoisyMax,
-    SparseVector,
     Together,
 )
 from hedgerow.privacy.ledger.ledger import Ledger
+from hedgerow.privacy.sparse_vector_event import GaussianSparseVector, SparseVector
 
 numbers = st.fractions(min_value="1/60", max_value=100, max_denominator=60)
 counts = st.integers(1, 5)

@@ -21,7 +21,7 @@ from hedgerow.audit.rehearsal import World
 from hedgerow.curator.runs.comparison import advance, begin
 from hedgerow.curator.runs.one_sided import OneSidedPlan, ask_both, plan
 from hedgerow.privacy.budget import Cost
-from hedgerow.privacy.event import OneSidedSparseVector
+from hedgerow.privacy.sparse_vector_event import OneSidedSparseVector
 from hedgerow.queries.query import ONE
 from sizes import size
 

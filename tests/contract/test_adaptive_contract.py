@@ -16,7 +16,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease
 from hedgerow.privacy.accountant import cost as cost_of
-from hedgerow.privacy.event import from_json
+from hedgerow.privacy.events import from_json
 from hedgerow.privacy.ledger.entry import grains_from
 from sizes import size
 

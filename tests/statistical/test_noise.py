@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.curator.noise import noise
+from hedgerow.curator.noise import kernels, noise
 from hedgerow.errors import HedgerowError, RangeTooLarge
 
 ALARM = 1e-6
@@ -158,7 +158,7 @@ def test_uniform_draws_reach_all_of_a_wide_range() -> None:
 @pytest.mark.parametrize(("p", "q"), [(0, 1), (1, 1), (1, 2), (1, 3), (255, 256), (2**53, 2**54 - 1)])
 def test_a_rational_coin_agrees_with_every_two_byte_prefix(p: int, q: int) -> None:
     """Of all 65536 prefixes exactly floor(65536 p/q) decide for heads, and at most one is undecided."""
-    hits = [noise._ratio(p, q, np.array([i >> 8, i & 255], dtype=np.uint8), 0, 2)[0] for i in range(65536)]
+    hits = [kernels._ratio(p, q, np.array([i >> 8, i & 255], dtype=np.uint8), 0, 2)[0] for i in range(65536)]
     assert hits.count(1) == min(65536 * p // q, 65536)
     assert hits.count(-1) <= 1
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -42,7 +43,6 @@ TWICE = {  # names that two files of the house give to different things: this li
     "Fit",
     "Plan",
     "Promise",
-    "RandomizedResponse",
     "Rounds",
     "Terms",
     "Weights",
@@ -155,6 +155,27 @@ def test_no_new_class_has_the_name_of_another():
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name].append(str(path.relative_to(ROOT)))
     assert {name: places for name, places in homes.items() if len(places) > 1}.keys() == TWICE
+
+
+def long_functions(text: str, most: int = 60) -> list[str]:
+    """Functions of more than `most` lines, signature and docstring counted."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    found = [n for n in ast.walk(ast.parse(text)) if isinstance(n, kinds)]
+    return [n.name for n in found if n.end_lineno - n.lineno >= most]
+
+
+def test_files_and_functions_fit_on_a_few_screens():
+    """A compiled loop is one function, however long: those lie in files called kernels."""
+    lengths = {path: len(path.read_text().splitlines()) for path in ROOT.rglob("*.py")}
+    assert not {path: n for path, n in lengths.items() if n > 400}
+    assert median(lengths.values()) <= 170
+    for path in lengths:
+        assert path.stem.endswith("kernels") or not long_functions(path.read_text()), path
+
+
+def test_the_size_test_sees_a_function_of_one_line_too_many():
+    assert not long_functions("def f(\n    a,\n):\n" + "    a\n" * 57)
+    assert long_functions("def f(\n    a,\n):\n" + "    a\n" * 58) == ["f"]
 
 
 def test_every_folder_says_what_lives_there_and_what_may_not():

@@ -21,7 +21,7 @@ from hedgerow.curator.runs.exact_answers import questions_of
 from hedgerow.curator.runs.one_sided import _differences, _guesses
 from hedgerow.curator.runs.one_sided_plan import OneSidedPlan, Side, plan
 from hedgerow.privacy.budget import Budget, Cost, Privacy
-from hedgerow.privacy.event import OneSidedSparseVector
+from hedgerow.privacy.sparse_vector_event import OneSidedSparseVector
 from hedgerow.queries.query import Norms, Query
 
 _D = Context(prec=60, rounding=ROUND_HALF_EVEN)

@@ -130,7 +130,7 @@ class Rehearsal(Curator):
             )
         return np.array([np.concatenate([part.ravel() for part in draw]) for draw in self.draws[0]])
 
-    def child(self, name: str) -> Curator:
+    def child(self, name: str) -> Self:
         """The curator of an allotted account rehearses too, into the same transcript."""
         self.allotted = True
         return super().child(name)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from fractions import Fraction
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,16 +11,17 @@ import numpy as np
 
 from hedgerow.curator.forgetting import forgetting
 from hedgerow.curator.noise import noise as sampling
-from hedgerow.curator.noise import noisy_max, selection
+from hedgerow.curator.noise.choice import CHOICES, Choice
 from hedgerow.curator.noise.noise import Entropy
 from hedgerow.curator.opening import open_ledger
 from hedgerow.curator.rows.table import Rows, Table
 from hedgerow.curator.runs.comparison import State, advance
-from hedgerow.curator.runs.sparse_vector_plan import RESERVED, Plan, first_request
-from hedgerow.curator.statistics.statistics import Answers, Score, Statistic, TableOf, is_score
+from hedgerow.curator.runs.sparse_vector_plan import RESERVED, Plan, planned
+from hedgerow.curator.spender import Spend, Spender, divided
+from hedgerow.curator.statistics.statistics import Score, Statistic, is_score
 from hedgerow.curator.statistics.target import MeasureTarget
 from hedgerow.errors import LedgerError, UnsupportedQuery
-from hedgerow.privacy import event as events
+from hedgerow.privacy import events
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import (
     Budget,
@@ -34,11 +33,11 @@ from hedgerow.privacy.budget import (
 )
 from hedgerow.privacy.event import Event
 from hedgerow.privacy.ledger.ledger import Ledger
-from hedgerow.privacy.rational import Number, exact
+from hedgerow.privacy.rational import Number
 from hedgerow.queries.argument import one_of, text
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.measurement import Measurement, Noise, pack, unpack
-from hedgerow.queries.query import ONE, Norms
+from hedgerow.queries.query import ONE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,22 +45,12 @@ if TYPE_CHECKING:
     from hedgerow.curator.runs.one_sided import OneSidedRun
     from hedgerow.curator.runs.sparse_vector import SparseVectorRun
     from hedgerow.curator.runs.sparse_vector_plan import Method
-    from hedgerow.privacy.ledger.receipt import Receipt
     from hedgerow.queries.domain.domain import OpenDomain
 
 NoiseChoice = Literal["auto", "laplace", "gaussian"]
-Choice = Literal["exponential", "permute_and_flip", "report_noisy_max", "report_noisy_max_laplace"]
-Spend = Cost | Budget | float | int | str | Fraction | None
-
-_CHOICES: dict[str, tuple[type[Any], Callable[..., int]]] = {
-    "exponential": (events.Exponential, selection.exponential),
-    "permute_and_flip": (events.PermuteAndFlip, selection.permute_and_flip),
-    "report_noisy_max": (events.ReportNoisyMax, noisy_max.report_noisy_max),
-    "report_noisy_max_laplace": (events.ReportNoisyMax, partial(noisy_max.report_noisy_max, law="laplace")),
-}
 
 
-class Curator:
+class Curator(Spender):
     """The guardian of one table: everything that is learned about its rows passes here and is charged here.
 
     Args:
@@ -91,8 +80,7 @@ class Curator:
         if not isinstance(ledger, Ledger | str | PathLike | None):
             raise LedgerError("a ledger is an open Ledger, the path of a file, or ':memory:'")
         self.table = table
-        self.ledger = open_ledger(table, budget, ledger, neighbours, new_ledger)
-        self.account = account
+        super().__init__(open_ledger(table, budget, ledger, neighbours, new_ledger), account)
         self._entropy = entropy or sampling.current_entropy()
         settings = self.ledger.settings  # what is kept of them never changes
         self._privacy = settings.privacy
@@ -119,27 +107,6 @@ class Curator:
         return type(self._entropy) is sampling.OSEntropy
 
     @property
-    def budget(self) -> Budget:
-        """What this curator's account may spend in all; the owner's is what the dataset promises."""
-        whole = self.ledger.budget
-        return whole if self.account == "owner" else whole.part(self.ledger.spent(self.account) + self.left)
-
-    @property
-    def spent(self) -> Budget:
-        """What has been spent, as the epsilon it is worth alone: bookkeeping, the promise is the budget."""
-        return self.ledger.budget.part(self.ledger.spent(self.account))
-
-    @property
-    def remaining(self) -> Budget:
-        """What can still be spent, stated like `spent`."""
-        return self.ledger.budget.part(self.left)
-
-    @property
-    def left(self) -> Cost:
-        """What can still be spent, exactly, in the ledger's currency."""
-        return self.ledger.remaining(self.account)
-
-    @property
     def units(self) -> int | None:
         """The number of protected units where that is public (`replace`), else None."""
         return self._rows.units() if self.privacy.neighbours == "replace" else None
@@ -152,34 +119,6 @@ class Curator:
     def same_rows(self, other: Curator) -> bool:
         """Whether another curator guards the same open rows and charges the same ledger."""
         return self._rows is other._rows and self.ledger is other.ledger
-
-    @property
-    def receipt(self) -> Receipt:
-        """What the ledger says now, with the head of its chain."""
-        return self.ledger.receipt()
-
-    def price(self, spend: Spend = None, request: str | None = None) -> Cost:
-        """An amount in the ledger's currency: all that remains (None), an epsilon, a Budget or a Cost.
-
-        An epsilon on a (rho, delta) ledger means the rho that gives this epsilon at the ledger's delta - or
-        gave it when a request id was first used, if one is named.
-        """
-        if spend is None:
-            return self.left
-        if isinstance(spend, Cost):
-            return spend
-        if not isinstance(spend, Budget):
-            spend = Budget(epsilon=spend)
-        if self.ledger.currency == "epsilon":
-            if spend.currency != "epsilon":
-                raise UnsupportedQuery(
-                    "this dataset's budget is pure epsilon: spend an epsilon without a delta"
-                )
-            return spend.cost
-        if spend.currency == "epsilon":
-            assert spend.epsilon_exact is not None
-            return self.ledger.meant(spend.epsilon_exact, request)
-        return Cost("rho", spend.cost.amount)
 
     def measure(
         self,
@@ -234,7 +173,7 @@ class Curator:
         if not stats:
             raise UnsupportedQuery("there is nothing to measure")
         one_of("noise", noise, "auto", "laplace", "gaussian")
-        prices = self._divided(self.price(spend, request), shares, len(stats))
+        prices = divided(self.price(spend, request), shares, len(stats))
         laws, acts = zip(*(self._law(s, p, noise) for s, p in zip(stats, prices, strict=True)), strict=True)
         event = acts[0] if len(acts) == 1 else events.Together(acts)
         question = "measure:" + ",".join(s.digest for s in stats) + event_text(event)
@@ -248,7 +187,7 @@ class Curator:
             return [v + self._noise(law, v) for law, v in zip(laws, exact_values, strict=True)]
 
         values = self._act(event, evaluate, draw, question, request=request, note=note, run=run)
-        return [self._measurement(t, law, v) for t, law, v in zip(asked, laws, values, strict=True)]
+        return [t.measurement(law, v, self.private) for t, law, v in zip(asked, laws, values, strict=True)]
 
     def select(
         self,
@@ -278,8 +217,8 @@ class Curator:
                 "a score must carry its own sensitivity; see hedgerow.curator.statistics.statistics"
             )
         score.check(self._domain)
-        one_of("method", method, *_CHOICES)
-        kind, draw = _CHOICES[method]
+        one_of("method", method, *CHOICES)
+        kind, draw = CHOICES[method]
         epsilon = selection_epsilon(self.price(spend, request), bounded_range=kind is events.Exponential)
         sensitivity = self.privacy.sensitivity(score.norms).l1
         event = kind(epsilon)
@@ -328,28 +267,11 @@ class Curator:
             note: words kept in the ledger.
         """
         from hedgerow.curator.runs.sparse_vector import SparseVectorRun
-        from hedgerow.curator.runs.sparse_vector_plan import plan
 
-        text("method", method)
-        one_of("allocation", allocation, "even", "optimised")
-        exact(0 if delta is None else delta)
-        if type(denominator) is not int or denominator < 1:
-            raise UnsupportedQuery(
-                "a run's denominator is a whole number of lattice steps per row, 1 or more"
-            )
-        paper = method == "numeric_sparse" and delta
-        made = plan(
-            method,
-            Cost.zero(self.ledger.currency) if paper else self.price(spend, first_request(run)),
-            self.privacy.sensitivity(Norms.query(denominator)).l1,
-            threshold,
-            denominator,
-            count=count,
-            allocation=allocation,
-            epsilon=spend if paper and not isinstance(spend, Cost | Budget) else None,
-            delta=self.left.delta if delta is None and method == "gaussian" else delta or 0,
-            length=length,
-        )
+        made = planned(
+            self, threshold, spend, method=method, count=count, delta=delta, length=length,
+            allocation=allocation, denominator=denominator, run=run,
+        )  # fmt: skip
         return SparseVectorRun(self, made, run, note)
 
     def one_sided(
@@ -377,29 +299,12 @@ class Curator:
             run: the run's label: a run that the ledger knows is continued, with its own threshold, free.
             note: words kept in the ledger.
         """
-        from hedgerow.curator.runs.one_sided import OneSidedRun, planned
+        from hedgerow.curator.runs import one_sided
 
-        made = planned(self, threshold, spend, side=side, denominator=denominator, share=share, run=run)
-        return OneSidedRun(self, made, run, note)
-
-    def allot(self, spend: Spend, name: str, note: str = "") -> Curator:
-        """Set part of the budget aside for someone: a curator that can spend that much and no more."""
-        text("an account's name", name)
-        self.ledger.allot(name, self.price(spend), parent=self.account, note=note)
-        return self.child(name)
-
-    def child(self, name: str) -> Curator:
-        """The curator of an account that was allotted before from this one, or from one below it."""
-        text("an account's name", name)
-        if not self.ledger.descends(name, self.account):
-            raise LedgerError(f"the account {name!r} was not allotted from {self.account!r}")
-        child = object.__new__(type(self))
-        child.__dict__ = self.__dict__ | {"account": name}
-        return child
-
-    def settle(self) -> None:
-        """Close this allotment; what it did not spend goes back to whoever allotted it."""
-        self.ledger.settle(self.account)
+        made = one_sided.planned(
+            self, threshold, spend, side=side, denominator=denominator, share=share, run=run
+        )
+        return one_sided.OneSidedRun(self, made, run, note)
 
     def __repr__(self) -> str:
         return f"Curator({self.table!r}, spent={self.spent!r}, remaining={self.remaining!r})"
@@ -471,16 +376,6 @@ class Curator:
             return f"{question}@{about}", note
         return f"{question}@{about}:test randomness", f"NOT PRIVATE, test randomness. {note}".strip()
 
-    @staticmethod
-    def _divided(price: Cost, shares: Sequence[Any] | None, parts: int) -> list[Cost]:
-        """A price in equal parts, or in proportion to some shares: one above 0 for each part."""
-        if shares is None:
-            return price.split(*[1] * parts)
-        given = list(shares) if isinstance(shares, Iterable) and not isinstance(shares, str | bytes) else []
-        if len(given) != parts or not all(exact(share) > 0 for share in given):
-            raise UnsupportedQuery(f"shares divide a price: {parts} numbers above 0, one for each part")
-        return price.split(*given)
-
     def _law(self, stat: Statistic, price: Cost, choice: NoiseChoice) -> tuple[Noise, Event]:
         """The noise that a price buys for a statistic, and the event that says so."""
         sensitivity = self.privacy.sensitivity(stat.norms)
@@ -494,12 +389,6 @@ class Curator:
     def _noise(self, law: Noise, values: NDArray[np.int64]) -> NDArray[np.int64]:
         sample = sampling.discrete_laplace if law.family == "laplace" else sampling.discrete_gaussian
         return sample(law.scale, values.size, self._entropy).reshape(values.shape)
-
-    def _measurement(self, target: MeasureTarget, law: Noise, values: NDArray[np.int64]) -> Measurement:
-        stat, strategy = target.statistic, getattr(target.statistic, "strategy", None)
-        attributes = stat.attributes if isinstance(stat, TableOf) else ()
-        workload = stat.workload if isinstance(stat, Answers) else None
-        return Measurement(attributes, values, law, workload, self.private, strategy, target.asked)
 
 
 def event_text(event: Event) -> str:

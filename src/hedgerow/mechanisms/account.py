@@ -10,8 +10,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from hedgerow.curator.curator import Curator, NoiseChoice, Spend
+from hedgerow.curator.curator import Curator, NoiseChoice
 from hedgerow.curator.rows.source import begin_run
+from hedgerow.curator.spender import Spend
 from hedgerow.errors import HedgerowError, LedgerError, UnsupportedQuery
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.argument import text

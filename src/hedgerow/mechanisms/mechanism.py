@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import Any, ClassVar
 
-from hedgerow.curator.curator import Curator, NoiseChoice, Spend
+from hedgerow.curator.curator import Curator, NoiseChoice
+from hedgerow.curator.spender import Spend
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms.account import Purse, RunAccount
 from hedgerow.mechanisms.fingerprint import fingerprint

@@ -30,21 +30,20 @@ from hedgerow.privacy.event import (
     Event,
     Exponential,
     Gaussian,
-    GaussianSparseVector,
     Laplace,
-    OneSidedSparseVector,
     PermuteAndFlip,
     Pure,
-    RandomizedResponse,
+    RandomizedRecord,
     ReportNoisyMax,
 )
 from hedgerow.privacy.loss import Loss, bounded_range_loss, gaussian_loss, laplace_loss, pmf
 from hedgerow.privacy.rational import Number, exact
+from hedgerow.privacy.sparse_vector_event import GaussianSparseVector, OneSidedSparseVector
 
 Floats = npt.NDArray[np.float64]
 
 _BOUNDED_RANGE = (Exponential, BoundedRange, OneSidedSparseVector)
-_PURE = (Laplace, PermuteAndFlip, ReportNoisyMax, RandomizedResponse, Pure, *_BOUNDED_RANGE)
+_PURE = (Laplace, PermuteAndFlip, ReportNoisyMax, RandomizedRecord, Pure, *_BOUNDED_RANGE)
 _CONCENTRATED = (Gaussian, ZCDP, GaussianSparseVector)
 
 

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.event import Event, from_json
+from hedgerow.privacy.event import Event
+from hedgerow.privacy.events import from_json
 from hedgerow.privacy.ledger.entry import Settings, grains_from
 from hedgerow.release.numerals import amount
 

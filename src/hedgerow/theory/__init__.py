@@ -9,7 +9,7 @@ from hedgerow.learning.hypothesis import multiplicative_weights
 from hedgerow.learning.sparse.sparse import SparseHypothesis
 from hedgerow.mechanisms.online.idc import IDC
 from hedgerow.privacy import accountant as accountants
-from hedgerow.privacy import event as events
+from hedgerow.privacy import events
 from hedgerow.privacy.bounds.noise import gaussian_union, ntz_projection, rows_needed
 from hedgerow.queries import complexity
 from hedgerow.queries.complexity import (

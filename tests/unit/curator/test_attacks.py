@@ -489,7 +489,7 @@ def test_a_stranger_that_looks_like_a_round_of_boosting_is_no_round():
     from types import SimpleNamespace
 
     from hedgerow.curator.statistics.smooth import weak_hypothesis
-    from hedgerow.privacy import event as events
+    from hedgerow.privacy import events
 
     seen = []
     stranger = SimpleNamespace(
@@ -508,7 +508,7 @@ def test_a_stranger_that_looks_like_a_round_of_boosting_is_no_round():
 
 def test_a_round_of_boosting_that_prices_itself_is_no_round():
     from hedgerow.curator.statistics.smooth import SmoothRound, weak_hypothesis
-    from hedgerow.privacy import event as events
+    from hedgerow.privacy import events
 
     class Cheap(SmoothRound):
         event = events.Pure("1/1000000")

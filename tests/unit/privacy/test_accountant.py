@@ -31,22 +31,20 @@ from hedgerow.privacy.event import (
     Event,
     Exponential,
     Gaussian,
-    GaussianSparseVector,
     Laplace,
     Nothing,
-    OneSidedSparseVector,
     PermuteAndFlip,
     Pure,
-    RandomizedResponse,
+    RandomizedRecord,
     Repeat,
     ReportNoisyMax,
-    SparseVector,
     Together,
 )
+from hedgerow.privacy.sparse_vector_event import GaussianSparseVector, OneSidedSparseVector, SparseVector
 from sizes import size
 
 DELTA = Fraction(1, 10**6)
-PURE_KINDS = (Exponential, PermuteAndFlip, ReportNoisyMax, RandomizedResponse, Pure, BoundedRange)
+PURE_KINDS = (Exponential, PermuteAndFlip, ReportNoisyMax, RandomizedRecord, Pure, BoundedRange)
 MAKERS: dict[str, Callable[[], Accountant]] = {
     "basic": BasicAccountant,
     "advanced": lambda: AdvancedAccountant(DELTA / 2),
@@ -117,7 +115,7 @@ def test_ledger_cost_of_k_times_is_exactly_k_costs(event: Event, k: int) -> None
 
 def test_ledger_costs_are_the_theorems() -> None:
     e, d = Fraction(1, 5), Fraction(1, 10**9)
-    for event in (Laplace(1, 5), PermuteAndFlip(e), ReportNoisyMax(e), RandomizedResponse(e), Pure(e)):
+    for event in (Laplace(1, 5), PermuteAndFlip(e), ReportNoisyMax(e), RandomizedRecord(e), Pure(e)):
         assert cost(event, "epsilon") == Cost("epsilon", e)
         assert cost(event, "rho") == Cost("rho", e**2 / 2)
     for event in (Exponential(e), BoundedRange(e)):
@@ -282,7 +280,7 @@ def test_tight_is_never_below_exact_composition_of_randomised_response(
 ) -> None:
     with mpmath.workdps(40):
         true = exact_epsilon(lambda x: composed_randomised_response(e, k, x), delta, k * e)
-    for event in (RandomizedResponse(e), Pure(e), PermuteAndFlip(e), Laplace(1, 1 / Fraction(str(e)))):
+    for event in (RandomizedRecord(e), Pure(e), PermuteAndFlip(e), Laplace(1, 1 / Fraction(str(e)))):
         accountant = TightAccountant()
         accountant.compose(event, times=k)
         found = accountant.epsilon(delta)

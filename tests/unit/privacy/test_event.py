@@ -19,20 +19,18 @@ from hedgerow.privacy.event import (
     Event,
     Exponential,
     Gaussian,
-    GaussianSparseVector,
     Laplace,
     Nothing,
-    OneSidedSparseVector,
     PermuteAndFlip,
     Pure,
-    RandomizedResponse,
+    RandomizedRecord,
     Repeat,
     ReportNoisyMax,
-    SparseVector,
     Together,
     exact,
-    from_json,
 )
+from hedgerow.privacy.events import from_json
+from hedgerow.privacy.sparse_vector_event import GaussianSparseVector, OneSidedSparseVector, SparseVector
 
 positive = st.fractions(min_value=Fraction(1, 1000), max_value=1000)
 deltas = st.fractions(min_value=0, max_value=Fraction(1, 2))
@@ -41,7 +39,7 @@ simple = st.one_of(
     st.builds(Gaussian, positive, positive),
     *(
         st.builds(kind, positive)
-        for kind in (Exponential, PermuteAndFlip, ReportNoisyMax, RandomizedResponse, Pure, BoundedRange)
+        for kind in (Exponential, PermuteAndFlip, ReportNoisyMax, RandomizedRecord, Pure, BoundedRange)
     ),
     st.builds(Approximate, positive, deltas),
     st.builds(ZCDP, positive, deltas),

@@ -20,7 +20,7 @@ from hedgerow.audit.coupled.laws import CHOICES, one_sided, parts
 from hedgerow.audit.coupled.spelling import same
 from hedgerow.audit.coupled.tape import Met, Played
 from hedgerow.curator.statistics.small_range import Levels
-from hedgerow.privacy import event as events
+from hedgerow.privacy import events
 
 Unchecked = set[str]
 
@@ -61,7 +61,7 @@ def _measured(here: Met, there: Met, unchecked: Unchecked) -> Iterator[str]:
             yield from _far(leaf, times, x, y)
         elif isinstance(leaf, events.Exponential | events.PermuteAndFlip):
             yield from _choices(here, there, x, y)
-        elif isinstance(leaf, events.RandomizedResponse):
+        elif isinstance(leaf, events.RandomizedRecord):
             yield from _units(x, y)
         else:
             unchecked.add(leaf.kind)

@@ -19,7 +19,7 @@ from hedgerow.audit.coupled.tape import Draw, Met, Played
 from hedgerow.curator.runs.one_sided_plan import OneSidedPlan
 from hedgerow.curator.runs.sparse_vector_plan import Plan
 from hedgerow.curator.statistics.small_range import Levels
-from hedgerow.privacy import event as events
+from hedgerow.privacy import events
 from hedgerow.privacy.event import Event
 
 CHOICES = ("exponential", "permute_and_flip", "exponential_levels")
@@ -58,7 +58,7 @@ def _act(met: Met) -> Iterator[str]:
             yield from _noise("gaussian", leaf.sigma, exact, said, draws)
         elif isinstance(leaf, events.Exponential | events.PermuteAndFlip):
             yield from _choice(leaf.epsilon, times, exact, draws)
-        elif isinstance(leaf, events.RandomizedResponse):
+        elif isinstance(leaf, events.RandomizedRecord):
             yield from _reports(leaf.epsilon, exact, said, draws)
         else:
             return

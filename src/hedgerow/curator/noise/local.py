@@ -13,13 +13,14 @@ from hedgerow.curator.noise import selection
 from hedgerow.curator.noise.noise import Entropy
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.privacy.budget import selection_epsilon
-from hedgerow.privacy.event import RandomizedResponse
+from hedgerow.privacy.event import RandomizedRecord
 from hedgerow.queries.argument import one_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hedgerow.curator.curator import Curator, Spend
+    from hedgerow.curator.curator import Curator
+    from hedgerow.curator.spender import Spend
     from hedgerow.queries.domain.domain import Domain
 
 _LARGEST = 1 << 31
@@ -154,7 +155,7 @@ def randomize(
     one_of("by", by, "row", "attribute")
     epsilon = selection_epsilon(curator.price(spend), bounded_range=False)
     plan = LocalReports.plan(curator._domain, epsilon, curator.privacy.max_rows, by)
-    event = RandomizedResponse(epsilon)
+    event = RandomizedRecord(epsilon)
     reports = curator._act(
         event,
         lambda: curator._rows.records(),

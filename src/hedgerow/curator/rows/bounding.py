@@ -58,7 +58,7 @@ def _run_index(*columns: NDArray[Any]) -> NDArray[np.int64]:
     return np.arange(n, dtype=np.int64) - start
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _sip_round(v0, v1, v2, v3):  # type: ignore[no-untyped-def]
     u = np.uint64
     v0 += v1
@@ -78,7 +78,7 @@ def _sip_round(v0, v1, v2, v3):  # type: ignore[no-untyped-def]
     return v0, v1, v2, v3
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _mac(head, columns, k0, k1, out):  # type: ignore[no-untyped-def]
     """SipHash-2-4 [Aumasson & Bernstein 2012] over the words (head, column values ..) of every row."""
     u = np.uint64

@@ -44,7 +44,7 @@ def count_tables(
 
 def cover(cliques: Iterable[Clique], sizes: Sequence[int], limit: int = CACHE_CELLS) -> list[Clique]:
     """Few sets of at most `limit` cells that contain all given sets (larger given sets stand alone)."""
-    missing = dict.fromkeys(sorted(set(map(tuple, map(sorted, cliques))), key=len, reverse=True))  # type: ignore[arg-type]
+    missing = dict.fromkeys(sorted(set(map(tuple, map(sorted, cliques))), key=len, reverse=True))
     covers: list[Clique] = []
     while missing:
         seed = next(iter(missing))
@@ -78,8 +78,8 @@ def _sum_out(tables: dict[Clique, NDArray[np.int64]], clique: Clique) -> NDArray
     return np.asarray(table, dtype=np.int64).transpose([kept.index(c) for c in clique]).copy(order="C")
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _count(codes, columns, first, strides, cells, counts):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _count(codes, columns, first, strides, cells, counts):
     rows = codes.shape[1]
     index = np.empty(4096, dtype=np.int64)
     for lo in range(0, rows, 4096):

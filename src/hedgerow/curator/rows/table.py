@@ -19,7 +19,7 @@ from hedgerow.curator.rows.memory import IDS, MemoryEngine
 from hedgerow.curator.rows.unit import NullUnits, Unit
 from hedgerow.errors import DomainMismatch, RangeTooLarge, SourceError
 from hedgerow.privacy.ledger.entry import SPELLING
-from hedgerow.queries.argument import one_of, text
+from hedgerow.queries.argument import one_of
 from hedgerow.queries.domain.days import zone_is_known
 from hedgerow.queries.domain.domain import Domain, OpenDomain
 from hedgerow.queries.domain.encoding import as_text, kind_of, to_arrow
@@ -103,23 +103,11 @@ class Table:
         """
         if not isinstance(domain, (Domain, OpenDomain)):
             raise DomainMismatch("a table is opened with a Domain or an OpenDomain; see Domain.load")
-        if (unit is None) != (max_rows is None):
-            raise DomainMismatch("`unit` and `max_rows` come together: whose rows, and how many of them")
-        if max_rows is not None and (not isinstance(max_rows, int) or max_rows < 1):
-            raise DomainMismatch("`max_rows` is a whole number of at least 1")
-        text("unit", unit)
-        if not isinstance(null_units, str) or null_units not in ("drop", "row"):
-            raise DomainMismatch("`null_units` is 'drop' or 'row'")
-        if unit_type is not None and (unit is None or unit_type not in (*unit_ids.TYPES, unit_ids.EARLIER)):
-            raise DomainMismatch(f"`unit_type` says what a `unit` is: {', '.join(unit_ids.TYPES)}")
+        bound = Unit.declared(unit, max_rows, null_units, unit_type)
         one_of("engine", engine, "auto", "duckdb", "memory")
-        file = isinstance(source, (str, Path))
-        if isinstance(domain, OpenDomain) and not file and not _is_frame(source):
-            if not isinstance(source, Iterable):
-                raise SourceError("names are read from a file, a frame or a list of them")
-            source = {domain.column: list(source)}
         made: Engine
-        if file:
+        named = Path(source).absolute() if isinstance(source, (str, Path)) else None
+        if named is not None:
             if engine == "memory":
                 raise SourceError("files have an engine of their own: leave `engine` out")
             look = partial(
@@ -127,11 +115,9 @@ class Table:
             )
             made = LaterFile(source, look) if later and Path(source).is_file() else look()
         else:
-            made = (DuckDBEngine if engine == "duckdb" else MemoryEngine)(source, unit, unit_type)
-        bound = None
-        if unit is not None and max_rows is not None:
-            bound = Unit(unit, max_rows, null_units, unit_type)
-        named = Path(source).absolute() if file else None
+            made = (DuckDBEngine if engine == "duckdb" else MemoryEngine)(
+                _columns(source, domain), unit, unit_type
+            )
         return cls(made, domain, bound, named and named.resolve(), same_rows=same_rows, named=named)
 
     def look(self) -> None:
@@ -388,5 +374,11 @@ def _present(
     return owners[here], names, np.ascontiguousarray(content[:, here])
 
 
-def _is_frame(source: Any) -> bool:
-    return isinstance(source, Mapping) or hasattr(source, "columns") or hasattr(source, "schema")
+def _columns(source: Any, domain: Domain | OpenDomain) -> Any:
+    """A frame or a mapping as it is; names of an open domain, in any iterable, as its one column."""
+    frame = isinstance(source, Mapping) or hasattr(source, "columns") or hasattr(source, "schema")
+    if frame or isinstance(domain, Domain):
+        return source
+    if not isinstance(source, Iterable):
+        raise SourceError("names are read from a file, a frame or a list of them")
+    return {domain.column: list(source)}

@@ -59,9 +59,9 @@ def exact_steps(
         stat = Answers(questions)
         return stat.exact(rows).ravel() * (denominator // stat.denominator)
     if isinstance(questions[0], SparseQuery):
-        sparse = SparseAnswers(tuple(questions))  # type: ignore[arg-type]
+        sparse = SparseAnswers(tuple(questions))
         return sparse.exact(rows).ravel() * (denominator // sparse.denominator)
-    asked: list[Query] = questions  # type: ignore[assignment]
+    asked: list[Query] = questions
     if len(asked) > 1:  # one pass over the rows for all tables that are not there yet
         rows.tables([clique for q in asked if (clique := _needed(q)[0]) is not None])
     fine = np.array([_fine(q, rows) for q in asked], dtype=np.int64)

@@ -53,9 +53,9 @@ from hedgerow.curator.runs.sparse_vector import _REACH, SparseVectorRun
 from hedgerow.errors import RunClosed, UnsupportedQuery
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Cost
-from hedgerow.privacy.event import OneSidedSparseVector
 from hedgerow.privacy.ledger.ledger import Transaction
 from hedgerow.privacy.rational import Number
+from hedgerow.privacy.sparse_vector_event import OneSidedSparseVector
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

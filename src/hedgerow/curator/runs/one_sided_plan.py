@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Literal
 from hedgerow.curator.runs.sparse_vector_plan import _LARGEST, Family, Plan, _scale, first_request
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy.budget import Cost, selection_epsilon
-from hedgerow.privacy.event import OneSidedSparseVector
 from hedgerow.privacy.rational import Number, exact
+from hedgerow.privacy.sparse_vector_event import OneSidedSparseVector
 from hedgerow.queries.argument import one_of
 from hedgerow.queries.query import ONE, Norms
 
 if TYPE_CHECKING:
-    from hedgerow.curator.curator import Curator, Spend
+    from hedgerow.curator.curator import Curator
+    from hedgerow.curator.spender import Spend
 
 Side = Literal["over", "under"]
 

@@ -40,8 +40,8 @@ from hedgerow.curator.runs.sparse_vector import Side, SparseVectorRun
 from hedgerow.curator.runs.sparse_vector_plan import _LARGEST, Family, Plan, _scale, first_request
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy.budget import Cost, selection_epsilon
-from hedgerow.privacy.event import PairedSparseVector
 from hedgerow.privacy.rational import Number, exact
+from hedgerow.privacy.sparse_vector_event import PairedSparseVector
 from hedgerow.queries.argument import one_of
 from hedgerow.queries.query import ONE, Norms
 
@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from hedgerow.curator.curator import Curator, Spend
+    from hedgerow.curator.curator import Curator
+    from hedgerow.curator.spender import Spend
 
 PairLaw = Literal["laplace", "exponential"]
 _FAMILY: dict[PairLaw, Family] = {"laplace": "laplace", "exponential": "geometric"}

@@ -39,8 +39,8 @@ from hedgerow.curator.statistics.statistics import (
 from hedgerow.curator.statistics.target import MeasureTarget
 from hedgerow.errors import LedgerError, RunClosed, UnsupportedQuery
 from hedgerow.privacy.budget import Cost
-from hedgerow.privacy.event import GaussianSparseVector, SparseVector
 from hedgerow.privacy.ledger.ledger import Entry, Transaction
+from hedgerow.privacy.sparse_vector_event import GaussianSparseVector, SparseVector
 from hedgerow.queries.argument import text
 from hedgerow.queries.query import Norms
 

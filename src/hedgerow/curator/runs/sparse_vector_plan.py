@@ -20,19 +20,33 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
 from math import log, sqrt
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.bounds.online import numeric_sparse_alpha as numeric_sparse_alpha
-from hedgerow.privacy.budget import Cost, exact, gaussian_sigma, laplace_scale, rho_of, selection_epsilon
-from hedgerow.privacy.event import (
+from hedgerow.privacy.budget import (
+    Budget,
+    Cost,
+    exact,
+    gaussian_sigma,
+    laplace_scale,
+    rho_of,
+    selection_epsilon,
+)
+from hedgerow.privacy.rational import Number
+from hedgerow.privacy.sparse_vector_event import (
     GaussianSparseVector,
     OneSidedSparseVector,
     PairedSparseVector,
     SparseVector,
 )
-from hedgerow.privacy.rational import Number
+from hedgerow.queries.argument import one_of, text
+from hedgerow.queries.query import Norms
+
+if TYPE_CHECKING:
+    from hedgerow.curator.curator import Curator
+    from hedgerow.curator.spender import Spend
 
 RESERVED = "sparse-vector:"
 """How the names of sparse-vector runs begin in a ledger; no other act may use such a name."""
@@ -187,6 +201,45 @@ def plan(
     else:
         raise UnsupportedQuery(f"there is no sparse vector called {method!r}")
     return Plan(method, event, steps, denominator)
+
+
+def planned(
+    curator: Curator,
+    threshold: Number,
+    spend: Spend,
+    *,
+    method: Method,
+    count: int,
+    delta: Number | None,
+    length: int | None,
+    allocation: Literal["even", "optimised"],
+    denominator: int,
+    run: str | None,
+) -> Plan:
+    """The plan that `Curator.sparse_vector` opens; reads no row and charges nothing.
+
+    Args:
+        curator: whose unit of privacy and currency count.
+        threshold, spend, method, count, delta, length, allocation, denominator, run: as there.
+    """
+    text("method", method)
+    one_of("allocation", allocation, "even", "optimised")
+    exact(0 if delta is None else delta)
+    if type(denominator) is not int or denominator < 1:
+        raise UnsupportedQuery("a run's denominator is a whole number of lattice steps per row, 1 or more")
+    paper = method == "numeric_sparse" and delta
+    return plan(
+        method,
+        Cost.zero(curator.ledger.currency) if paper else curator.price(spend, first_request(run)),
+        curator.privacy.sensitivity(Norms.query(denominator)).l1,
+        threshold,
+        denominator,
+        count=count,
+        allocation=allocation,
+        epsilon=spend if paper and not isinstance(spend, Cost | Budget) else None,
+        delta=curator.left.delta if delta is None and method == "gaussian" else delta or 0,
+        length=length,
+    )
 
 
 def _scale(x: Fraction) -> Fraction:

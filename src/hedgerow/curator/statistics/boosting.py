@@ -12,7 +12,7 @@ import numpy as np
 from hedgerow.curator.noise import selection
 from hedgerow.curator.statistics.statistics import Answers, fingerprint, statistic
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.privacy import event as events
+from hedgerow.privacy import events
 from hedgerow.queries.low_sensitivity import LowSensitivity, is_low_sensitivity
 from hedgerow.queries.query import Norms
 

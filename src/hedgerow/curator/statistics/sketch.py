@@ -10,7 +10,7 @@ import numpy as np
 
 from hedgerow.curator.statistics.statistics import fingerprint, statistic
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.privacy import event as events
+from hedgerow.privacy import events
 from hedgerow.privacy.budget import gaussian_sigma
 from hedgerow.queries.domain.domain import OpenDomain
 from hedgerow.queries.measurement import Measurement, Noise
@@ -20,8 +20,9 @@ from hedgerow.queries.strategies.sketch_matrix import SketchMatrix
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hedgerow.curator.curator import Curator, Spend
+    from hedgerow.curator.curator import Curator
     from hedgerow.curator.rows.table import Rows
+    from hedgerow.curator.spender import Spend
 
 
 @statistic

@@ -26,9 +26,10 @@ from hedgerow.queries.workload import Workload
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hedgerow.curator.curator import Curator, Spend
+    from hedgerow.curator.curator import Curator
     from hedgerow.curator.noise.noise import Entropy
     from hedgerow.curator.rows.table import Rows
+    from hedgerow.curator.spender import Spend
 
 VISITS = 10**9
 """Ranges with more databases than this, those that no query tells apart being one, are refused."""

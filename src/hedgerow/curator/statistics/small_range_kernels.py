@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def count_levels(ranks, member, counted, starts, chosen, size, tables, residues, primes, counts, more):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def count_levels(ranks, member, counted, starts, chosen, size, tables, residues, primes, counts, more):
     """Add the weight of every multiset that begins with `chosen` to its level's count.
 
     Multisets are visited as ascending sequences of types. A query f that counts s of the places has rank
@@ -95,8 +95,8 @@ def count_levels(ranks, member, counted, starts, chosen, size, tables, residues,
         after[d] = e
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _extend(tables, residues, primes, path, run, weight, rest, d, e):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _extend(tables, residues, primes, path, run, weight, rest, d, e):
     """The weight of a prefix with one more type e: a type that is complete is multiplied in."""
     again = d > 0 and path[d] == e
     path[d + 1], run[d + 1] = e, run[d] + 1 if again else 1
@@ -106,8 +106,8 @@ def _extend(tables, residues, primes, path, run, weight, rest, d, e):  # type: i
         rest[d + 1, j] = rest[d, j] * residues[path[d], run[d], j] % primes[j] if done else rest[d, j]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _weigh(tables, residues, primes, path, run, weight, rest, d, e, level, counts, more):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _weigh(tables, residues, primes, path, run, weight, rest, d, e, level, counts, more):
     """Count a multiset whose last type is e."""
     again = d > 0 and path[d] == e
     times = run[d] + 1 if again else 1

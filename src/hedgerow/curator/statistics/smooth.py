@@ -28,7 +28,7 @@ from hedgerow.curator.noise import selection
 from hedgerow.curator.noise.noise import Entropy, uniform_below
 from hedgerow.curator.statistics.statistics import fingerprint
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.privacy import event as events
+from hedgerow.privacy import events
 from hedgerow.privacy.sampled import sampled_loss
 from hedgerow.queries.query import Norms
 from hedgerow.queries.strategies.column import whole

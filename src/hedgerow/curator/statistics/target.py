@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from hedgerow.curator.statistics.people import PeopleCounts
 from hedgerow.curator.statistics.statistics import _STATISTICS, Answers, SparseAnswers, Statistic, TableOf
 from hedgerow.errors import DomainMismatch, UnsupportedQuery
 from hedgerow.queries.asked import WholeTable, asked_names, understood
 from hedgerow.queries.domain.domain import Domain
+from hedgerow.queries.measurement import Measurement, Noise
 from hedgerow.queries.pieces import Statement, by_queries
 from hedgerow.queries.query import SparseQuery
 from hedgerow.queries.reply import Asked
 from hedgerow.queries.workload import Workload
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +66,13 @@ class MeasureTarget:
             if isinstance(part, Statement) and not all(f.counts for f in part.question.forms):
                 raise UnsupportedQuery("a sparse vector compares counts of rows: ask COUNT(*), or a Query")
         return self.statistic
+
+    def measurement(self, law: Noise, values: NDArray[np.int64], private: bool) -> Measurement:
+        """What leaves the curator: noisy values, their noise's law, and what was asked."""
+        stat, strategy = self.statistic, getattr(self.statistic, "strategy", None)
+        attributes = stat.attributes if isinstance(stat, TableOf) else ()
+        workload = stat.workload if isinstance(stat, Answers) else None
+        return Measurement(attributes, values, law, workload, private, strategy, self.asked)
 
 
 def statistic_of(given: Any, domain: Any) -> Statistic:

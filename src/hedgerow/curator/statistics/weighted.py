@@ -168,7 +168,7 @@ def _flat(arrays: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArr
     return np.concatenate([np.zeros(0, dtype=np.int64), *arrays]), starts
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _sum(  # type: ignore[no-untyped-def]
     codes,
     places,

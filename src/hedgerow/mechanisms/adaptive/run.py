@@ -15,7 +15,7 @@ from hedgerow.mechanisms.adaptive import plan as planning
 from hedgerow.mechanisms.adaptive.plan import Candidates, Effort, Nodes
 from hedgerow.mechanisms.mechanism import one_way_shares
 from hedgerow.mechanisms.run import SelectMeasure
-from hedgerow.privacy import event as events
+from hedgerow.privacy import events
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Cost, selection_epsilon
 from hedgerow.queries.query import Norms

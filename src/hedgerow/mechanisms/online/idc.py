@@ -32,7 +32,8 @@ from hedgerow.synopsis.synopsis import Provenance
 from hedgerow.synopsis.transcript import Call, Transcript
 
 if TYPE_CHECKING:
-    from hedgerow.curator.curator import Curator, Spend
+    from hedgerow.curator.curator import Curator, NoiseChoice
+    from hedgerow.curator.spender import Spend
 
 TOTAL_SHARE = Fraction(1, 20)
 """The part of the price, and of beta, that counting the rows takes where their number is not public."""
@@ -189,7 +190,7 @@ class IDC:
     def _measured(self, curator: Curator, prices: Prices, label: str) -> Total:
         """Count the rows with noise, once; from then on that number is N."""
         target = Query.total() if isinstance(curator.domain, Domain) else RowsOfNames()
-        noise = "laplace" if self.delta is not None else "auto"
+        noise: NoiseChoice = "laplace" if self.delta is not None else "auto"
         found = curator.measure(
             target, prices.total, noise=noise, request=f"{label}: total", note=type(self).__name__
         )

@@ -6,7 +6,8 @@ import hashlib
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from hedgerow.curator.curator import Curator, Spend
+from hedgerow.curator.curator import Curator
+from hedgerow.curator.spender import Spend
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms.mechanism import finite
 from hedgerow.mechanisms.session.core import Core, is_begun

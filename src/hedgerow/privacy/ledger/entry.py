@@ -11,7 +11,8 @@ from typing import Any, cast
 
 from hedgerow.errors import BadValue, LedgerError, UnknownEvent
 from hedgerow.privacy.budget import GRAIN, Budget, Cost, Currency, Neighbours, Privacy
-from hedgerow.privacy.event import Event, from_json
+from hedgerow.privacy.event import Event
+from hedgerow.privacy.events import from_json
 from hedgerow.privacy.ledger.line import FORMAT, Line
 
 OWNER = "owner"

@@ -19,8 +19,8 @@ from hedgerow.privacy.ledger.entry import OWNER, Entry, Settings
 from hedgerow.privacy.ledger.failure import no_ledger
 from hedgerow.privacy.ledger.filter import Filter
 from hedgerow.privacy.ledger.line import FORMAT
-from hedgerow.privacy.ledger.making import make, new_settings, reason_of, refuse_second_name
-from hedgerow.privacy.ledger.place import Data, note, refuse_known
+from hedgerow.privacy.ledger.making import make_new, new_settings, refuse_second_name
+from hedgerow.privacy.ledger.place import Data, note
 from hedgerow.privacy.ledger.receipt import Receipt, Verification, verify_export, verify_lines
 from hedgerow.privacy.ledger.store import Store
 from hedgerow.privacy.ledger.transaction import BYTES, Act, Question, Transaction, opening
@@ -91,10 +91,7 @@ class Ledger:
         if not os.path.lexists(file):
             if not create or readonly or os.path.islink(path):  # a link's disk may be away
                 raise no_ledger(file)
-            first = opening(new_settings(budget, asked, simulation=False), reason_of(reason))
-            if known is not None and reason is None:
-                refuse_known(known, file)
-            make(file, first)
+            make_new(file, new_settings(budget, asked, simulation=False), known, reason)
         if not readonly:
             refuse_second_name(file)
         refuse_older_log(file)

@@ -16,10 +16,20 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger.entry import Settings
 from hedgerow.privacy.ledger.failure import failure
 from hedgerow.privacy.ledger.line import Line
+from hedgerow.privacy.ledger.place import Data, refuse_known
 from hedgerow.privacy.ledger.sqlite import connect, flush, lay_out, uri
+from hedgerow.privacy.ledger.transaction import opening
 
 
-def make(path: Path, first: Line) -> None:
+def make_new(path: Path, settings: Settings, data: Data | None, reason: str | None) -> None:
+    """Make a ledger; for data that another one knows, only for a reason."""
+    first = opening(settings, _kept(reason))
+    if data is not None and reason is None:
+        refuse_known(data, path)
+    _make(path, first)
+
+
+def _make(path: Path, first: Line) -> None:
     """Make the file with line 0 in it, unless somebody else has just made it."""
     left = any(os.path.lexists(f"{path}{suffix}") for suffix in ("-wal", "-journal"))
     if left and not os.path.lexists(path):
@@ -65,7 +75,7 @@ def refuse_second_name(path: Path) -> None:
         )
 
 
-def reason_of(given: str | None) -> str:
+def _kept(given: str | None) -> str:
     """What is kept of the reason for a new ledger."""
     if given is not None and not given.strip():
         raise LedgerError("A new ledger for data that has one is made for a reason, and none was given.")

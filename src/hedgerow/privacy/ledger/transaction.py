@@ -13,7 +13,8 @@ from typing import Any
 from hedgerow.errors import LedgerError
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Budget, Cost
-from hedgerow.privacy.event import Event, Nothing, from_json
+from hedgerow.privacy.event import Event, Nothing
+from hedgerow.privacy.events import from_json
 from hedgerow.privacy.ledger.entry import OWNER, Account, Entry, Settings, grains_of
 from hedgerow.privacy.ledger.filter import Filter, named, question_digest
 from hedgerow.privacy.ledger.line import GENESIS, Line, digest

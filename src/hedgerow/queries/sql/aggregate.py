@@ -14,7 +14,8 @@ from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.form import Factor, GroupAxis, LinearForm, check_cells, spread
 from hedgerow.queries.question import Aggregate
 from hedgerow.queries.sql.column import Constant
-from hedgerow.queries.sql.predicate import DEPTH, Predicates, Truth, constant, only, refuse, spell
+from hedgerow.queries.sql.node import only, refuse, spell
+from hedgerow.queries.sql.predicate import DEPTH, Predicates, Truth, constant
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sqlglot import exp
@@ -12,6 +12,7 @@ from sqlglot import exp
 from hedgerow.errors import UnknownColumn, UnsupportedSQL
 from hedgerow.queries.form import check_cells, spread
 from hedgerow.queries.sql.column import MIRROR, OPS, OUTSIDE, Column, Constant, date_of, like, near, number_of
+from hedgerow.queries.sql.node import bare, only, refuse
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -200,7 +201,7 @@ class Predicates:
     def _is(self, node: exp.Expr, depth: int) -> Truth:
         """IS NULL on columns and predicates, IS TRUE and IS FALSE on predicates."""
         only(node, "this", "expression")
-        inner, what = _bare(node.this), node.expression
+        inner, what = bare(node.this), node.expression
         if type(what) is exp.Null:
             only(what)
             if type(inner) is exp.Column:
@@ -250,7 +251,7 @@ class Predicates:
 
     def operand(self, node: exp.Expr, depth: int) -> Column | Constant:
         """One side of a comparison: a column or a literal."""
-        node = _bare(node)
+        node = bare(node)
         return self.scope.column(node) if type(node) is exp.Column else constant(node)
 
     def _compare(self, op: str, left: Column | Constant, right: Column | Constant) -> Truth:
@@ -312,7 +313,7 @@ def constant(node: exp.Expr) -> Constant:
         )
     if kind is exp.Neg:
         only(node, "this")
-        inner = _bare(node.this)
+        inner = bare(node.this)
         if type(inner) is exp.Literal:
             value = constant(inner)
             if value.kind == "number":
@@ -349,55 +350,3 @@ def _cast(node: exp.Expr) -> Constant:
 def constant_truth(value: bool | None) -> Truth:
     """TRUE, FALSE or NULL, which depend on no attribute."""
     return Truth((), np.asarray(value is True), np.asarray(value is False))
-
-
-def _bare(node: exp.Expr) -> exp.Expr:
-    """The expression inside any parentheses."""
-    while type(node) is exp.Paren:
-        only(node, "this")
-        node = node.this
-    return node
-
-
-def only(node: exp.Expr, *names: str) -> None:
-    """Refuse a node that carries an argument its compiler does not read."""
-    for key, value in node.args.items():
-        if key not in names and value is not None and value is not False and value != []:
-            raise UnsupportedSQL(f"{spell(node)} with {key.strip('_').replace('_', ' ')} is not supported")
-
-
-_PARTS: dict[type[exp.Expr], str] = {
-    exp.Select: "a subquery",
-    exp.Subquery: "a subquery",
-    exp.Window: "a window function (OVER)",
-    exp.Star: "*",
-    exp.Tuple: "a tuple of values",
-    exp.Case: "CASE",
-    exp.Cast: "a cast",
-    exp.Distinct: "DISTINCT",
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.Neg: "-",
-    exp.Mul: "*",
-    exp.Div: "/",
-    exp.Literal: "a literal",
-    exp.Column: "a column",
-    exp.Alias: "an alias",
-}
-
-
-def spell(node: Any) -> str:
-    """The part of SQL a node is, for a sentence."""
-    kind = type(node)
-    if kind in _PARTS:
-        return _PARTS[kind]
-    if kind is exp.Anonymous:
-        return f"the function {str(node.this)[:40].upper()}"
-    if isinstance(node, exp.Func):
-        return f"the {'aggregate' if isinstance(node, exp.AggFunc) else 'function'} {node.sql_name()}"
-    return str(getattr(node, "key", node)).upper()[:40]
-
-
-def refuse(node: Any, where: str) -> NoReturn:
-    """Refuse a part, naming it."""
-    raise UnsupportedSQL(f"{spell(node)} {where} is not supported")

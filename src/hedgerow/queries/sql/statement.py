@@ -16,7 +16,8 @@ from hedgerow.queries.form import GroupAxis
 from hedgerow.queries.question import GROUPS, GroupColumn, Question, Show, Sort
 from hedgerow.queries.sql.aggregate import Aggregates
 from hedgerow.queries.sql.column import Column
-from hedgerow.queries.sql.predicate import Predicates, Scope, only, refuse, spell
+from hedgerow.queries.sql.node import only, refuse, spell
+from hedgerow.queries.sql.predicate import Predicates, Scope
 from hedgerow.queries.sql.tokens import parse
 
 _CLAUSES = {

@@ -18,6 +18,47 @@ from hedgerow.serve.cli.terminal import emit, printing, progress, say, screen
 if TYPE_CHECKING:
     from hedgerow.service.dataset import Dataset
 
+Schema = Annotated[Path, typer.Option(help="The confirmed schema file.", show_default=False)]
+Epsilon = Annotated[str | None, typer.Option(help="What this release spends.")]
+Everything = Annotated[
+    bool, typer.Option("--all", help="Spend all that remains of the budget, instead of --epsilon.")
+]
+MechanismName = Annotated[
+    str,
+    typer.Option(help=f"auto: what suits the workload and the budget; {catalogue.listed(catalogue.own())}."),
+]
+Objective = Annotated[
+    str | None,
+    typer.Option(
+        help=f"{catalogue.takers('objective')}: mean (of tables' errors, if not given) or max (of any "
+        "cell's)."
+    ),
+]
+Seconds = Annotated[
+    float | None,
+    typer.Option(
+        min=0.01, help=f"{catalogue.takers('seconds')}: about how much processor time a model may take."
+    ),
+]
+Memory = Annotated[
+    float | None,
+    typer.Option(min=1, help=f"{catalogue.takers('memory')}: about how many megabytes a model may take."),
+]
+Prior = Annotated[
+    Path | None,
+    typer.Option(help=f"{catalogue.takers('prior')}: a synopsis of public data to start from."),
+]
+SyntheticRows = Annotated[
+    int | None, typer.Option(min=0, help="How many synthetic rows; the released total if not given.")
+]
+Out = Annotated[
+    Path | None, typer.Option(help="The folder to write; DATA's name with -release if not given.")
+]
+Replace = Annotated[bool, typer.Option("--force", help="Replace an earlier release in the folder.")]
+PayAnew = Annotated[
+    bool, typer.Option("--anew", help="Leave an unfinished release of the same plan, and pay anew.")
+]
+
 
 class WithGuests(TyperCommand):
     """A command whose help also names the mechanisms that other packages brought."""
@@ -32,49 +73,19 @@ class WithGuests(TyperCommand):
 def release(
     data: Data,
     opening: DataOptions,
-    schema: Annotated[Path, typer.Option(help="The confirmed schema file.", show_default=False)],
-    epsilon: Annotated[str | None, typer.Option(help="What this release spends.")] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Spend all that remains of the budget, instead of --epsilon.")
-    ] = False,
+    schema: Schema,
+    epsilon: Epsilon = None,
+    everything: Everything = False,
     workload: Workload = "marginals:2",
-    mechanism: Annotated[
-        str,
-        typer.Option(
-            help=f"auto: what suits the workload and the budget; {catalogue.listed(catalogue.own())}."
-        ),
-    ] = "auto",
-    objective: Annotated[
-        str | None,
-        typer.Option(
-            help=f"{catalogue.takers('objective')}: mean (of tables' errors, if not given) or max (of any "
-            "cell's)."
-        ),
-    ] = None,
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            min=0.01, help=f"{catalogue.takers('seconds')}: about how much processor time a model may take."
-        ),
-    ] = None,
-    memory: Annotated[
-        float | None,
-        typer.Option(min=1, help=f"{catalogue.takers('memory')}: about how many megabytes a model may take."),
-    ] = None,
-    prior: Annotated[
-        Path | None,
-        typer.Option(help=f"{catalogue.takers('prior')}: a synopsis of public data to start from."),
-    ] = None,
-    rows: Annotated[
-        int | None, typer.Option(min=0, help="How many synthetic rows; the released total if not given.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="The folder to write; DATA's name with -release if not given.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in the folder.")] = False,
-    anew: Annotated[
-        bool, typer.Option("--anew", help="Leave an unfinished release of the same plan, and pay anew.")
-    ] = False,
+    mechanism: MechanismName = "auto",
+    objective: Objective = None,
+    seconds: Seconds = None,
+    memory: Memory = None,
+    prior: Prior = None,
+    rows: SyntheticRows = None,
+    out: Out = None,
+    force: Replace = False,
+    anew: PayAnew = False,
     json: Json = False,
 ) -> None:
     """Release private statistics of DATA and charge its budget.

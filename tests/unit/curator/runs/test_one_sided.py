@@ -35,7 +35,9 @@ from hedgerow.privacy.accountant import (
     cost,
 )
 from hedgerow.privacy.budget import Cost
-from hedgerow.privacy.event import BoundedRange, OneSidedSparseVector, Pure, from_json
+from hedgerow.privacy.event import BoundedRange, Pure
+from hedgerow.privacy.events import from_json
+from hedgerow.privacy.sparse_vector_event import OneSidedSparseVector
 from hedgerow.queries.block import Axis, ProductBlock
 from hedgerow.queries.query import ONE
 

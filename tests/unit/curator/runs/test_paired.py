@@ -20,7 +20,7 @@ from hedgerow.curator.runs.comparison import advance, begin
 from hedgerow.curator.runs.paired import PairedPlan, PairedRun, PairLaw, paired_plan
 from hedgerow.privacy.accountant import cost
 from hedgerow.privacy.budget import Cost
-from hedgerow.privacy.event import PairedSparseVector
+from hedgerow.privacy.sparse_vector_event import PairedSparseVector
 
 LAWS = get_args(PairLaw)
 PAIRS = list(product(LAWS, LAWS))

@@ -18,7 +18,7 @@ from hedgerow.curator.runs.sparse_vector_plan import Plan, numeric_sparse_alpha,
 from hedgerow.errors import HedgerowError, LedgerError, RunClosed, UnknownEvent, UnsupportedQuery
 from hedgerow.privacy.accountant import RenyiAccountant, cost
 from hedgerow.privacy.budget import Cost, epsilon_of, rho_of
-from hedgerow.privacy.event import SparseVector
+from hedgerow.privacy.sparse_vector_event import SparseVector
 from hedgerow.queries.query import ONE
 
 DOMAIN = hr.Domain({"a": 3, "b": 2})

@@ -17,7 +17,7 @@ import hedgerow as hr
 from hedgerow.curator.statistics.strategy import StrategyAnswers
 from hedgerow.mechanisms.factorization import matrix as factorization_matrix
 from hedgerow.mechanisms.factorization import plan as factorization_plan
-from hedgerow.privacy import event as events
+from hedgerow.privacy import events
 from hedgerow.privacy.budget import Privacy
 from hedgerow.queries.strategies.contrast import Contrasts
 from hedgerow.queries.strategies.strategy import MatrixStrategy, Residual, ResidualStrategy
