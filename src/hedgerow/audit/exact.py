@@ -20,7 +20,7 @@ import numpy as np
 
 from hedgerow.curator.noise import selection
 from hedgerow.curator.noise.noisy_max import NoisyMaxLaw, noisy_max_scale
-from hedgerow.curator.runs.sparse_vector_plan import Plan
+from hedgerow.curator.runs.sparse_vector_plan import SparseVectorPlan
 
 if TYPE_CHECKING:
     from hedgerow.curator.rows.table import Rows
@@ -182,7 +182,7 @@ def randomized_response(code: int, levels: int, epsilon: Fraction) -> Law:
 # ---- sparse vector ---------------------------------------------------------------------------------------
 
 
-def above_threshold(values: Sequence[int], plan: Plan) -> Law:
+def above_threshold(values: Sequence[int], plan: SparseVectorPlan) -> Law:
     """The law of the place of the first "above" (the stream's length: none), for a run that stops there.
 
     Sums over the threshold's noise up to where less than 1e-55 is left; the rest is added to no outcome.
@@ -191,7 +191,7 @@ def above_threshold(values: Sequence[int], plan: Plan) -> Law:
 
 
 @lru_cache(maxsize=1 << 10)
-def _first_above(values: tuple[int, ...], plan: Plan) -> tuple[Decimal, ...]:
+def _first_above(values: tuple[int, ...], plan: SparseVectorPlan) -> tuple[Decimal, ...]:
     places = [Decimal(0)] * (len(values) + 1)
     for z, left in _thresholds(plan):
         for i, q in enumerate(values):
@@ -202,7 +202,7 @@ def _first_above(values: tuple[int, ...], plan: Plan) -> tuple[Decimal, ...]:
     return tuple(places)
 
 
-def sparse(values: Sequence[int], plan: Plan) -> Law:
+def sparse(values: Sequence[int], plan: SparseVectorPlan) -> Law:
     """The law of all places of "above" of a run with up to `plan.count` of them, with Laplace noise."""
     if not plan.refreshed:
         return _sparse_once(tuple(values), plan)
@@ -217,7 +217,7 @@ def _restart(
     left: int,
     places: tuple[int, ...],
     weight: Decimal,
-    plan: Plan,
+    plan: SparseVectorPlan,
     law: dict[Hashable, Decimal],
 ) -> None:
     """Every "above" begins a new AboveThreshold on the rest of the stream."""
@@ -233,7 +233,7 @@ def _restart(
         )
 
 
-def _sparse_once(values: tuple[int, ...], plan: Plan) -> Law:
+def _sparse_once(values: tuple[int, ...], plan: SparseVectorPlan) -> Law:
     """One threshold for all: given it, the comparisons are independent."""
     law: dict[Hashable, Decimal] = {}
     for z, mass in _thresholds(plan):
@@ -253,7 +253,7 @@ def _sparse_once(values: tuple[int, ...], plan: Plan) -> Law:
     return law
 
 
-def _thresholds(plan: Plan) -> Iterator[tuple[int, Decimal]]:
+def _thresholds(plan: SparseVectorPlan) -> Iterator[tuple[int, Decimal]]:
     """The threshold's noise and how likely it is, up to where less than 1e-55 is left."""
     b, far = plan.threshold_scale, int(130 * plan.threshold_scale) + 1
     step, never_negative = _power(b.denominator, b.numerator), plan.family == "geometric"
@@ -263,7 +263,7 @@ def _thresholds(plan: Plan) -> Iterator[tuple[int, Decimal]]:
         yield z, D.multiply(norm, _power(abs(z) * b.denominator, b.numerator))
 
 
-def _sides(t: int, plan: Plan) -> tuple[Decimal, Decimal]:
+def _sides(t: int, plan: SparseVectorPlan) -> tuple[Decimal, Decimal]:
     """P(nu >= t) and P(nu < t) of a question's noise."""
     if plan.question_family == "geometric":
         above = _beyond(t, plan.query_scale, "exponential")

@@ -16,7 +16,7 @@ from hedgerow.curator.noise.noise import Entropy
 from hedgerow.curator.opening import open_ledger
 from hedgerow.curator.rows.table import Rows, Table
 from hedgerow.curator.runs.comparison import State, advance
-from hedgerow.curator.runs.sparse_vector_plan import RESERVED, Plan, planned
+from hedgerow.curator.runs.sparse_vector_plan import RESERVED, SparseVectorPlan, planned
 from hedgerow.curator.spender import Spend, Spender, divided
 from hedgerow.curator.statistics.statistics import Score, Statistic, is_score
 from hedgerow.curator.statistics.target import MeasureTarget
@@ -361,7 +361,7 @@ class Curator(Spender):
         return unpack(entry.answer)
 
     def _compare(
-        self, plan: Plan, state: State, values: NDArray[np.int64], most: int | None = None
+        self, plan: SparseVectorPlan, state: State, values: NDArray[np.int64], most: int | None = None
     ) -> tuple[State, NDArray[np.int64], NDArray[np.int64], int]:
         """Where the exact differences of a sparse vector meet noise; the run has been charged already."""
         return advance(plan, state, values, self._entropy, most)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from hedgerow.mechanisms.card import Card
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.workload import Workload
-    from hedgerow.release.report.report import Asked
+    from hedgerow.release.report.report import AnsweredQuestion
     from hedgerow.synopsis import Synopsis
 
 FILES = ("synopsis.hedgerow", "synthetic.csv", "report.html", witness.RECEIPT)
@@ -93,7 +93,7 @@ class Publication:
     force: bool = False
     anew: bool = False
     about: str | None = None
-    ask: Callable[[Synopsis], Sequence[Asked]] = field(default=lambda synopsis: (), repr=False)
+    ask: Callable[[Synopsis], Sequence[AnsweredQuestion]] = field(default=lambda synopsis: (), repr=False)
     step: Step = field(default=lambda words, part: None, repr=False)
 
     def publish(self) -> Published:

@@ -50,7 +50,7 @@ class MeasuredTable:
                 if isinstance(block, GroupBlock):
                     yield cls(block.attributes, block.groups, m.counts.reshape(block.shape), m.noise)
 
-    def sides(self, weights: Weights, confidence: float, numbers: int) -> tuple[float, float]:
+    def sides(self, weights: QueryWeights, confidence: float, numbers: int) -> tuple[float, float]:
         """At least and at most how much of a query lies in the rows, by this table."""
         found = []
         for most in (False, True):
@@ -60,7 +60,7 @@ class MeasuredTable:
         return found[0], found[1]
 
 
-class Weights:
+class QueryWeights:
     """A query's weights: a product of one factor for each attribute, or an array over their table."""
 
     def __init__(self, query: Query) -> None:
@@ -136,7 +136,7 @@ def measured_whole(
 
 def limits(measurements: Sequence[Measurement], query: Query, confidence: float) -> tuple[float, float]:
     """At least and at most what a query counts, in rows; infinite where nothing is known."""
-    weights, tables = Weights(query), list(MeasuredTable.all_of(measurements))
+    weights, tables = QueryWeights(query), list(MeasuredTable.all_of(measurements))
     numbers = max(1, _EVENTS * len(tables))
     low, high = 0.0, np.inf
     for table in tables:

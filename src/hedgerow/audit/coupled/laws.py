@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow.audit.coupled.tape import Draw, Met, Played
 from hedgerow.curator.runs.one_sided_plan import OneSidedPlan
-from hedgerow.curator.runs.sparse_vector_plan import Plan
+from hedgerow.curator.runs.sparse_vector_plan import SparseVectorPlan
 from hedgerow.curator.statistics.small_range import Levels
 from hedgerow.privacy import events
 from hedgerow.privacy.event import Event
@@ -136,7 +136,7 @@ def _comparison(met: Met) -> Iterator[str]:
         yield f"{len(draws)} draws more than there are questions"
 
 
-def _take(draws: list[Draw], plan: Plan, scale: Fraction) -> NDArray[np.int64]:
+def _take(draws: list[Draw], plan: SparseVectorPlan, scale: Fraction) -> NDArray[np.int64]:
     if not draws:
         raise ValueError("a question was decided with no draw of its own")
     draw = draws.pop(0)

@@ -20,7 +20,7 @@ from hedgerow.audit.coupled.spelling import Atom, Names, spelled
 from hedgerow.curator.curator import Curator
 from hedgerow.curator.rows.table import Rows, Table
 from hedgerow.curator.runs.comparison import State
-from hedgerow.curator.runs.sparse_vector_plan import Plan
+from hedgerow.curator.runs.sparse_vector_plan import SparseVectorPlan
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.event import Event
 from hedgerow.privacy.ledger.ledger import Entry
@@ -49,7 +49,7 @@ class Met:
 
     public: tuple[str, ...]
     event: Event
-    plan: Plan | None = None
+    plan: SparseVectorPlan | None = None
     exact: Any = None
     state: State | None = None
     most: int | None = None
@@ -87,7 +87,7 @@ class Witness:
 
     met: list[Met]
 
-    def meets(self, event: Event, *public: Any, plan: Plan | None = None) -> Met:
+    def meets(self, event: Event, *public: Any, plan: SparseVectorPlan | None = None) -> Met:
         """Keep a meeting; it must be the one that the script has here."""
         words = tuple(self.names.spell(str(part)) for part in (*public, event.to_json()))
         number = len(self.met)
@@ -158,7 +158,7 @@ class Replaying(Curator):
         return super()._act(event, read, drawn, question, request=request, note=note, run=run)
 
     def _compare(
-        self, plan: Plan, state: State, values: NDArray[np.int64], most: int | None = None
+        self, plan: SparseVectorPlan, state: State, values: NDArray[np.int64], most: int | None = None
     ) -> tuple[State, NDArray[np.int64], NDArray[np.int64], int]:
         public = (f"compare: {plan.public}", values.size, most, state.above, state.asked)
         met = self.witness.meets(plan.event, *public, plan=plan)

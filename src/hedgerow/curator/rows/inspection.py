@@ -41,7 +41,7 @@ _SPAN = 100_000  # days: a column of dates over more than three centuries is not
 
 
 @dataclass
-class Column:
+class SeenColumn:
     """What was seen of one column."""
 
     name: str
@@ -139,7 +139,7 @@ class Proposal:
 
 
 @dataclass(frozen=True)
-class Fit:
+class ColumnFit:
     """How one column fits its attribute: rows whose value is missing, or names no level.
 
     Of the latter, `unread` hold text where a number or a date should be.
@@ -157,7 +157,7 @@ class Inspection:
     """How a file fits a schema; exact counts, for the owner's eyes only."""
 
     rows: int
-    fits: tuple[Fit, ...]
+    fits: tuple[ColumnFit, ...]
     unused: tuple[str, ...]
     reading: Reading | None = None
 
@@ -198,7 +198,7 @@ class Inspector:
         names = schema.names
         nested = [f.name for f in schema if kind_of(f.type) == "other"]
         once = [name for name in names if names.count(name) == 1 and name.strip() and name not in nested]
-        columns = [Column(name) for name in once]
+        columns = [SeenColumn(name) for name in once]
         for batch in self._engine.batches(once):
             for column, array in zip(columns, batch.columns, strict=True):
                 column.see(array)
@@ -231,7 +231,7 @@ class Inspector:
                 outside[name] += int((codes == attribute.other_code).sum())
         unused = tuple(n for n in self._engine.schema().names if n not in domain)
         fits = tuple(
-            Fit(n, missing[n], outside[n], unread[n], a.labels[a._null_code]) for n, a in domain.items()
+            ColumnFit(n, missing[n], outside[n], unread[n], a.labels[a._null_code]) for n, a in domain.items()
         )
         return Inspection(rows, fits, unused, self.reading)
 
@@ -278,7 +278,7 @@ def _strict(attribute: Attribute) -> Attribute:
     return Categorical(attribute.levels, other="\x00outside", missing=True)
 
 
-def _guess(column: Column, least: int) -> Attribute | str:
+def _guess(column: SeenColumn, least: int) -> Attribute | str:
     """An attribute for a column, or why there is none."""
     options = {"missing": True} if column.missing else {}
     if not column.present:
@@ -317,7 +317,7 @@ def _free_name(taken: list[str]) -> str | bool:
     return True if name == "other" else name
 
 
-def _guess_bins(column: Column, options: dict[str, Any]) -> Bins | str:
+def _guess_bins(column: SeenColumn, options: dict[str, Any]) -> Bins | str:
     """Bins of a round width over the range, opened outwards to round numbers."""
     if max(abs(column.low), abs(column.high)) > _LARGEST:
         return "its numbers are too large for bins"
@@ -342,7 +342,7 @@ def _round_up(width: float) -> float:
     return next(step * power for step in (1, 2, 5, 10) if step * power >= width * (1 - 1e-9))
 
 
-def _guess_dates(column: Column, options: dict[str, Any]) -> Dates:
+def _guess_dates(column: SeenColumn, options: dict[str, Any]) -> Dates:
     """Years over a long span, months over a short one, from whole years to whole years."""
     first, last = (dt.date(1970, 1, 1) + dt.timedelta(days=int(d)) for d in (column.first, column.last))
     by: Any = "month" if last.year - first.year < 3 else "year"

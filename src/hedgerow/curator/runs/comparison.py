@@ -38,7 +38,7 @@ import numpy as np
 
 from hedgerow.curator.noise import noise
 from hedgerow.curator.noise.noise import Entropy
-from hedgerow.curator.runs.sparse_vector_plan import Family, Plan
+from hedgerow.curator.runs.sparse_vector_plan import Family, SparseVectorPlan
 from hedgerow.errors import LedgerError
 
 if TYPE_CHECKING:
@@ -76,13 +76,13 @@ class State:
         return cls(*json.loads(data))
 
 
-def begin(plan: Plan, entropy: Entropy) -> State:
+def begin(plan: SparseVectorPlan, entropy: Entropy) -> State:
     """The state of a new run: a freshly drawn noisy threshold."""
     return State(_noisy_threshold(plan, entropy))
 
 
 def advance(
-    plan: Plan, state: State, values: NDArray[np.int64], entropy: Entropy, most: int | None = None
+    plan: SparseVectorPlan, state: State, values: NDArray[np.int64], entropy: Entropy, most: int | None = None
 ) -> tuple[State, NDArray[np.int64], NDArray[np.int64], int]:
     """Compare exact integers in order: new state, places of "above", released values, how many answered.
 
@@ -121,7 +121,7 @@ def advance(
     return new, np.array(places, dtype=np.int64), np.array(released, dtype=np.int64), asked
 
 
-def _noisy_threshold(plan: Plan, entropy: Entropy) -> int:
+def _noisy_threshold(plan: SparseVectorPlan, entropy: Entropy) -> int:
     return plan.threshold + int(_noise(plan.family, plan.threshold_scale, 1, entropy)[0])
 
 

@@ -63,8 +63,8 @@ if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
 
 __all__ = [
-    "Asked",
     "AskedBoth",
+    "AskedOne",
     "OneSidedPlan",
     "OneSidedRun",
     "Side",
@@ -77,7 +77,7 @@ __all__ = [
 _FARTHEST = float(1 << 53)
 
 
-class Asked(NamedTuple):
+class AskedOne(NamedTuple):
     """What a run said: how many questions it decided, and whether the last one tripped it; true if so."""
 
     asked: int
@@ -169,7 +169,7 @@ class OneSidedRun:
         """An alpha in rows: with probability 1 - beta every "below" of this run is within it on this side."""
         return self.plan.certified(beta)
 
-    def ask(self, queries: Any, estimates: float | Sequence[float] | NDArray[Any]) -> Asked:
+    def ask(self, queries: Any, estimates: float | Sequence[float] | NDArray[Any]) -> AskedOne:
         """Compare answers with estimates in order, until the first trip.
 
         Args:
@@ -177,7 +177,7 @@ class OneSidedRun:
             estimates: public guesses in rows, one for each query; rounded to the lattice first.
         """
         stop, trips = _ask([self], queries, estimates)
-        return Asked(stop, trips[0])
+        return AskedOne(stop, trips[0])
 
     def refresh(self) -> None:
         """See what other processes did to the run; LedgerError when its account was closed."""

@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import ceil, exp, expm1, floor, log
 from typing import TYPE_CHECKING, Literal
 
-from hedgerow.curator.runs.sparse_vector_plan import _LARGEST, Family, Plan, _scale, first_request
+from hedgerow.curator.runs.sparse_vector_plan import _LARGEST, Family, SparseVectorPlan, _scale, first_request
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy.budget import Cost, selection_epsilon
 from hedgerow.privacy.rational import Number, exact
@@ -30,7 +30,7 @@ _SHARES = [Fraction(i, 64) for i in range(1, 64)]
 
 
 @dataclass(frozen=True)
-class OneSidedPlan(Plan):
+class OneSidedPlan(SparseVectorPlan):
     """Everything public about a one-sided run, in lattice steps.
 
     Args:

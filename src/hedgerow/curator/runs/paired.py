@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from hedgerow.curator.runs.one_sided_plan import Side as OneSide
 from hedgerow.curator.runs.one_sided_plan import reach
 from hedgerow.curator.runs.sparse_vector import Side, SparseVectorRun
-from hedgerow.curator.runs.sparse_vector_plan import _LARGEST, Family, Plan, _scale, first_request
+from hedgerow.curator.runs.sparse_vector_plan import _LARGEST, Family, SparseVectorPlan, _scale, first_request
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy.budget import Cost, selection_epsilon
 from hedgerow.privacy.rational import Number, exact
@@ -57,7 +57,7 @@ _FAMILY: dict[PairLaw, Family] = {"laplace": "laplace", "exponential": "geometri
 
 
 @dataclass(frozen=True)
-class PairedPlan(Plan):
+class PairedPlan(SparseVectorPlan):
     """Everything public about such a run, in lattice steps.
 
     Args:
@@ -115,7 +115,7 @@ class PairedRun(SparseVectorRun):
     _events: ClassVar[tuple[type, ...]] = (PairedSparseVector,)
     plan: PairedPlan
 
-    def _refuse_other_plans(self, curator: Curator, plan: Plan) -> None:
+    def _refuse_other_plans(self, curator: Curator, plan: SparseVectorPlan) -> None:
         super()._refuse_other_plans(curator, plan)
         assert isinstance(plan, PairedPlan)
         _refuse_two_ways(curator, plan.side)

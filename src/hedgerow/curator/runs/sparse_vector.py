@@ -28,7 +28,7 @@ import numpy as np
 
 from hedgerow.curator.forgetting import forgetting
 from hedgerow.curator.runs.comparison import State, begin
-from hedgerow.curator.runs.sparse_vector_plan import RESERVED, Plan
+from hedgerow.curator.runs.sparse_vector_plan import RESERVED, SparseVectorPlan
 from hedgerow.curator.statistics.people import PeopleCounts
 from hedgerow.curator.statistics.statistics import (
     Answers,
@@ -95,7 +95,9 @@ class SparseVectorRun:
         note: words kept in the ledger.
     """
 
-    def __init__(self, curator: Curator, plan: Plan, label: str | None = None, note: str = "") -> None:
+    def __init__(
+        self, curator: Curator, plan: SparseVectorPlan, label: str | None = None, note: str = ""
+    ) -> None:
         self._refuse_other_plans(curator, plan)
         text("a run's label", label)
         text("a note", note)
@@ -121,10 +123,10 @@ class SparseVectorRun:
         if entry.replayed:
             self._replay()
 
-    _plans: ClassVar[type] = Plan
+    _plans: ClassVar[type] = SparseVectorPlan
     _events: ClassVar[tuple[type, ...]] = (SparseVector, GaussianSparseVector)
 
-    def _refuse_other_plans(self, curator: Curator, plan: Plan) -> None:
+    def _refuse_other_plans(self, curator: Curator, plan: SparseVectorPlan) -> None:
         """A run's proof is its plan's: of this kind, and for people with this many rows."""
         moves = curator.privacy.sensitivity(Norms.query(plan.denominator)).l1
         own = type(plan) is self._plans and type(plan.event) in self._events

@@ -2,7 +2,7 @@
 
 **Where Gaussian noise is never worth using.** Each "above" of a Gaussian run of L questions pays ln(1 + L) /
 (a - 1) at every order a before any noise is paid for, so that delta is used as delta / (1 + L)^c. At a small
-epsilon the accuracies stated by `Plan.accuracy` at one price have the ratio, Gaussian to restarted Laplace,
+epsilon the accuracies stated by `accuracy` at one price have the ratio, Gaussian to restarted Laplace,
     sqrt(2 ln(1/delta) + 2 c ln(1 + L)) (sqrt l1 + 2 sqrt l2) / (l1 + 2 l2)
 with l1 = ln(6c/beta), l2 = ln(6L/beta), up to what the exact conversion saves. Computed for c from 1 to 100,
 L from 10 to 10^9, delta from 1e-12 to 1e-2, epsilon from 0.001 to 10, Laplace is always more accurate: 1.06
@@ -66,7 +66,7 @@ def first_request(run: str | None) -> str | None:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SparseVectorPlan:
     """Everything public about a run, in lattice steps; `event` is what it is charged as.
 
     Args:
@@ -163,7 +163,7 @@ def plan(
     epsilon: Number | None = None,
     delta: Number = 0,
     length: int | None = None,
-) -> Plan:
+) -> SparseVectorPlan:
     """The plan that a price buys.
 
     Args:
@@ -200,7 +200,7 @@ def plan(
         event = _gaussian(price, sensitivity, count, length, exact(delta))
     else:
         raise UnsupportedQuery(f"there is no sparse vector called {method!r}")
-    return Plan(method, event, steps, denominator)
+    return SparseVectorPlan(method, event, steps, denominator)
 
 
 def planned(
@@ -215,7 +215,7 @@ def planned(
     allocation: Literal["even", "optimised"],
     denominator: int,
     run: str | None,
-) -> Plan:
+) -> SparseVectorPlan:
     """The plan that `Curator.sparse_vector` opens; reads no row and charges nothing.
 
     Args:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _NEVER = -80.0  # the logarithm of a weight of zero: e^-80 of anything is below the last bit of an answer
 
 
-class Evidence:
+class TreeEvidence:
     """Answers to product queries by one pass over the junction tree, however large the table behind them.
 
     A product of per-attribute weights is one more potential on every attribute it names: the part of all rows

@@ -21,7 +21,7 @@ QUIET = 2.0  # tables within so many standard errors of pure noise say that all 
 STALE = 4.0  # a model size is computed again when it may have come this near to the cap
 
 
-class Rounds:
+class AdaptiveRounds:
     """SELECT, MEASURE, FIT: several tables are chosen between two fits, over different attributes."""
 
     def __init__(

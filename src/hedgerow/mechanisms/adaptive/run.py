@@ -103,9 +103,9 @@ class Run(SelectMeasure):
         if self.settings.objective == "max":
             return self._learn_all(hypothesis, sets)
         effort, candidates = self._plan(hypothesis, sets)
-        from hedgerow.mechanisms.adaptive.rounds import Rounds
+        from hedgerow.mechanisms.adaptive.rounds import AdaptiveRounds
 
-        rounds = Rounds(self, hypothesis, effort, candidates)
+        rounds = AdaptiveRounds(self, hypothesis, effort, candidates)
         done = rounds.run()
         # Nothing more to choose, or nothing more to learn: measure again what is known.
         if self.left.amount * 1000 > self.price.amount:

@@ -138,7 +138,7 @@ class Demand:
 
 
 @dataclass(frozen=True)
-class Plan:
+class StrategyPlan:
     """A strategy and the sum of all answers' variances in units of (unit's sensitivity)^2 / (2 rho)."""
 
     strategy: ResidualStrategy
@@ -152,7 +152,7 @@ def plan(
     privacy: Privacy,
     *,
     total_is_public: bool = False,
-) -> Plan:
+) -> StrategyPlan:
     """The best residual strategy whose whole numbers fit into 64 bits.
 
     Under add_remove the shares are the closed-form optimum [XHZK23]. Under `replace` no closed form is known:
@@ -173,7 +173,7 @@ def plan(
 
 
 def plain_variance(blocks: Sequence[ProductBlock], weights: Sequence[float], privacy: Privacy) -> float:
-    """What independent noise on every table comes to, in the units of `Plan`; infinite for others."""
+    """What independent noise on every table comes to, in the units of `StrategyPlan`; infinite for others."""
     if not all(b.is_table for b in blocks):
         return inf
     tables = len({b.attributes for b in blocks})
@@ -182,8 +182,10 @@ def plain_variance(blocks: Sequence[ProductBlock], weights: Sequence[float], pri
     return tables * cells * float(privacy.sensitivity(table).l2_squared)
 
 
-def _priced(demand: Demand, strategy: ResidualStrategy, privacy: Privacy) -> Plan:
-    return Plan(strategy, demand.variance(strategy) * float(privacy.sensitivity(strategy.norms).l2_squared))
+def _priced(demand: Demand, strategy: ResidualStrategy, privacy: Privacy) -> StrategyPlan:
+    return StrategyPlan(
+        strategy, demand.variance(strategy) * float(privacy.sensitivity(strategy.norms).l2_squared)
+    )
 
 
 def _allocations(

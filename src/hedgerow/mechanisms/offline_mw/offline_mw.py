@@ -13,7 +13,7 @@ from hedgerow.mechanisms.fingerprint import fingerprint
 from hedgerow.mechanisms.mechanism import Resumable, finite
 from hedgerow.mechanisms.offline_mw.card import CELLS
 from hedgerow.mechanisms.offline_mw.theorem import TOTAL, play
-from hedgerow.mechanisms.offline_mw.tuned import Rounds
+from hedgerow.mechanisms.offline_mw.tuned import TunedRounds
 from hedgerow.mechanisms.progress import Progress, unwatched
 from hedgerow.privacy.bounds import cor_12_5
 from hedgerow.queries.argument import number
@@ -129,5 +129,5 @@ class OfflineMW(Resumable):
         if self.alpha is not None:
             learned, guarantee, facts = play(purse, domain, queries, self.alpha, watch)
             return lambda d, signed: GuaranteedSynopsis(d, signed, learned, guarantee), facts
-        found, said = Rounds(purse, domain, queries, watch).learn(self.rounds)
+        found, said = TunedRounds(purse, domain, queries, watch).learn(self.rounds)
         return lambda d, signed: DenseSynopsis(d, signed, found), said

@@ -39,7 +39,7 @@ BIAS = 0.5  # how much of the expected noise a table's score is lowered by
 QUIET = 3  # so many tables in a row that hold nothing but noise say that all is learned
 
 
-class Rounds(SelectMeasure):
+class TunedRounds(SelectMeasure):
     """One run: START with one-way tables, then SELECT, MEASURE, UPDATE, and at the end REPLAY everything."""
 
     words = "offline-mw"

@@ -14,7 +14,7 @@ from hedgerow.curator.runs.sparse_vector import Outcomes, SparseVectorRun
 from hedgerow.errors import LedgerError, RunClosed
 from hedgerow.learning.dense.kernels import dot
 from hedgerow.learning.sparse.sparse import StructureFull
-from hedgerow.mechanisms.online.terms import Terms
+from hedgerow.mechanisms.online.terms import OnlineTerms
 from hedgerow.queries.asked import asked_names
 from hedgerow.queries.block import Block, ListBlock
 from hedgerow.queries.packing import pack_questions, unpack_questions
@@ -77,7 +77,7 @@ class Conversation:
         self,
         start: Callable[[], Any],
         run: SparseVectorRun,
-        terms: Terms,
+        terms: OnlineTerms,
         cost: Budget,
         home: Callable[[Any, list[Call]], OnlineSynopsis | OnlineNamesSynopsis],
     ) -> None:

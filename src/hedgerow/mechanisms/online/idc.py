@@ -16,12 +16,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hedgerow.curator.rows.source import begin_run, recall_run
-from hedgerow.curator.runs.sparse_vector_plan import Plan, plan
+from hedgerow.curator.runs.sparse_vector_plan import SparseVectorPlan, plan
 from hedgerow.curator.statistics.sketch import RowsOfNames
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms.mechanism import guarded
 from hedgerow.mechanisms.online.conversation import Conversation
-from hedgerow.mechanisms.online.terms import Terms, Total
+from hedgerow.mechanisms.online.terms import OnlineTerms, Total
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Budget, Cost, exact
 from hedgerow.queries.argument import finite, number, text
@@ -198,14 +198,14 @@ class IDC:
         off = found.noise.half_width(1 - beta)
         return Total(max(1.0, float(found.values.ravel()[0]) / found.noise.denominator), off, beta, found)
 
-    def _terms(self, curator: Curator, made: Plan, total: Total) -> Terms:
+    def _terms(self, curator: Curator, made: SparseVectorPlan, total: Total) -> OnlineTerms:
         if self.alpha is None:
-            return Terms.tuned(self.beta, self.queries, total, made, self.threshold)
+            return OnlineTerms.tuned(self.beta, self.queries, total, made, self.threshold)
         assert self.queries is not None
         share = 1 if not total.beta else float(1 - TOTAL_SHARE)
         said = self.delta is not None or curator.ledger.currency == "epsilon"  # else the plan says it
         epsilon = share * self.epsilon if said and self.epsilon is not None else None
-        return Terms.theorem(
+        return OnlineTerms.theorem(
             self.alpha, self.beta, self.queries, total, made, epsilon, float(self.delta or 0)
         )
 
@@ -248,7 +248,7 @@ class Prices:
             return cls(epsilon, exact(mechanism.delta), total)
         return cls(Cost("rho", _PAPER * epsilon**2 / c * _UP), Fraction(0), total)
 
-    def plan(self, curator: Curator, c: int) -> Plan:
+    def plan(self, curator: Curator, c: int) -> SparseVectorPlan:
         """The noise that this buys; the threshold comes later."""
         sensitivity = curator.privacy.sensitivity(Norms.query(ONE)).l1
         paper = not isinstance(self.vector, Cost)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedgerow.curator.runs.sparse_vector_plan import Plan
+from hedgerow.curator.runs.sparse_vector_plan import SparseVectorPlan
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy.bounds import idc_rows
 from hedgerow.queries.query import ONE
@@ -42,7 +42,7 @@ class Total:
 
 
 @dataclass(frozen=True)
-class Terms:
+class OnlineTerms:
     """What an interactive run promises, in rows.
 
     Args:
@@ -61,7 +61,7 @@ class Terms:
     queries: int
     beta: float
     threshold: float
-    plan: Plan
+    plan: SparseVectorPlan
     alpha: float | None = None
     counted: tuple[float, float] = (0.0, 0.0)
 
@@ -72,10 +72,10 @@ class Terms:
         beta: float,
         queries: int,
         total: Total,
-        plan: Plan,
+        plan: SparseVectorPlan,
         epsilon: float | None = None,
         delta: float = 0.0,
-    ) -> Terms:
+    ) -> OnlineTerms:
         """T = 2 alpha N, if alpha N covers NumericSparse's accuracy for 2k questions and c updates.
 
         Then ([DR14] Thm 4.14, 4.15) every "above" is a true distinguishing query, so there are at most c of
@@ -97,8 +97,13 @@ class Terms:
 
     @classmethod
     def tuned(
-        cls, beta: float, queries: int | None, total: Total, plan: Plan, threshold: float | None = None
-    ) -> Terms:
+        cls,
+        beta: float,
+        queries: int | None,
+        total: Total,
+        plan: SparseVectorPlan,
+        threshold: float | None = None,
+    ) -> OnlineTerms:
         """T such that answers which are right already are expected to waste a quarter of the updates.
 
         P(nu - rho >= t) <= b2^2 / (2 (b2^2 - b1^2)) e^(-t/b2) for Laplace noise of scales b1 < b2, which is
@@ -160,14 +165,14 @@ def rows_needed(
     beta: float,
     queries: int,
     total: Total,
-    plan: Plan,
+    plan: SparseVectorPlan,
     epsilon: float | None = None,
     delta: float = 0.0,
 ) -> float:
     """The rows at which the theorem speaks: what a run demands and what a plan promises, see `idc_rows`.
 
     Args:
-        alpha, beta, queries, plan: as in `Terms.theorem`.
+        alpha, beta, queries, plan: as in `OnlineTerms.theorem`.
         total: of which only `off` and `beta` matter.
         epsilon, delta: what the run was told; None and 0 where its noise says it.
     """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.errors import RangeTooLarge
-from hedgerow.learning.factored.evidence import Evidence
+from hedgerow.learning.factored.evidence import TreeEvidence
 from hedgerow.mechanisms.session.belief import Belief, Numbers, public_total
 from hedgerow.mechanisms.session.calibration import Spread
 from hedgerow.synopsis.model import Learned
@@ -28,7 +28,7 @@ class FactoredBelief(Belief):
     """A product of potentials on small tables, for domains of any size; primed by the adaptive release."""
 
     kind = "factored"
-    _evidence: Evidence | None = None
+    _evidence: TreeEvidence | None = None
 
     @classmethod
     def of(cls, learned: Learned, rows: int | None) -> FactoredBelief:
@@ -62,7 +62,7 @@ class FactoredBelief(Belief):
     def _answer(self, query: Query) -> float:
         """By evidence: without the table behind a product."""
         if self._evidence is None:
-            self._evidence = Evidence(self.hypothesis)
+            self._evidence = TreeEvidence(self.hypothesis)
         return self._evidence.answer(query)
 
     def _learn(self, measurement: Measurement) -> tuple[float, Sequence[Measurement]] | None:

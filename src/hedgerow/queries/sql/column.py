@@ -59,7 +59,7 @@ class Constant:
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class SqlColumn:
     """A name in SQL: an attribute, or one of its hierarchies, as one value per level (None is NULL)."""
 
     name: str
@@ -70,7 +70,7 @@ class Column:
     values: tuple[Any, ...]
 
     @classmethod
-    def of(cls, attribute: str, body: Attribute, hierarchy: str | None = None) -> Column:
+    def of(cls, attribute: str, body: Attribute, hierarchy: str | None = None) -> SqlColumn:
         """The column that an attribute, or its hierarchy, declares."""
         if hierarchy is not None:
             names, parent = body.groups(hierarchy)
@@ -281,7 +281,7 @@ def _levels(body: Attribute, kind: Kind) -> Sequence[Any]:
     return [text_of(v) for v in body.values] if kind == "text" else body.values
 
 
-def _mismatch(column: Column, constant: Constant) -> NoReturn:
+def _mismatch(column: SqlColumn, constant: Constant) -> NoReturn:
     words = {
         "bins": "numbers",
         "periods": "dates",
@@ -293,29 +293,29 @@ def _mismatch(column: Column, constant: Constant) -> NoReturn:
     raise UnsupportedSQL(f"{column.name!r} holds {held} and cannot be compared with {constant}")
 
 
-def _number(column: Column, constant: Constant) -> Any:
+def _number(column: SqlColumn, constant: Constant) -> Any:
     if constant.kind == "text" and _WHOLE.fullmatch(constant.value):
         return number_of(constant.value)
     return constant.value if constant.kind == "number" else _mismatch(column, constant)
 
 
-def _text(column: Column, constant: Constant) -> Any:
+def _text(column: SqlColumn, constant: Constant) -> Any:
     return constant.value if constant.kind == "text" else _mismatch(column, constant)
 
 
-def _boolean(column: Column, constant: Constant) -> Any:
+def _boolean(column: SqlColumn, constant: Constant) -> Any:
     if constant.kind == "text" and constant.value in ("true", "false"):
         return constant.value == "true"
     return constant.value if constant.kind == "boolean" else _mismatch(column, constant)
 
 
-def _date(column: Column, constant: Constant) -> Any:
+def _date(column: SqlColumn, constant: Constant) -> Any:
     if constant.kind == "text":
         return date_of(constant.value)
     return constant.value if constant.kind == "date" else _mismatch(column, constant)
 
 
-_CONVERT: dict[str, Callable[[Column, Constant], Any]] = {
+_CONVERT: dict[str, Callable[[SqlColumn, Constant], Any]] = {
     "text": _text,
     "number": _number,
     "boolean": _boolean,

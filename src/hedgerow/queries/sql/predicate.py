@@ -11,7 +11,17 @@ from sqlglot import exp
 
 from hedgerow.errors import UnknownColumn, UnsupportedSQL
 from hedgerow.queries.form import check_cells, spread
-from hedgerow.queries.sql.column import MIRROR, OPS, OUTSIDE, Column, Constant, date_of, like, near, number_of
+from hedgerow.queries.sql.column import (
+    MIRROR,
+    OPS,
+    OUTSIDE,
+    Constant,
+    SqlColumn,
+    date_of,
+    like,
+    near,
+    number_of,
+)
 from hedgerow.queries.sql.node import bare, only, refuse
 
 if TYPE_CHECKING:
@@ -49,14 +59,14 @@ class Scope:
     def __init__(self, domain: Domain, tables: Sequence[str] = ()) -> None:
         self.domain = domain
         self.tables = {t.casefold() for t in tables}
-        self._columns: dict[tuple[str, str | None], Column] = {}
+        self._columns: dict[tuple[str, str | None], SqlColumn] = {}
 
     @property
     def names(self) -> list[str]:
         """Every name a column can have."""
         return [*self.domain, *(h for a in self.domain.values() for h in a.hierarchy)]
 
-    def column(self, node: exp.Expr) -> Column:
+    def column(self, node: exp.Expr) -> SqlColumn:
         """The column a name means; UnknownColumn with a hint when there is none."""
         only(node, "this", "table")
         if type(node.this) is not exp.Identifier:
@@ -88,10 +98,10 @@ class Scope:
         """Names are matched as DuckDB does, whatever their case; an exact match wins."""
         return [name] if name in names else [n for n in names if n.casefold() == name.casefold()]
 
-    def _column(self, attribute: str, hierarchy: str | None) -> Column:
+    def _column(self, attribute: str, hierarchy: str | None) -> SqlColumn:
         key = (attribute, hierarchy)
         if key not in self._columns:
-            self._columns[key] = Column.of(attribute, self.domain[attribute], hierarchy)
+            self._columns[key] = SqlColumn.of(attribute, self.domain[attribute], hierarchy)
         return self._columns[key]
 
 
@@ -236,7 +246,7 @@ class Predicates:
     def _like(self, node: exp.Expr, depth: int) -> Truth:
         only(node, "this", "expression", "negate")
         column, pattern = self.operand(node.this, depth), self.operand(node.expression, depth)
-        if not isinstance(column, Column) or not isinstance(pattern, Constant) or pattern.kind != "text":
+        if not isinstance(column, SqlColumn) or not isinstance(pattern, Constant) or pattern.kind != "text":
             raise UnsupportedSQL("LIKE compares a column with a pattern in quotes")
         if column.kind != "text":
             raise UnsupportedSQL(f"LIKE needs text levels, and {column.name!r} has none")
@@ -249,17 +259,17 @@ class Predicates:
         left, right = self.operand(node.this, depth), self.operand(node.expression, depth)
         return self._compare(_COMPARISONS[type(node)], left, right)
 
-    def operand(self, node: exp.Expr, depth: int) -> Column | Constant:
+    def operand(self, node: exp.Expr, depth: int) -> SqlColumn | Constant:
         """One side of a comparison: a column or a literal."""
         node = bare(node)
         return self.scope.column(node) if type(node) is exp.Column else constant(node)
 
-    def _compare(self, op: str, left: Column | Constant, right: Column | Constant) -> Truth:
-        if isinstance(left, Column) and isinstance(right, Column):
+    def _compare(self, op: str, left: SqlColumn | Constant, right: SqlColumn | Constant) -> Truth:
+        if isinstance(left, SqlColumn) and isinstance(right, SqlColumn):
             return self._columns(op, left, right)
-        if isinstance(left, Column) and isinstance(right, Constant):
+        if isinstance(left, SqlColumn) and isinstance(right, Constant):
             return self._with(left, op, right)
-        if isinstance(right, Column) and isinstance(left, Constant):
+        if isinstance(right, SqlColumn) and isinstance(left, Constant):
             return self._with(right, MIRROR[op], left)
         assert isinstance(left, Constant)
         assert isinstance(right, Constant)
@@ -269,7 +279,7 @@ class Predicates:
             raise UnsupportedSQL(f"{left} and {right} cannot be compared")
         return constant_truth(bool(OPS[op](left.value, right.value)))
 
-    def _with(self, column: Column, op: str, value: Constant) -> Truth:
+    def _with(self, column: SqlColumn, op: str, value: Constant) -> Truth:
         """A column and a literal; a note where `other` is neither true nor false, as of numbers and dates."""
         true, false = column.compare(op, value)
         code = column.body.other_code
@@ -280,7 +290,7 @@ class Predicates:
             )
         return Truth((column.attribute,), true, false)
 
-    def _columns(self, op: str, left: Column, right: Column) -> Truth:
+    def _columns(self, op: str, left: SqlColumn, right: SqlColumn) -> Truth:
         """Two columns of named levels of one kind, by the ranks of their values."""
         if (
             left.kind != right.kind

@@ -15,7 +15,7 @@ from hedgerow.queries.domain.domain import Domain, OpenDomain
 from hedgerow.queries.form import GroupAxis
 from hedgerow.queries.question import GROUPS, GroupColumn, Question, Show, Sort
 from hedgerow.queries.sql.aggregate import Aggregates
-from hedgerow.queries.sql.column import Column
+from hedgerow.queries.sql.column import SqlColumn
 from hedgerow.queries.sql.node import only, refuse, spell
 from hedgerow.queries.sql.predicate import Predicates, Scope
 from hedgerow.queries.sql.tokens import parse
@@ -130,7 +130,7 @@ class _Statement:
         columns = [self._group_column(node) for node in group.expressions]
         if not columns:
             raise UnsupportedSQL("GROUP BY needs columns")
-        by_attribute: dict[str, list[Column]] = {}
+        by_attribute: dict[str, list[SqlColumn]] = {}
         for column in columns:
             by_attribute.setdefault(column.attribute, []).append(column)
         if len(by_attribute) > 16:
@@ -145,7 +145,7 @@ class _Statement:
             raise RangeTooLarge(f"GROUP BY makes {size:,} groups, more than {GROUPS:,}")
         return tuple(_group(c, *parts[c.attribute]) for c in columns), tuple(axes)
 
-    def _group_column(self, node: exp.Expr) -> Column:
+    def _group_column(self, node: exp.Expr) -> SqlColumn:
         """A GROUP BY entry: a column, the position of one in SELECT, or the alias of one."""
         if type(node) is exp.Literal:
             node = self._position(node, "GROUP BY").node
@@ -184,7 +184,7 @@ class _Statement:
         name = item.alias or _title(item.node)
         return Show(name, self.aggregates.add(item.node, name), aggregate=True)
 
-    def _find_group(self, column: Column) -> int | None:
+    def _find_group(self, column: SqlColumn) -> int | None:
         keys = [(g.attribute, g.hierarchy) for g in self.groups]
         key = (column.attribute, column.hierarchy)
         return keys.index(key) if key in keys else None
@@ -291,7 +291,7 @@ def _title(node: exp.Expr) -> str:
     return node.sql(dialect="duckdb")
 
 
-def _axis(attribute: str, columns: list[Column]) -> tuple[GroupAxis, np.ndarray[Any, np.dtype[np.intp]]]:
+def _axis(attribute: str, columns: list[SqlColumn]) -> tuple[GroupAxis, np.ndarray[Any, np.dtype[np.intp]]]:
     """The partition of an attribute's levels that its columns make, and the first level of each part."""
     parts: dict[tuple[Any, ...], int] = {}
     first: list[int] = []
@@ -305,12 +305,12 @@ def _axis(attribute: str, columns: list[Column]) -> tuple[GroupAxis, np.ndarray[
     return GroupAxis(attribute, parent, len(parts)), np.array(first, dtype=np.intp)
 
 
-def _part_keys(column: Column) -> list[Any]:
+def _part_keys(column: SqlColumn) -> list[Any]:
     """What tells the levels apart: themselves, or the groups of a hierarchy."""
     return list(column.values) if column.hierarchy is not None else list(range(column.size))
 
 
-def _group(column: Column, axis: int, first: np.ndarray[Any, np.dtype[np.intp]]) -> GroupColumn:
+def _group(column: SqlColumn, axis: int, first: np.ndarray[Any, np.dtype[np.intp]]) -> GroupColumn:
     labels = column.values if column.hierarchy is not None else column.body.labels
     picked = tuple(str(labels[code]) for code in first.tolist())
     return GroupColumn(column.name, column.attribute, column.hierarchy, axis, picked, column.ranks[first])

@@ -21,7 +21,7 @@ _STEPS = 8  # towards the rows at which a bound that grows like their root is a 
 
 
 @dataclass(frozen=True)
-class Promise:
+class TheoremPromise:
     """A theorem's error as a fraction of the rows, if constants are hidden, and the rows it needs.
 
     Args:
@@ -41,7 +41,7 @@ class Promise:
     refused: str | None = None
 
 
-def promise(card: Card, task: Task) -> Promise | None:
+def promise(card: Card, task: Task) -> TheoremPromise | None:
     """What a mechanism's theorem says for a task; None where nothing is proved."""
     theorem = card.theorem
     if theorem is None:
@@ -52,10 +52,10 @@ def promise(card: Card, task: Task) -> Promise | None:
         said = rule(n)
         needed = _few_steps(rule, said, task) if theorem.slow else _rows_needed(rule, task.within)
     except RangeTooLarge as error:
-        return Promise(theorem.words, inf, hidden, inf, {}, str(error))
+        return TheoremPromise(theorem.words, inf, hidden, inf, {}, str(error))
     except HedgerowError:
         return None
-    return Promise(theorem.words, said.error / n, hidden, needed, said.parameters)
+    return TheoremPromise(theorem.words, said.error / n, hidden, needed, said.parameters)
 
 
 def _rows_needed(rule: Rule, within: float) -> float:

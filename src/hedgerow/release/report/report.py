@@ -25,7 +25,7 @@ ABOUT = "Statistics of private rows, released once, with noise that hides each o
 
 
 @dataclass(frozen=True)
-class Asked:
+class AnsweredQuestion:
     """A question that was put to the release, with its answer.
 
     Args:
@@ -56,7 +56,7 @@ class Report:
 
     synopsis: Synopsis
     name: str
-    asked: Sequence[Asked] = ()
+    asked: Sequence[AnsweredQuestion] = ()
     about: str = ABOUT
     synthetic: int | None = None
     confidence: float = 0.95
@@ -196,7 +196,7 @@ def _title(view: View) -> str:
     return " × ".join(charts.attribute_title(a) for a in view.attributes)
 
 
-def _question(asked: Asked) -> dict[str, Any]:
+def _question(asked: AnsweredQuestion) -> dict[str, Any]:
     """One question as rows of text."""
     result, truth = asked.answer.table, asked.truth
     known = {} if truth is None else dict(zip(truth.groups, truth.values.tolist(), strict=True))

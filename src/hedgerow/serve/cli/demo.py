@@ -13,7 +13,7 @@ from hedgerow.serve.cli.terminal import emit, progress, screen
 
 if TYPE_CHECKING:
     from hedgerow.release.population import Population
-    from hedgerow.release.report.report import Asked
+    from hedgerow.release.report.report import AnsweredQuestion
 
 DATA, SCHEMA, MARK = "people.csv", "schema.yaml", "demo.txt"
 ABOUT = "A made-up population, one row for each dwelling that a person is registered at: no real people."
@@ -77,7 +77,7 @@ def demo(
     make_budget(epsilon)  # refuse before anything is written
     _make_room(out)
     people, data = Population(rows, seed), out / DATA
-    asked: list[Asked] = []
+    asked: list[AnsweredQuestion] = []
     with progress(json) as step:
         step("Making up a population", None)
         people.write(data)
@@ -85,7 +85,7 @@ def demo(
         dataset = Dataset(data, unit=UNIT, max_rows=MAX_ROWS, schema=out / SCHEMA)
         budgeting.begin(dataset, epsilon).close()
 
-        def ask(synopsis: hr.Synopsis) -> list[Asked]:
+        def ask(synopsis: hr.Synopsis) -> list[AnsweredQuestion]:
             asked.extend(ask_all(synopsis, people))
             return asked
 
@@ -98,15 +98,15 @@ def demo(
     _show(done, asked, rows)
 
 
-def ask_all(synopsis: hr.Synopsis, people: Population) -> list[Asked]:
+def ask_all(synopsis: hr.Synopsis, people: Population) -> list[AnsweredQuestion]:
     """Every question, its released answer, and the true one, which only a made-up population has."""
-    from hedgerow.release.report.report import Asked
+    from hedgerow.release.report.report import AnsweredQuestion
 
     truth = exact_tables(people)
     out = []
     for words, text in QUESTIONS:
         question = hr.sql(synopsis.domain, text)
-        out.append(Asked(words, text, synopsis.answer(question), question.answer(truth)))
+        out.append(AnsweredQuestion(words, text, synopsis.answer(question), question.answer(truth)))
     return out
 
 
@@ -144,7 +144,7 @@ def _make_room(out: Path) -> None:
     (out / MARK).write_text("Written by `hedgerow demo`; a made-up population, no real people.\n", "utf-8")
 
 
-def _as_json(done: Any, asked: list[Asked]) -> dict[str, Any]:
+def _as_json(done: Any, asked: list[AnsweredQuestion]) -> dict[str, Any]:
     from hedgerow.service import wire
 
     return {
@@ -164,7 +164,7 @@ def _as_json(done: Any, asked: list[Asked]) -> dict[str, Any]:
     }
 
 
-def _show(done: Any, asked: list[Asked], rows: int) -> None:
+def _show(done: Any, asked: list[AnsweredQuestion], rows: int) -> None:
     from rich.table import Table
 
     from hedgerow.release.numerals import amount, bound, signed

@@ -14,7 +14,7 @@ import pytest
 import hedgerow as hr
 from hedgerow import primitives
 from hedgerow.curator.runs.comparison import State, advance, begin
-from hedgerow.curator.runs.sparse_vector_plan import Plan, numeric_sparse_alpha, plan
+from hedgerow.curator.runs.sparse_vector_plan import SparseVectorPlan, numeric_sparse_alpha, plan
 from hedgerow.errors import HedgerowError, LedgerError, RunClosed, UnknownEvent, UnsupportedQuery
 from hedgerow.privacy.accountant import RenyiAccountant, cost
 from hedgerow.privacy.budget import Cost, epsilon_of, rho_of
@@ -285,7 +285,7 @@ def test_advance_refreshes_the_threshold_only_where_the_plan_says_so():
 
 
 def test_batches_do_not_change_what_is_answered():
-    made = Plan("sparse", SparseVector(1, 1, 1, 0, 5), 10**6, 1)
+    made = SparseVectorPlan("sparse", SparseVector(1, 1, 1, 0, 5), 10**6, 1)
     values = np.zeros(200_000, dtype=np.int64)
     values[[3, 65_535, 65_536, 150_000, 199_999]] = 2 * 10**6
     end, places, _, asked = advance(made, begin(made, hr.testing.seeded(1)), values, hr.testing.seeded(2))

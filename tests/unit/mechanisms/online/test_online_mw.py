@@ -14,7 +14,7 @@ import hedgerow as hr
 from hedgerow.curator.runs.sparse_vector_plan import numeric_sparse_alpha
 from hedgerow.errors import RequestReused
 from hedgerow.learning.dense.dense import DenseHypothesis
-from hedgerow.mechanisms.online.terms import Terms, Total
+from hedgerow.mechanisms.online.terms import OnlineTerms, Total
 from hedgerow.privacy import bounds
 from hedgerow.queries.packing import pack_questions, unpack_questions
 from hedgerow.queries.query import ONE
@@ -243,7 +243,7 @@ class TestAnswers:
     def test_tuned_bounds_are_the_tails_of_the_noise_in_use(self) -> None:
         """By simulation: comparisons and values pass their bound no more often than their share of beta."""
         plan = hr.OnlineMW(updates=5, epsilon=1.0).open(curator())._run.plan
-        terms, rng = Terms.tuned(0.3, 50, Total(3000.0), plan), np.random.default_rng(1)
+        terms, rng = OnlineTerms.tuned(0.3, 50, Total(3000.0), plan), np.random.default_rng(1)
         b1, b2, b3 = (float(b) / ONE for b in (plan.threshold_scale, plan.query_scale, plan.value_scale))
         size = 20_000
         noise = rng.laplace(0, b1, (size, 5)).max(axis=1) - rng.laplace(0, b2, (size, 50)).min(axis=1)

@@ -10,7 +10,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.release.report import charts, views
-from hedgerow.release.report.report import Asked, Report
+from hedgerow.release.report.report import AnsweredQuestion, Report
 
 EVIL = "</script><img src=x onerror=alert(1)>"
 
@@ -77,11 +77,13 @@ def test_questions_show_the_truth_only_when_it_is_given(synopsis):
     text = "SELECT sex, COUNT(*) AS n FROM t GROUP BY sex"
     question = sql(synopsis.domain, text)
     answer = synopsis.answer(question)
-    without = own_markup(Report(synopsis, "x", [Asked("How many?", text, answer)]).html())
+    without = own_markup(Report(synopsis, "x", [AnsweredQuestion("How many?", text, answer)]).html())
     assert "How many?" in without
     assert ">true<" not in without
     truth = question.answer(lambda a, w, c, n: (123456.0, 0.0))
-    assert "123,456" in own_markup(Report(synopsis, "x", [Asked("How many?", text, answer, truth)]).html())
+    assert "123,456" in own_markup(
+        Report(synopsis, "x", [AnsweredQuestion("How many?", text, answer, truth)]).html()
+    )
 
 
 def test_answers_without_tables_still_make_a_page(synopsis):
