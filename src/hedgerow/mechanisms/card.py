@@ -152,11 +152,11 @@ class Card:
     audits: Callable[[Auditor], None]
 
     def load(self) -> Any:
-        """The class."""
+        """The class, imported from its home."""
         return getattr(import_module(self.home), self.name)
 
     def make(self, **parameters: Any) -> Any:
-        """The mechanism."""
+        """The mechanism with these parameters."""
         return self.load()(**parameters)
 
     def refusal(self, task: Task) -> str | None:

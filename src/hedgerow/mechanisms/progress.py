@@ -32,7 +32,7 @@ class Progress:
 
 
 def unwatched(progress: Progress) -> None:
-    """Nobody is told."""
+    """A watcher that tells nobody."""
 
 
 @dataclass(frozen=True)

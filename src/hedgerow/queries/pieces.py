@@ -146,11 +146,11 @@ class ManyQueries:
         return Reply(self._shaped(self.workload.to_units(counts)), self._shaped(errors * scales))
 
     def shown(self, answer: Shown) -> Shown:
-        """As it is."""
+        """Numbers need no columns: the answer itself."""
         return answer
 
     def in_unit(self, error: Any) -> Any:
-        """As it is."""
+        """Errors of queries are in their units already."""
         return error
 
     def told(self, counts: Floats, errors: Floats, confidence: float, rows: float) -> Reply:
@@ -298,7 +298,7 @@ class Statement:
         return replace(answer, table=table, notes=q.notes)
 
     def in_unit(self, error: Any) -> Any:
-        """As it is."""
+        """Errors of a statement are in its units already."""
         return error
 
 

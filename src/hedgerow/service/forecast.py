@@ -96,7 +96,7 @@ class Forecast:
 
     @property
     def words(self) -> str:
-        """Half a sentence."""
+        """What the amount buys, as the second half of a sentence."""
         said: list[str] = []
         for item in self.bought:
             of = "" if said else " of all rows"

@@ -83,7 +83,7 @@ def told(ask: Callable[[Any], Any], questions: Sequence[Any]) -> list[Any]:
 
 @cache
 def cases() -> tuple[Coupled, ...]:
-    """All of them."""
+    """Every way into the curator that is replayed on neighbouring tables."""
     return (*_primitives(), *_runs(), *_offline(), *_boosting(), *_online(), *_sessions())
 
 

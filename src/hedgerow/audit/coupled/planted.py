@@ -40,7 +40,7 @@ class Planted:
     groups: Sequence[tuple[int, bool]] = GROUPS
 
     def replayed(self, neighbours: int = 400, seconds: float = 10.0) -> Replayed:
-        """Look for it."""
+        """What a replay on neighbouring tables says of this mistake."""
         return replay_neighbours(
             self.run,
             DOMAIN,
@@ -289,7 +289,7 @@ def _sided(curator: Curator) -> Any:
 
 
 def planted() -> list[Planted]:
-    """All of them."""
+    """Every planted mistake; a replay on neighbouring tables must find each of them."""
     adds: tuple[Relation, ...] = ("add_remove",)
     return [
         Planted("wrong max_rows", _table, OneRowEach, groups=PEOPLE),

@@ -143,7 +143,7 @@ class LaterFile:
         return self._file.schema()
 
     def check(self, columns: Sequence[str]) -> None:
-        """As of the file."""
+        """Look into the file, and refuse columns that it does not have."""
         self._file.check(columns)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -134,7 +134,7 @@ class BoostWeights:
         return fingerprint("boost", *parts, *(g.tobytes() for g in self.given))
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
-        """The scores."""
+        """Minus the sum over earlier synopses of how well each answers, for every question."""
         truth = self.questions.exact(rows)
         score = np.zeros(truth.shape, dtype=np.int64)
         for given in self.given:

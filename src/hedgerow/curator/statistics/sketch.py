@@ -93,7 +93,7 @@ class RowsOfNames:
 
     @property
     def norms(self) -> Norms:
-        """A count."""
+        """Those of one count: a row moves it by one."""
         return Norms.query(1)
 
     @property
@@ -102,7 +102,7 @@ class RowsOfNames:
         return fingerprint("rows of names")
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
-        """The count."""
+        """How many rows there are, whatever they name."""
         return np.array(int(rows.all_names()[1].sum()), dtype=np.int64)
 
 

@@ -89,7 +89,7 @@ class TableOf:
         return fingerprint("table", self.attributes)
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
-        """The counts."""
+        """Rows in every cell of the table."""
         return rows.tables([self.attributes])[self.attributes]
 
 
@@ -231,7 +231,7 @@ class LevelCounts:
         return fingerprint("levels", self.attribute)
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
-        """The counts."""
+        """Rows at every level of the attribute."""
         return rows.tables([(self.attribute,)])[(self.attribute,)]
 
 
@@ -268,7 +268,7 @@ class QueryErrors:
         return _steps(self.estimates, self.workload.denominator)
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
-        """Absolute errors."""
+        """How far every estimate is from its true answer, in lattice steps."""
         return np.asarray(np.abs(Answers(self.workload).exact(rows) - self._expected))
 
 
@@ -308,7 +308,7 @@ class TableErrors:
         return [_steps(e, 1, np.size(e)) for e in self.estimates]
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
-        """L1 distances."""
+        """How far every estimated table is from the true one, summed over cells."""
         counted = rows.tables(self.tables)
         distances = [
             int(np.abs(counted[s] - e).sum()) for s, e in zip(self.tables, self._expected, strict=True)

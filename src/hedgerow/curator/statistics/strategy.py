@@ -54,7 +54,7 @@ class StrategyAnswers:
         return fingerprint("strategy", self.strategy.digest)
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
-        """A x."""
+        """A x: the answers of the strategy to the counts of all cells."""
         self.strategy.check(rows.domain)
         counted = rows.tables(self.cliques)
         return self.strategy.apply(lambda attributes: counted[attributes])

@@ -88,7 +88,7 @@ class BoostPlan:
 
     @property
     def error(self) -> int:
-        """lambda + mu."""
+        """lambda + mu: how far answers may be off, in lattice steps."""
         return self.accurate + self.gap
 
 

@@ -52,7 +52,7 @@ class TunedRounds(SelectMeasure):
         self.chosen: list[Names] = []
 
     def learn(self, rounds: int | None) -> tuple[Learned, dict[str, Any]]:
-        """The whole run."""
+        """Carry out the whole run; the fitted model, and what a receipt says of it."""
         todo = [s for s in self.sets if len(s) > 1 and self._fits(s)]
         large = not all(map(self._fits, self.sets))
         ones = [(a,) for a in self.domain.order({a for s in self.sets for a in s})]

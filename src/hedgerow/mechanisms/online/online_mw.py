@@ -42,7 +42,7 @@ class OnlineMW(IDC):
         return DenseHypothesis(_dense(curator), total=total)
 
     def _bound(self, curator: Curator, alpha: float) -> int:
-        """Thm 4.10."""
+        """[DR14] Thm 4.10: the most updates of a dense hypothesis."""
         return online_mw_updates(_dense(curator).size, alpha)
 
 

@@ -51,7 +51,7 @@ class SparseMW(IDC):
         return SparseHypothesis(self.sparsity, size=size, total=total)
 
     def _bound(self, curator: Curator, alpha: float) -> int:
-        """Thm 3.5."""
+        """[BR11] Thm 3.5: the most updates of a sparse hypothesis."""
         if type(self.sparsity) is not int or not 1 <= self.sparsity < 1 << 53:
             raise UnsupportedQuery("sparsity is a whole number, 1 or more")
         if not isinstance(curator.domain, OpenDomain):

@@ -55,7 +55,7 @@ class Numbers:
 
     @classmethod
     def first(cls, rows: int | None, total: float, measurements: Sequence[Measurement]) -> Numbers:
-        """After priming."""
+        """The numbers as priming leaves them."""
         variance = _total_variance(rows, measurements)
         return cls(rows, total, variance, total, variance, _most_rows(rows, measurements))
 

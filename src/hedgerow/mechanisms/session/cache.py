@@ -30,7 +30,7 @@ class Promise:
 
     @property
     def text(self) -> str:
-        """A fingerprint."""
+        """What tells promises apart in keys of the cache."""
         return f"{self.confidence!r}:{self.simultaneous}:{self.alpha!r}"
 
 

@@ -109,7 +109,7 @@ class Decision(ABC):
 
     @property
     def nothing(self) -> Cost:
-        """No cost."""
+        """A cost of zero in the ledger's currency."""
         return Cost.zero(self.payer.ledger.currency)
 
     def _kept(self, answer: Answer, goal: Goal | None = None) -> Answer:
@@ -133,11 +133,11 @@ class SayAgain(Decision):
     known: Answer
 
     def carry_out(self) -> tuple[Answer, Cost]:
-        """As it was said."""
+        """The known answer, free."""
         return self.known, self.nothing
 
     def describe(self, *, later: bool = False) -> Explanation:
-        """As it was said."""
+        """The known answer, at no cost."""
         return Explanation.known(self.asked.shown(self.known), self.payer.ledger.budget.part(self.nothing))
 
 

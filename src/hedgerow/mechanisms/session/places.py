@@ -47,7 +47,7 @@ class AnswerPlaces:
         self._new += [(_hash(key), line) for key in keys]
 
     def settled(self) -> AnswerPlaces:
-        """All of them."""
+        """All places, old and newly noted, in an order that can be searched."""
         new = np.array(self._new, dtype=np.uint64).reshape(-1, 2)
         keys = np.concatenate([self._keys, new[:, 0]])
         lines = np.concatenate([self._lines, new[:, 1].astype(np.int64)])

@@ -183,7 +183,7 @@ class OpenDomain:
 
     @property
     def size(self) -> float:
-        """Unbounded."""
+        """Infinite: anything may be a name."""
         return float("inf")
 
     def to_schema(self) -> dict[str, Any]:

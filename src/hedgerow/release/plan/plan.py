@@ -180,7 +180,7 @@ def _chosen(offline: list[Prediction]) -> Prediction | None:
 
 
 def _verdict(row: Prediction, best: Prediction | None, task: Task) -> str:
-    """One sentence."""
+    """One sentence on whether a mechanism suits the task, beside the best one."""
     if row.refused is not None:
         return f"not applicable: {row.refused}"
     said = row.verdict
@@ -239,4 +239,4 @@ def _advice(
 
 
 def _silent(words: str, part: float | None) -> None:
-    """Nobody watches."""
+    """A step that nobody watches."""
