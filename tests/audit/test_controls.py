@@ -28,6 +28,11 @@ def test_exactly_the_wrong_ones_are_refuted(name):
     assert finding.refuted == CONTROLS[name].wrong, str(finding)
 
 
+def test_every_control_runs_and_few_samples_refute_no_sound_one():
+    findings = {name: control.run(1000, PATIENCE, None) for name, control in CONTROLS.items()}
+    assert not [name for name, finding in findings.items() if finding.refuted and not CONTROLS[name].wrong]
+
+
 def test_there_are_six_published_sparse_vectors_and_fourteen_planted_bugs():
     assert [c.wrong for c in CONTROLS.values()] == [False, False, *[True] * 18]
 
