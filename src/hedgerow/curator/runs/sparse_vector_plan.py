@@ -250,7 +250,8 @@ def _scale(x: Fraction) -> Fraction:
 def _restarted(price: Cost, delta: Fraction, c: int) -> SparseVector:
     """AboveThreshold, c times, each at its share: Lap(2 Delta/e) and Lap(4 Delta/e) ([DR14] Alg. 1, 2)."""
     e = selection_epsilon(price.share(Fraction(1, c)), bounded_range=False)
-    return SparseVector(delta, _scale(2 * delta / e), _scale(4 * delta / e), 0, c, 1)  # type: ignore[arg-type]
+    b1, b2 = _scale(2 * delta / e), _scale(4 * delta / e)
+    return SparseVector(delta, b1, b2, count=Fraction(c))
 
 
 def _once(price: Cost, delta: Fraction, c: int, allocation: str) -> SparseVector:
@@ -262,7 +263,7 @@ def _once(price: Cost, delta: Fraction, c: int, allocation: str) -> SparseVector
     ratio = 1 if allocation == "even" else Fraction(round((2 * c) ** (2 / 3) * 64), 64)
     e1 = e / (1 + ratio)
     b1, b2 = _scale(delta / e1), _scale(2 * c * delta / (e - e1))
-    return SparseVector(delta, b1, b2, 0, c, 0)  # type: ignore[arg-type]
+    return SparseVector(delta, b1, b2, count=Fraction(c), refreshed=Fraction(0))
 
 
 def _numeric(price: Cost, delta: Fraction, c: int) -> SparseVector:
@@ -278,7 +279,7 @@ def _numeric(price: Cost, delta: Fraction, c: int) -> SparseVector:
     e = selection_epsilon(part, bounded_range=False)
     compare, value = e * Fraction(8, 9), e * Fraction(1, 9)
     scales = _scale(2 * delta / compare), _scale(4 * delta / compare), _scale(delta / value)
-    event = SparseVector(delta, *scales, c, 1)  # type: ignore[arg-type]
+    event = SparseVector(delta, *scales, Fraction(c))
     if cost_of(event, price.currency) <= price:
         return event
     return _numeric(Cost(price.currency, price.amount * _DOWN), delta, c)  # its parts were rounded up
@@ -294,7 +295,7 @@ def _numeric_by_composition(eps: Fraction, d: Fraction, delta: Fraction, c: int)
     root512 = Fraction(x.sqrt(Decimal(512)))
     eps1, eps2 = eps * root512 / (root512 + 1) / _UP, 2 * eps / (root512 + 1) / _UP
     sigma1, sigma2 = delta * root / eps1, delta * root / eps2
-    return SparseVector(delta, _scale(sigma1), _scale(2 * sigma1), _scale(sigma2), c, 1)  # type: ignore[arg-type]
+    return SparseVector(delta, _scale(sigma1), _scale(2 * sigma1), _scale(sigma2), Fraction(c))
 
 
 def _gaussian(price: Cost, delta: Fraction, c: int, length: int | None, d: Fraction) -> GaussianSparseVector:
