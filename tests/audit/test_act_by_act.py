@@ -13,7 +13,7 @@ from hedgerow.audit.act_by_act import ActByAct
 from hedgerow.audit.neighbours import neighbouring_tables
 from hedgerow.audit.registry import AUDITS, audits
 from hedgerow.curator.curator import Curator
-from hedgerow.curator.noise import selection
+from hedgerow.curator.noise.choice import CHOICES
 from hedgerow.privacy.budget import Privacy
 
 PAIRS = tuple(neighbouring_tables("add_remove")[:1])
@@ -56,8 +56,8 @@ def test_a_forgotten_number_of_rows_of_a_person_is_refuted(monkeypatch, name):
 
 @pytest.mark.slow
 def test_a_choice_that_is_too_sharp_is_refuted(monkeypatch):
-    real = selection.exponential
-    monkeypatch.setattr(selection, "exponential", lambda s, d, epsilon, e: real(s, d, 3 * epsilon, e))
+    event, real = CHOICES["exponential"]
+    monkeypatch.setitem(CHOICES, "exponential", (event, lambda s, d, epsilon, e: real(s, d, 3 * epsilon, e)))
     assert any(f.refuted for f in findings(monkeypatch, "OfflineMW"))
 
 

@@ -133,6 +133,7 @@ def test_every_mechanism_that_is_rehearsed_has_its_result_audited():
     rehearsed = {n for n, cases in AUDITS.items() if any(c.name == n and not c.sequential for c in cases)}
     results = {n for n, cases in AUDITS.items() if any(c.sequential for c in cases)}
     asked = {"OnlineMW", "SparseMW", "above_threshold", "sparse", "numeric_sparse", "gaussian_sparse"}
+    asked |= {"paired_sparse"}
     assert rehearsed - asked <= results  # what is asked question by question is all result
 
 

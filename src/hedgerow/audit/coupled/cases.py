@@ -107,7 +107,7 @@ def _primitives() -> Iterator[Coupled]:
     targets: tuple[Any, ...] = (("sex", "age"), mixed)
     yield Coupled("laplace", lambda c: [p.laplace(c, t, 1) for t in targets])
     yield Coupled("gaussian", lambda c: [p.gaussian(c, t, 1) for t in targets], budget=LARGE)
-    for name in ("exponential", "permute_and_flip"):
+    for name in ("exponential", "permute_and_flip", "report_noisy_max"):
         choose = getattr(p, name)
         for score in (p.LevelCounts("age"), _errors(mixed), _table_errors()):
             yield Coupled(name, lambda c, f=choose, s=score: f(c, s, 1))  # type: ignore[misc]
@@ -143,6 +143,7 @@ def _runs() -> Iterator[Coupled]:
         "above_threshold": lambda c: p.above_threshold(c, 1, 1),
         "sparse": lambda c: p.sparse(c, 1, 2, 1),
         "numeric_sparse": lambda c: p.numeric_sparse(c, 1, 2, 1),
+        "paired_sparse": lambda c: p.paired_sparse(c, 1, 2, 1),
     }
     sides = ("over", "both", "absolute")
 
@@ -154,6 +155,16 @@ def _runs() -> Iterator[Coupled]:
     yield Coupled("sparse", lambda c: ask(p.sparse(c, 1, 2, 1, restart=False)))
     yield Coupled("numeric_sparse", lambda c: ask(p.numeric_sparse(c, 1, 2, 1, 0.001)), budget=LARGE)
     yield Coupled("gaussian_sparse", lambda c: ask(p.gaussian_sparse(c, 1, 2, 20, 1, 0.0005)), budget=LARGE)
+    yield Coupled(
+        "paired_sparse",
+        lambda c: told(
+            lambda _: p.paired_sparse(c, 1, 2, 1, side="over", restart=False).ask_all(
+                ("sex", "age"), [0.5], side="over", most=1
+            ),
+            sides[:1],
+        ),
+        relations=("add_remove",),
+    )
     queries = [Query.where(PEOPLE, {"sex": "F"}), Query.where(PEOPLE, {"job": "other"}), Query.total()]
     for side in ("over", "under"):
 
