@@ -166,6 +166,19 @@ def test_left_for_good_only_what_was_charged_stays_spent(name, run, monkeypatch)
         assert set_aside(held).is_zero
 
 
+@pytest.mark.parametrize("run", ["#spring", "# 1"])
+def test_leaving_what_has_no_name_leaves_names_alone_also_odd_ones(run, monkeypatch):
+    held = curator("offline")
+    with ending(monkeypatch, KeyboardInterrupt, 1):
+        release("offline", held, run)
+    paid = set_aside(held)
+    hr.OfflineMW().abandon(held)
+    assert set_aside(held) == paid
+    assert hr.OfflineMW(run=run).begun(held)
+    release("offline", held, run)
+    assert held.ledger.spent() == charged(held)[0] <= held.price(1.0)
+
+
 @pytest.mark.parametrize(("name", "run"), GOES_ON)
 def test_stopped_while_its_account_is_closed_it_is_given_again_free(name, run, monkeypatch):
     def stopped(*_: Any) -> None:

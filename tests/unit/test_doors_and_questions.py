@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hedgerow.release.plan.task import Task
 
 import hedgerow as hr
 from hedgerow.errors import UnknownColumn
+from hedgerow.mechanisms.task import Task
 
 DOMAIN = hr.Domain({"sex": ["F", "M"], "age": hr.bins(0, 40, 10), "k": 3})
 RNG = np.random.default_rng(7)
@@ -233,6 +233,35 @@ def test_a_sparse_vector_compares_counts_and_no_parts_of_sums() -> None:
     assert not run.ask(GROUPED).above.any()
     with pytest.raises(hr.UnsupportedQuery, match="compares counts"):
         run.ask(MEANS)
+
+
+@pytest.mark.parametrize("kind", sorted(COUNTING - {"a query", "a list of queries"}))
+def test_a_sparse_vector_speaks_of_groups_in_the_order_in_which_they_were_asked_for(kind: str) -> None:
+    question, by_hand = KINDS[kind]
+    run = curator().sparse_vector(0.5, 1e6, method="sparse", count=20)
+    counts = np.asarray(by_hand, dtype=float).reshape(-1)
+    assert not run.ask_all(question, counts).above.any()
+    assert not run.ask_all(question, counts, side="under").above.any()
+    assert run.ask_all([question, ("sex",)], np.append(counts, BY_K.sum(axis=0)) - 1).above.all()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "SELECT k, COUNT(*) AS n FROM t GROUP BY k ORDER BY n",
+        "SELECT k, COUNT(*) FROM t WHERE sex = 'F' GROUP BY k ORDER BY k DESC",
+        "SELECT k, COUNT(*) FROM t GROUP BY k LIMIT 1",
+        "SELECT COUNT(*) AS a, COUNT(*) AS b FROM t GROUP BY sex",
+        "SELECT sex, COUNT(*) FROM t WHERE sex = 'F' GROUP BY sex",
+    ],
+)
+def test_a_sparse_vector_says_nothing_that_could_be_taken_for_another_group(question: str) -> None:
+    """Its outcomes have places and no names."""
+    run = curator().sparse_vector(1000, 1, method="sparse", count=2)
+    for asked in (question, ["sex", question]):
+        with pytest.raises(hr.UnsupportedQuery, match="in order"):
+            run.ask_all(asked)
+    assert run.asked == 0
 
 
 def trees(budget: hr.Budget = EXACT) -> hr.Curator:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -134,7 +135,8 @@ class RunAccount:
         Without a name, all unfinished ones of this kind without a name: nobody else can take them up either.
         """
         ledger = curator.ledger
-        unnamed = [n for n in ledger.children(curator.account) if n.startswith(f"{self.kind} #")]
+        own = re.compile(rf"{re.escape(self.kind)} #[0-9a-f]{{12}} \d+")  # a name's own # is written twice
+        unnamed = [n for n in ledger.children(curator.account) if own.fullmatch(n)]
         for name in [self.name(curator)] if self.run else unnamed:
             if _known(curator, name) and not ledger.is_closed(name):
                 with suppress(LedgerError):  # it may be closed already

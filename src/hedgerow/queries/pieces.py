@@ -157,7 +157,11 @@ class ManyQueries:
         """From the workload's counts."""
         return self.assemble(counts, errors, confidence, rows)
 
-    def _shaped(self, flat: Floats) -> Floats:
+    def placed(self, flat: NDArray[Any]) -> NDArray[Any]:
+        """Numbers of the workload in the order of what was asked."""
+        return self._shaped(flat).reshape(-1)
+
+    def _shaped(self, flat: NDArray[Any]) -> NDArray[Any]:
         return flat if self.shape is None else flat.reshape(self.shape).transpose(self.axes)
 
 
@@ -227,12 +231,14 @@ class Statement:
 
     def told(self, counts: Floats, errors: Floats, confidence: float, rows: float) -> Reply:
         """From the workload's counts; those of a table are put into the order of the groups."""
+        return self.assemble(self.placed(counts), self.placed(errors), confidence, rows)
+
+    def placed(self, flat: NDArray[Any]) -> NDArray[Any]:
+        """Numbers of the workload in the order of the groups."""
         if self.table is None:
-            return self.assemble(counts, errors, confidence, rows)
+            return flat
         shape, axes = self.question.domain.shape_of(self.table), self.question.axes
-        order = [self.table.index(axis.attribute) for axis in axes]
-        values, widths = (x.reshape(shape).transpose(order).reshape(-1) for x in (counts, errors))
-        return self.assemble(values, widths, confidence, rows)
+        return flat.reshape(shape).transpose([self.table.index(a.attribute) for a in axes]).reshape(-1)
 
     @property
     def pieces(self) -> Sequence[Query]:

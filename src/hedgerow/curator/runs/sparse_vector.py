@@ -173,7 +173,7 @@ class SparseVectorRun:
         """Compare many answers with the threshold, in order; stops when the run has no "above" left.
 
         Args:
-            queries: a query, a list of queries, a workload, or attribute names (every cell of that table).
+            queries: any question of counts; its numbers are compared in the order in which it asks for them.
             estimates: public guesses in rows (a hypothesis's answers), subtracted before comparing; rounded
                 to the lattice first.
             side: `over` compares answer - estimate, `under` the negative, `absolute` its size, `both` asks
@@ -245,7 +245,8 @@ class SparseVectorRun:
 
     def _differences(self, queries: Any, estimates: Any, side: Side) -> NDArray[np.int64]:
         """Exact integers on the run's lattice; what is refused depends on public things only."""
-        stat = MeasureTarget.of(queries, self._curator.domain).compared
+        target = MeasureTarget.of(queries, self._curator.domain)
+        stat = target.compared
         if type(stat) not in _ONE_ROW:
             raise UnsupportedQuery(
                 "a sparse vector compares counts and queries, each moved by one row at most"
@@ -256,7 +257,7 @@ class SparseVectorRun:
             )
         if side not in ("over", "under", "both", "absolute"):
             raise UnsupportedQuery("a side is 'over', 'under', 'both' or 'absolute'")
-        exact = stat.exact(self._curator._rows).ravel()
+        exact = target.placed(stat.exact(self._curator._rows).ravel())
         reach = _REACH // (self.plan.denominator // stat.denominator)
         exact = np.clip(exact, -reach, reach) * (self.plan.denominator // stat.denominator)
         guesses = np.zeros(1) if estimates is None else np.asarray(estimates, dtype=np.float64).ravel()

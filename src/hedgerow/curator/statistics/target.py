@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 from hedgerow.curator.statistics.people import PeopleCounts
 from hedgerow.curator.statistics.statistics import _STATISTICS, Answers, SparseAnswers, Statistic, TableOf
@@ -11,13 +14,12 @@ from hedgerow.errors import DomainMismatch, UnsupportedQuery
 from hedgerow.queries.asked import WholeTable, asked_names, understood
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.measurement import Measurement, Noise
-from hedgerow.queries.pieces import Statement, by_queries
+from hedgerow.queries.pieces import ManyQueries, Statement, by_queries
 from hedgerow.queries.query import SparseQuery
 from hedgerow.queries.reply import Asked
 from hedgerow.queries.workload import Workload
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -61,10 +63,13 @@ class MeasureTarget:
 
     @property
     def compared(self) -> Statistic:
-        """The statistic, if its numbers can be compared one by one: counts, no parts of sums and ratios."""
-        for part in self.asked if isinstance(self.asked, list) else [self.asked]:
-            if isinstance(part, Statement) and not all(f.counts for f in part.question.forms):
-                raise UnsupportedQuery("a sparse vector compares counts of rows: ask COUNT(*), or a Query")
+        """The statistic, if its numbers can be compared one by one: counts, one for each group."""
+        for part in self._parts:
+            if isinstance(part, Statement) and not _one_by_one(part):
+                raise UnsupportedQuery(
+                    "a sparse vector compares counts, one for each group in order: ask one COUNT(*) "
+                    "without ORDER BY and LIMIT, of groups that may have rows, or queries"
+                )
         return self.statistic
 
     def measurement(self, law: Noise, values: NDArray[np.int64], private: bool) -> Measurement:
@@ -73,6 +78,26 @@ class MeasureTarget:
         attributes = stat.attributes if isinstance(stat, TableOf) else ()
         workload = stat.workload if isinstance(stat, Answers) else None
         return Measurement(attributes, values, law, workload, private, strategy, self.asked)
+
+    def placed(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The statistic's numbers, flat, in the order in which they were asked for."""
+        parts = self._parts
+        ends = np.cumsum([len(part.workload) for part in parts[:-1] if part is not None])
+        found = zip(parts, np.split(numbers, ends), strict=True)
+        moved = [part.placed(x) if isinstance(part, ManyQueries | Statement) else x for part, x in found]
+        return np.concatenate(moved)
+
+    @property
+    def _parts(self) -> Sequence[Asked | None]:
+        return self.asked if isinstance(self.asked, list) else [self.asked]
+
+
+def _one_by_one(asked: Statement) -> bool:
+    """Whether every number that a statement shows is one count of rows, or of people."""
+    q = asked.question
+    if len(q.aggregates) > 1 or q.order or q.limit is not None or not all(f.counts for f in q.forms):
+        return False
+    return q.units or asked.table is not None or len(asked.pieces) == q.size
 
 
 def statistic_of(given: Any, domain: Any) -> Statistic:

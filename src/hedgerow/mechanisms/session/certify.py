@@ -75,12 +75,13 @@ class Certify:
 
     def one_by_one(self, queries: Sequence[Query]) -> Known:
         """Counts that are each certified or measured alone, in order: a list is a stream."""
+        directs = [self._single_price(q) for q in queries]
+        self._refuse_unpayable(queries, directs)
         guard = self.core.guard(self.goal)
         counts, errors = np.zeros(len(queries)), np.zeros(len(queries))
         at, vouched = 0, np.ones(len(queries), dtype=np.bool_)
-        directs = [self._single_price(q) for q in queries]
         while at < len(queries):
-            if self._ready(guard, max(directs[at:], key=lambda cost: cost.amount)):
+            if self._ready(guard, _largest(directs[at:])):
                 estimates = self.core.belief.counts(queries[at:])
                 decided, tripped = guard.compare(queries[at:], estimates)
                 passed = decided - bool(tripped)
@@ -122,8 +123,8 @@ class Certify:
         """
         guard, directs = self.core.likely_guard(self.goal), [self._single_price(q) for q in queries]
         whole = sum(directs, Cost.zero(self.payer.ledger.currency))
-        compares = self._would_compare(guard, max(directs, key=lambda cost: cost.amount))
-        if not compares and not later and (guard.debt <= 0 or whole.amount < guard.debt):
+        compares = self._would_compare(guard, _largest(directs))
+        if not later and self._measures_all(guard, directs):
             return False, whole
         table, anew = self.core.table_price(self.payer, self.goal), guard.price * len(guard.sides)
         saved = _SAVED * self._trip_price(guard) if later else guard.saved
@@ -140,6 +141,22 @@ class Certify:
         """Whether a comparison is due and its worst case can be set aside: what `_ready` will find."""
         there = self.payer.left + self.core.reserve.held(self.payer)
         return guard.debt <= 0 and guard.opening + self._worst(guard, direct) <= there
+
+    def _measures_all(self, guard: Guard, directs: Sequence[Cost]) -> bool:
+        """Whether a list is measured, query by query: nothing is compared now, nor once that is paid."""
+        if not directs or self._would_compare(guard, _largest(directs)):
+            return False
+        return guard.debt <= 0 or sum(direct.amount for direct in directs) < guard.debt
+
+    def _refuse_unpayable(self, queries: Sequence[Query], directs: Sequence[Cost]) -> None:
+        """Refuse a list whose every query must be measured, before the first of them, if not all can be."""
+        if not self._measures_all(self.core.likely_guard(self.goal), directs):
+            return
+        unpaid = [self._unpaid([q], direct) for q, direct in zip(queries, directs, strict=True)]
+        cost = sum(unpaid, Cost.zero(self.payer.ledger.currency))
+        if not cost <= self.payer.left:
+            self.core.reserve.release(self.payer)
+            self.payer.ledger.check(cost, self.payer.account)
 
     def _direct_price(self, queries: Sequence[Query]) -> Cost:
         if len(queries) == 1:
@@ -229,3 +246,7 @@ class Certify:
     def _paid(self, cost: Cost) -> None:
         self.cost = self.cost + cost
         self.core.spent = self.core.spent + cost
+
+
+def _largest(prices: Sequence[Cost]) -> Cost:
+    return max(prices, key=lambda cost: cost.amount)

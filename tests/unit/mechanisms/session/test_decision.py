@@ -114,3 +114,19 @@ def test_what_is_foreseen_is_what_the_first_question_then_costs(query, close):
     paid = (c.ledger.spent() - before).amount
     assert float(paid) == pytest.approx(float(found.question.amount))
     assert paid <= found.question.amount
+
+
+@pytest.mark.parametrize("simultaneous", [False, True])
+def test_a_list_that_can_only_be_refused_is_refused_before_any_of_it_is_paid(simultaneous):
+    """Where nothing is compared, every query of a list is measured, and all of their prices are known."""
+    c = curator("1/10")
+    session = hr.Session(budget=hr.Budget(rho="1/100", delta=1e-6)).open(c)
+    some = [hr.Query.where(DOMAIN, {"k": k, "c": j}) for k in range(3) for j in range(4)]
+    wish = {"within_count": 25, "simultaneous": simultaneous}
+    assert session.explain(some[:1], **wish).affordable
+    assert not session.explain(some, **wish).affordable
+    before = c.ledger.spent()
+    with pytest.raises(hr.errors.BudgetExceeded):
+        session.ask(some, **wish)
+    assert c.ledger.spent() == before
+    assert session.ask(some[:1], **wish).source == "measured"  # what can be paid is
