@@ -40,7 +40,7 @@ lint: $(STAMP)  ## ruff
 	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/ruff format --check src tests benchmarks examples
 
-types: $(STAMP)  ## mypy, strict, for queries, privacy and curator
+types: $(STAMP)  ## mypy, strict, for everything
 	$(BIN)/mypy
 
 docs: $(STAMP)  ## check that pages, links and examples hold

@@ -184,7 +184,9 @@ def test_a_table_shows_no_rows(domain):
     table = hr.Table.open(messy_rows(100), domain)
     assert repr(table) == f"Table({domain!r})"
     public = {name for name in dir(table) if not name.startswith("_")}
-    assert public == {"domain", "unit", "location", "named", "in_memory", "same_rows", "written", "open"}
+    shown = {"domain", "unit", "location", "named", "in_memory", "same_rows", "written"}
+    assert public == shown | {"open", "look"}
+    assert table.look() is None
     with pytest.raises(TypeError):
         pickle.dumps(table)
 
