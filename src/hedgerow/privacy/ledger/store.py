@@ -146,8 +146,8 @@ class Store:
         return found[0]
 
     def at(self, seq: int) -> Line | None:
-        """The line of a number."""
-        found = self._one("seq = ?", seq)
+        """The line of a number, if there is one: a receipt may name any."""
+        found = self._one("seq = ?", seq) if 0 <= seq < 1 << 63 else None
         return found[0] if found else None
 
     def last(self, account: str, upto: int | None = None) -> Line | None:
