@@ -107,7 +107,7 @@ def _primitives() -> Iterator[Coupled]:
     targets: tuple[Any, ...] = (("sex", "age"), mixed)
     yield Coupled("laplace", lambda c: [p.laplace(c, t, 1) for t in targets])
     yield Coupled("gaussian", lambda c: [p.gaussian(c, t, 1) for t in targets], budget=LARGE)
-    for name in ("exponential", "permute_and_flip"):
+    for name in ("exponential", "permute_and_flip", "report_noisy_max"):
         choose = getattr(p, name)
         for score in (p.LevelCounts("age"), _errors(mixed), _table_errors()):
             yield Coupled(name, lambda c, f=choose, s=score: f(c, s, 1))  # type: ignore[misc]
@@ -149,10 +149,19 @@ def _runs() -> Iterator[Coupled]:
     def ask(run: Any) -> Any:
         return told(lambda side: run.ask_all(("sex", "age"), [0.5], side=side, most=1), sides)
 
+    def run_over(curator: Curator) -> Any:
+        return p.paired_sparse(curator, 1, 2, 1, side="over", restart=False)
+
     for name, start in opened.items():
         yield Coupled(name, lambda c, start=start: ask(start(c)))  # type: ignore[misc]
     yield Coupled("sparse", lambda c: ask(p.sparse(c, 1, 2, 1, restart=False)))
     yield Coupled("numeric_sparse", lambda c: ask(p.numeric_sparse(c, 1, 2, 1, 0.001)), budget=LARGE)
+    yield Coupled("paired_sparse", lambda c: ask(p.paired_sparse(c, 1, 2, 1)))
+    yield Coupled(
+        "paired_sparse",
+        lambda c: told(lambda g: run_over(c).ask_all(("sex", "age"), [g]), (0.5,)),
+        relations=("add_remove",),
+    )
     yield Coupled("gaussian_sparse", lambda c: ask(p.gaussian_sparse(c, 1, 2, 20, 1, 0.0005)), budget=LARGE)
     queries = [Query.where(PEOPLE, {"sex": "F"}), Query.where(PEOPLE, {"job": "other"}), Query.total()]
     for side in ("over", "under"):

@@ -59,7 +59,7 @@ def _measured(here: Met, there: Met, unchecked: Unchecked) -> Iterator[str]:
     for (leaf, times, x, _), (_, _, y, _) in pieces:
         if isinstance(leaf, events.Laplace | events.Gaussian):
             yield from _far(leaf, times, x, y)
-        elif isinstance(leaf, events.Exponential | events.PermuteAndFlip):
+        elif isinstance(leaf, events.Exponential | events.PermuteAndFlip | events.ReportNoisyMax):
             yield from _choices(here, there, x, y)
         elif isinstance(leaf, events.RandomizedResponse):
             yield from _units(x, y)

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from hedgerow.audit.coupled.tape import Draw, Met, Played
 from hedgerow.curator.runs.one_sided_plan import OneSidedPlan
-from hedgerow.curator.runs.sparse_vector_plan import Plan
+from hedgerow.curator.runs.paired import PairedPlan
 from hedgerow.curator.statistics.small_range import Levels
 from hedgerow.privacy import event as events
 from hedgerow.privacy.event import Event
 
-CHOICES = ("exponential", "permute_and_flip", "exponential_levels")
+CHOICES = ("exponential", "permute_and_flip", "exponential_levels", "report_noisy_max")
 Part = tuple[Event, int, Any, Any]
 
 
@@ -58,6 +58,8 @@ def _act(met: Met) -> Iterator[str]:
             yield from _noise("gaussian", leaf.sigma, exact, said, draws)
         elif isinstance(leaf, events.Exponential | events.PermuteAndFlip):
             yield from _choice(leaf.epsilon, times, exact, draws)
+        elif isinstance(leaf, events.ReportNoisyMax):
+            yield from _noisy_choice(leaf.epsilon, times, exact, draws)
         elif isinstance(leaf, events.RandomizedResponse):
             yield from _reports(leaf.epsilon, exact, said, draws)
         else:
@@ -92,6 +94,15 @@ def _choice(epsilon: Fraction, times: int, exact: Any, draws: list[Draw]) -> Ite
         yield "the choice was not made by the exact scores"
 
 
+def _noisy_choice(epsilon: Fraction, times: int, exact: Any, draws: list[Draw]) -> Iterator[str]:
+    """A choice, and one number of noise of scale 2 Delta / epsilon or more for each candidate."""
+    least = 2 * Fraction(draws[0].about[1]) / epsilon if draws and draws[0].law in CHOICES else Fraction(0)
+    yield from _choice(epsilon, times, exact, draws)
+    noise = draws.pop(0) if draws and draws[0].law in ("geometric", "laplace") else None
+    if noise is None or noise.about[0] < least or noise.about[1].size != np.size(exact):
+        yield f"noise of scale {least} on every score was declared, and not drawn"
+
+
 def _reports(epsilon: Fraction, exact: Any, said: Any, draws: list[Draw]) -> Iterator[str]:
     """Every coordinate of every record of a unit is reported once, and its epsilon is divided among them."""
     if any(d.law != "randomized_response" for d in draws) or len(draws) != len(said):
@@ -118,15 +129,15 @@ def _comparison(met: Met) -> Iterator[str]:
         for i, exact in enumerate(met.exact[:limit].tolist()):
             if above == last:
                 break
-            queue = queue or _take(draws, plan, plan.query_scale).tolist()
+            queue = queue or _take(draws, plan.question_family, plan.query_scale).tolist()
             done = i + 1
             if exact + queue.pop(0) < threshold:
                 continue
             above, again = above + 1, [*again, i]
             if plan.value_scale:
-                values.append(exact + int(_take(draws, plan, plan.value_scale)[0]))
+                values.append(exact + int(_take(draws, plan.family, plan.value_scale)[0]))
             if plan.refreshed and above < plan.count:
-                threshold = plan.threshold + int(_take(draws, plan, plan.threshold_scale)[0])
+                threshold = plan.threshold + int(_take(draws, plan.family, plan.threshold_scale)[0])
     except ValueError as wrong:
         yield str(wrong)
         return
@@ -136,13 +147,13 @@ def _comparison(met: Met) -> Iterator[str]:
         yield f"{len(draws)} draws more than there are questions"
 
 
-def _take(draws: list[Draw], plan: Plan, scale: Fraction) -> NDArray[np.int64]:
+def _take(draws: list[Draw], family: str, scale: Fraction) -> NDArray[np.int64]:
     if not draws:
         raise ValueError("a question was decided with no draw of its own")
     draw = draws.pop(0)
-    if draw.law != plan.family or draw.about[0] != scale:
+    if draw.law != family or draw.about[0] != scale:
         drawn = f"{draw.law} of scale {draw.about[0]} was drawn"
-        raise ValueError(f"{plan.family} noise of scale {scale} was declared, {drawn}")
+        raise ValueError(f"{family} noise of scale {scale} was declared, {drawn}")
     return np.asarray(draw.about[1], dtype=np.int64)
 
 
@@ -179,6 +190,6 @@ def _charges(played: Played) -> Iterator[str]:
 
 def one_sided(met: Met) -> int:
     """+1 or -1: how a one-sided comparison's differences move with the answers; 0 for other meetings."""
-    if not isinstance(met.plan, OneSidedPlan):
+    if not isinstance(met.plan, OneSidedPlan | PairedPlan) or met.plan.side is None:
         return 0
     return 1 if met.plan.side == "over" else -1

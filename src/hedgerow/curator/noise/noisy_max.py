@@ -25,7 +25,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.curator.noise.noise import Entropy, discrete_laplace, geometric, uniform_below
+from hedgerow.curator.noise.noise import Entropy, discrete_laplace, geometric, tell, uniform_below
 from hedgerow.privacy.budget import Cost, laplace_scale
 
 NoisyMaxLaw = Literal["exponential", "laplace"]
@@ -71,6 +71,7 @@ def report_noisy_max(
     """
     if scores.ndim != 1 or scores.size == 0 or scores.dtype != np.int64:
         raise ValueError("a choice needs at least one candidate score in a flat array of exact integers")
+    tell(entropy, "report_noisy_max", scores, sensitivity, epsilon, 1)
     sample = geometric if law == "exponential" else discrete_laplace
     noise = sample(noisy_max_scale(sensitivity, epsilon), scores.size, entropy)
     # Only differences matter; that of two int64 fits in uint64. Clamping keeps the sensitivity, see there.
