@@ -265,16 +265,13 @@ def test_other_odd_things_are_refused_in_one_sentence():
     odd = [
         *(
             lambda q=q: session.ask(q)
-            for q in (None, b"SELECT", {"sex": "F"}, endless, [endless], np.array(["sex"]))
+            for q in (None, b"SELECT", {"sex": "F"}, endless, [endless], np.array([["sex"]]))
         ),
-        *(
-            lambda q=q: session.ask(q)
-            for q in ("", "(" * 9999, ("sex", "zz"), ("sex", "sex"), [()], hr.Query)
-        ),
+        *(lambda q=q: session.ask(q) for q in ("", "(" * 9999, ("sex", "zz"), ("sex", "sex"), [], hr.Query)),
         *(lambda q=q: session.quantile("age", q) for q in (None, "x", np.nan, 0, 1, True)),
         *(lambda w=w: session.median("age", where=w) for w in (5, {"age": 3}, {"zz": 1}, {"sex": "X"})),
         lambda: session.quantile("age", confidence="x"),
-        *(lambda t=t: session.table(t) for t in (5, "zz", ("zz",), ("age", "age"))),
+        *(lambda t=t: session.table(t) for t in (5, b"age", ("zz",), ("age", "age"))),
         *(lambda p=p: session.share(p) for p in (None, 5, "owner", session)),
         *(lambda o=o: hr.Session(**o).open(c) for o in ({"budget": 5}, {"name": 5}, {"name": None})),
         lambda: session.ask(SQL, within_count=10**400),
