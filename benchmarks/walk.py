@@ -1,7 +1,7 @@
 """How much code a later question and a row go through, counted by `scripts/walk.py`, and how much there is.
 
-"Before" is the house before it had cards, a service room and one way of asking: fewer is the bar. Lines are those of
-`src/` without `service/`, cards and `testing/contracts`.
+"Before" is the house before it had cards, a service room and one way of asking: fewer is the bar. Lines
+are those of `src/` without `service/`, cards and `testing/contracts`.
 """
 
 from __future__ import annotations
