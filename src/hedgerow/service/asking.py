@@ -100,6 +100,11 @@ class Ask:
         """How good the answer must be."""
         return {"within": self.within, "within_count": self.within_count, "confidence": self.confidence}
 
+    @property
+    def bound(self) -> str:
+        """What a request id is bound to."""
+        return repr((self.sql, *self.wish.values()))
+
     def foreseen(self, curator: Curator, learning: Cost) -> Foresight:
         """What it would do as the first of all questions; refuses what would be refused after learning."""
         sure = Session.confidence if self.confidence is None else self.confidence
@@ -117,7 +122,7 @@ class Answered:
         budget: the dataset's.
         left: what remains of it.
         private: False for simulations.
-        receipt: what the ledger says now.
+        receipt: what the ledger says now; None where it was not looked at.
     """
 
     ask: Ask
@@ -126,7 +131,7 @@ class Answered:
     budget: Budget
     left: Cost
     private: bool
-    receipt: Receipt
+    receipt: Receipt | None
 
 
 class Desk:
@@ -152,11 +157,17 @@ class Desk:
             raise not_learned()
         return cls(Learning().open(curator), curator)
 
-    def explain(self, ask: Ask) -> Explanation:
-        """What asking would do, from public things only."""
+    def explain(self, ask: Ask, *, later: bool = False) -> Explanation:
+        """What asking would do, from public things only.
+
+        Args:
+            ask: the question.
+            later: whether others come first, which may change what this one costs.
+        """
         with self.payer.ledger.alone():
-            said: Explanation = self.session.explain(ask.sql, **ask.wish)
-            return said
+            asked = [ask.sql, ask.sql] if later else [ask.sql]
+            said: list[Explanation] = self.session.explain(asked, **ask.wish)
+            return said[-1]
 
     def ask(self, ask: Ask) -> Answered:
         """The answer; what might cost more than `ask` allows is refused, and nothing is charged.
@@ -166,7 +177,7 @@ class Desk:
         """
         with self.payer.ledger.alone():
             if not ask.spend or ask.max_epsilon is not None:
-                self._refuse(ask, self.explain(ask))
+                self.refuse(ask, self.explain(ask))
             self._bind(ask)
             return self._answered(ask, self.session.ask(ask.sql, **ask.wish))
 
@@ -175,7 +186,8 @@ class Desk:
         left, receipt = payer.left, ledger.receipt()
         return Answered(ask, answer, self.learning, ledger.budget, left, payer.private, receipt)
 
-    def _refuse(self, ask: Ask, expected: Explanation) -> None:
+    def refuse(self, ask: Ask, expected: Explanation) -> None:
+        """Refuse what may cost more than a question allows, before anything is done."""
         if expected.cost.cost.is_zero:
             return
         known: Any = {
@@ -199,7 +211,7 @@ class Desk:
         """A request id belongs to one question, asked by one account, from now on."""
         if ask.request is None:
             return
-        question, who = repr((ask.sql, *ask.wish.values())), self.payer.account
+        question, who = ask.bound, self.payer.account
         words = "A request id was bound to its question"
         try:
             self.payer.ledger.record(
