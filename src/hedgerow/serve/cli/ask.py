@@ -1,4 +1,4 @@
-"""`hedgerow ask`: one question to private data, through a session that remembers and learns."""
+"""`hedgerow ask`: one question to private data, through a session that remembers, or at a server."""
 
 from __future__ import annotations
 
@@ -35,8 +35,11 @@ def ask(
         bool, typer.Option("--explain", help="Say what asking would do and cost, and do not ask.")
     ] = False,
     spend: Annotated[
-        bool, typer.Option("--spend/--no-spend", help="With --no-spend, what might cost anything is refused.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--spend/--no-spend", help="Whether it may cost something; at a server not unless said."
+        ),
+    ] = None,
     max_epsilon: Annotated[
         float | None, typer.Option(help="The most that the question, and learning for it, may cost.")
     ] = None,
@@ -52,7 +55,7 @@ def ask(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Ask private DATA a question in SQL, here, without a server.
+    """Ask private DATA a question in SQL, here without a server, or at one: http://HOST/DATASET.
 
     The first question spends part of the dataset's budget on learning what rows look like; from then on a
     question costs nothing, unless it asks for an accuracy that what was learned cannot vouch for. The same
@@ -60,10 +63,16 @@ def ask(
     to the data file as it was then, and to the schema: when the file has changed, --same-rows goes on; when
     either has, --anew learns again and pays again, from the same budget.
     """
+    from hedgerow.serve.cli import remote
     from hedgerow.service.asking import Ask, FirstQuestion, Visit
     from hedgerow.service.learning import Learning
 
-    question = Ask(sql, (), within, within_count, confidence, spend, max_epsilon, request)
+    there = remote.is_remote(str(data))
+    spends = not there if spend is None else spend
+    question = Ask(sql, (), within, within_count, confidence, spends, max_epsilon, request)
+    if there:
+        remote.ask(str(data), question, explain=explain, json=json)
+        return
     dataset = opening.dataset(data, schema=schema)
     with progress(json) as step:
         visit = Visit(dataset, question, Learning(epsilon, anew), step)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import hedgerow
-from hedgerow.serve.cli import ask, budget, demo, plan, query, release, schema, serve, token, tools
+from hedgerow.serve.cli import ask, budget, copies, demo, plan, query, release, schema, serve, token, tools
 from hedgerow.serve.cli.options import spelled_out
 from hedgerow.serve.cli.terminal import Commands
 
@@ -46,5 +46,7 @@ app.command("sample")(query.sample)
 app.command("serve")(serve.serve)
 app.add_typer(token.app, name="token")
 app.add_typer(budget.app, name="budget")
+app.command("backup")(copies.backup)
+app.command("restore")(copies.restore)
 app.command("audit")(tools.audit)
 app.command("bench")(tools.bench)
