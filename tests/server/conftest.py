@@ -34,3 +34,19 @@ def own_server(tmp_path):
         if running.process is not None and running.process.poll() is None:
             running.process.kill()
             running.process.wait(10)
+
+
+@pytest.fixture
+def hedgerow(monkeypatch):
+    """The command line in a folder: exit code, stdout, stderr."""
+    from typer.testing import CliRunner
+
+    from hedgerow.serve.cli.commands import app
+
+    def run(folder, *args, **environment):
+        with monkeypatch.context() as patch:
+            patch.chdir(folder)
+            done = CliRunner().invoke(app, [str(a) for a in args], env=environment)
+        return done.exit_code, done.stdout, done.stderr
+
+    return run

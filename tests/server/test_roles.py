@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import subprocess
-import sys
 
 import pytest
 
@@ -86,9 +84,9 @@ def test_who_may_not_spend_is_refused_before_anything_is_looked_at(server, peopl
 def test_forged_truncated_and_foreign_tokens_are_refused_alike(server):
     good = server.new_token("forged")
     _, id, secret = good.split("_", 2)
-    bad = [good[:-1], good + "0", f"hr_{id}_{'0' * len(secret)}", f"hr_{id}_", id, secret, "hr__", good.upper(),
-           f"hr_other_{secret}", "x" * 4000, f"hr_{id}_{secret[:-1]}é".encode("latin-1").decode("latin-1")]  # fmt: skip
-    told = {server.call("GET", "/v1/datasets", token).text for token in bad[:-1]}
+    bad = [good[:-1], good + "0", f"hr_{id}_{'0' * len(secret)}", f"hr_{id}_", id, secret, "hr__", "x" * 4000]
+    bad += [good.upper(), f"hr_other_{secret}"]
+    told = {server.call("GET", "/v1/datasets", token).text for token in bad}
     assert len(told) == 1
     assert '"no_token"' in told.pop()
     for header in (good, f"Basic {good}", f"Token {good}"):
@@ -138,11 +136,9 @@ def test_an_expired_token_is_refused(server):
     assert server.get("/v1/datasets", token).status_code == 401
 
 
-def test_the_command_makes_lists_and_revokes_tokens_beside_a_running_server(server):
+def test_the_command_makes_lists_and_revokes_tokens_beside_a_running_server(server, hedgerow):
     def run(*args):
-        command = [sys.executable, "-m", "hedgerow", "token", *args, "--state", ".hedgerow"]
-        done = subprocess.run(command, cwd=server.folder, capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout
+        return hedgerow(server.folder, "token", *args, "--state", ".hedgerow")[:2]
 
     code, text = run("create", "cli-owner", "--role", "owner")
     token = text.strip()
