@@ -128,10 +128,10 @@ class CountsUnbounded(Counting):
     ("broken", "words"),
     [
         (LosesARow, "other counts"),
-        (Sorted, "'it gives the same integers"),
+        (Sorted, "it gives the same integers"),
         (Quotes, "its repr quotes a value"),
-        (ReadsOnce, "another number of rows|other counts"),
-        (CountsUnbounded, "other counts .rows turned round, with units"),
+        (ReadsOnce, r"another number of rows|other counts"),
+        (CountsUnbounded, r"other counts \(rows turned round, with units\)"),
     ],
 )
 def test_a_broken_engine_is_found(broken, words):
@@ -148,7 +148,7 @@ def test_what_an_engine_raises_is_never_quoted():
     curator = hr.Curator(
         hr.Table.open(Fails({"a": [1]}), hr.Domain({"a": 2})), hr.Budget(epsilon=1), ":memory:"
     )
-    with pytest.raises(hr.SourceError, match="^the rows could not be read to their end$") as caught:
+    with pytest.raises(hr.SourceError, match=r"^the rows could not be read to their end$") as caught:
         curator.measure(("a",), 1)
     assert caught.value.__suppress_context__
     assert curator.spent.epsilon == 0

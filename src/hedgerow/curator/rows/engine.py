@@ -51,6 +51,7 @@ class Engine(Protocol):
 
     def check(self, columns: Sequence[str]) -> None:
         """Refuse, for the owner to hear when the table is opened, what would fail when it is read."""
+        return None
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """All rows of some columns, in any order, a batch at a time."""

@@ -107,23 +107,21 @@ class Table:
             raise DomainMismatch("a table is opened with a Domain or an OpenDomain; see Domain.load")
         bound = Unit.declared(unit, max_rows, null_units, unit_type)
         one_of("engine", engine, "auto", "duckdb", "memory")
-        made: Engine
         named = Path(source).absolute() if isinstance(source, (str, Path)) else None
+        options: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "multiline": multiline}
+        if named is not None and engine == "memory":
+            raise SourceError("files have an engine of their own: leave `engine` out")
+        if isinstance(source, Engine) and (engine != "auto" or later or any(options.values())):
+            raise SourceError("an engine of one's own reads as it was made: leave options of files out")
+        made: Engine
         if named is not None:
-            if engine == "memory":
-                raise SourceError("files have an engine of their own: leave `engine` out")
-            look = partial(
-                FileEngine, source, encoding=encoding, delimiter=delimiter, multiline=multiline, watch=watch
-            )
+            look = partial(FileEngine, source, **options, watch=watch)
             made = LaterFile(source, look) if later and Path(source).is_file() else look()
         elif isinstance(source, Engine):
-            if engine != "auto" or later or multiline or encoding is not None or delimiter is not None:
-                raise SourceError("an engine of one's own reads as it was made: leave options of files out")
             made = source
         else:
-            made = (DuckDBEngine if engine == "duckdb" else MemoryEngine)(
-                _columns(source, domain), unit, unit_type
-            )
+            kind = DuckDBEngine if engine == "duckdb" else MemoryEngine
+            made = kind(_columns(source, domain), unit, unit_type)
         return cls(made, domain, bound, named and named.resolve(), same_rows=same_rows, named=named)
 
     def look(self) -> None:

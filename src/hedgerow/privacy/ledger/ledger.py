@@ -95,6 +95,13 @@ class Ledger:
             if not create or readonly or os.path.islink(path):  # a link's disk may be away
                 raise no_ledger(file)
             make_new(file, new_settings(budget, asked, simulation=False), known, reason)
+        return cls._of_file(file, budget, asked, known, readonly=readonly)
+
+    @classmethod
+    def _of_file(
+        cls, file: Path, budget: Budget | None, asked: dict[str, Any], known: Data | None, *, readonly: bool
+    ) -> Ledger:
+        """A ledger that is there, in a file."""
         if not readonly:
             refuse_second_name(file)
         refuse_older_log(file)

@@ -100,6 +100,7 @@ class Store(Protocol):
 
     def sync(self) -> None:
         """Wait until everything committed so far is durable."""
+        return None
 
     def damage(self) -> str | None:
         """What is wrong with the place itself, beside the lines in it, if anything."""

@@ -201,12 +201,7 @@ def _refusals(make: Make) -> None:
 def _guarded(make: Make) -> None:
     rows, found = messy_rows(200), []
     for source in (rows, make(rows)):
-        curator = Curator(
-            Table.open(source, DOMAIN, unit="person", max_rows=3),
-            Budget(epsilon=1),
-            ":memory:",
-            entropy=seeded(7),
-        )
-        curator._rows = Rows(curator.table, KEY)  # one key for both
+        table = Table.open(source, DOMAIN)
+        curator = Curator(table, Budget(epsilon=1), ":memory:", entropy=seeded(7))
         found.append(curator.measure(("sex", "age"), 1).values)
     require(np.array_equal(found[0], found[1]), "the same noise made another measurement")
