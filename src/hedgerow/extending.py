@@ -16,17 +16,19 @@ from hedgerow.learning.generators.base_generator import (
     SampledAnswers,
 )
 from hedgerow.learning.hypothesis import Fit, Hypothesis, TableHypothesis, multiplicative_weights
+from hedgerow.learning.learners.additive import Additive
 from hedgerow.learning.learners.base_learner import BaseLearner, Course, Evidence, Sums
 from hedgerow.mechanisms.account import Purse
 from hedgerow.mechanisms.card import Auditor, Card
 from hedgerow.mechanisms.fingerprint import fingerprint, later
-from hedgerow.mechanisms.mechanism import Mechanism, OneAct, Release, Resumable
+from hedgerow.mechanisms.mechanism import Mechanism, Release, Resumable, finite
 from hedgerow.privacy import events
 from hedgerow.privacy.budget import Cost, Privacy
 from hedgerow.privacy.ledger.claim import Claim
 from hedgerow.privacy.ledger.line import Line
 from hedgerow.privacy.ledger.store import Store
 from hedgerow.queries.query import Norms
+from hedgerow.queries.strategies.column import Column
 from hedgerow.synopsis import (
     AnswersSynopsis,
     DenseSynopsis,
@@ -36,6 +38,7 @@ from hedgerow.synopsis import (
 )
 
 __all__ = [
+    "Additive",
     "AnswersSynopsis",
     "Auditor",
     "BaseGenerator",
@@ -44,6 +47,7 @@ __all__ = [
     "Card",
     "Claim",
     "Coins",
+    "Column",
     "Cost",
     "CountingEngine",
     "Course",
@@ -60,7 +64,6 @@ __all__ = [
     "Line",
     "Mechanism",
     "Norms",
-    "OneAct",
     "Privacy",
     "Provenance",
     "Purse",
@@ -79,6 +82,7 @@ __all__ = [
     "coded",
     "events",
     "fingerprint",
+    "finite",
     "kept",
     "later",
     "multiplicative_weights",

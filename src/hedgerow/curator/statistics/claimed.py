@@ -44,6 +44,8 @@ Tables = Mapping[Clique, "NDArray[np.int64]"]
 
 _LIMIT = 1 << 60  # numbers beyond it are clipped, which moves no number further
 _TRIED = 1 << 16  # cells of tables that are made up to try a claim on
+_REMEMBERED = 1 << 10  # claims that held, so that nobody waits for the same trial twice
+_HELD: set[tuple[type, str, str]] = set()
 
 
 class GuestStatistic(Protocol):
@@ -195,8 +197,12 @@ class Claimed:
         shape = self.given.shape(domain)
         if not isinstance(shape, tuple) or any(type(n) is not int or n < 1 for n in shape):
             raise UnsupportedQuery(f"the shape of {self.claim.about} is a tuple of whole numbers, 1 or more")
-        if sum(domain.cells(clique) for clique in self.cliques) <= _TRIED:
+        tried = (type(self.given), self.digest, domain.fingerprint)
+        if tried not in _HELD and sum(domain.cells(clique) for clique in self.cliques) <= _TRIED:
             self._try(domain, shape)
+            if len(_HELD) >= _REMEMBERED:
+                _HELD.clear()
+            _HELD.add(tried)
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """The guest's numbers of the exact tables."""
