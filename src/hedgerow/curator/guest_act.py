@@ -178,7 +178,8 @@ class Carried:
     def _drawn(self, held: Mapping[Clique, NDArray[np.int64]], event: Event) -> NDArray[np.int64]:
         tables = MappingProxyType({clique: held[clique].copy() for clique in self.cliques})
         try:
-            found = self.act.draw(tables, event, Coins(self.curator._entropy))
+            with np.errstate(all="ignore"):  # a warning would be a message too
+                found = self.act.draw(tables, event, Coins(self.curator._entropy))
             whole = isinstance(found, np.ndarray) and found.dtype.kind in "iu" and found.shape == self.shape
         except Exception:  # no message depends on rows
             whole = False

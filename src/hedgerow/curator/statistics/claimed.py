@@ -215,10 +215,12 @@ class Claimed:
 
     def _numbers(self, held: Tables, shape: tuple[int, ...]) -> NDArray[np.int64] | None:
         """The guest's numbers of some tables, of which it gets copies; None if they are not as declared."""
-        found = self.given.numbers(MappingProxyType({c: held[c].copy() for c in self.cliques}))
+        with np.errstate(all="ignore"):  # a warning would be a message too
+            found = self.given.numbers(MappingProxyType({c: held[c].copy() for c in self.cliques}))
         if not isinstance(found, np.ndarray) or found.dtype.kind not in "iu" or found.shape != shape:
             return None
-        return np.clip(found, -_LIMIT if found.dtype.kind == "i" else 0, _LIMIT).astype(np.int64)
+        whole = np.minimum(found, np.uint64(_LIMIT)) if found.dtype == np.uint64 else found
+        return np.clip(whole.astype(np.int64), -_LIMIT, _LIMIT)
 
     def _try(self, domain: Domain, shape: tuple[int, ...]) -> None:
         """Try the claim on a few made-up tables and their neighbours."""

@@ -233,6 +233,26 @@ def test_what_is_not_registered_is_no_statistic_and_a_statistic_is_no_score() ->
     assert guard.spent.epsilon <= 1  # the sparse vector's
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.uint64])
+def test_whole_numbers_of_any_width_are_taken(kind: Any) -> None:
+    @ext.claimed_statistic(**WORDS)
+    @dataclass(frozen=True)
+    class Narrow(Levels):
+        def numbers(self, tables: Any) -> Any:
+            return tables[("a",)].astype(kind)
+
+    assert curator().measure(Narrow(), 100).values.tolist() == [5, 10, 5]
+
+
+def test_the_ledger_s_replay_with_independent_arithmetic_takes_lines_with_claims() -> None:
+    guard = curator()
+    kept = [guard.measure(("a",), 1), guard.measure(Levels(), 1)]
+    guard.measure_all([Levels("b"), ("a", "b")], 2)
+    found = audit.replay(guard.ledger, kept)
+    assert not found.problems, found.problems
+    assert guard.ledger.claims() == (2, 4)
+
+
 # ---- scores ----------------------------------------------------------------------------------------------
 
 
