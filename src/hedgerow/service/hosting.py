@@ -12,8 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hedgerow.curator.rows.closed import changed, closed
@@ -33,6 +32,7 @@ from hedgerow.privacy.ledger.limit import set_limit
 from hedgerow.service import budgeting, freezing
 from hedgerow.service.asking import Answered, Ask, Desk, not_learned
 from hedgerow.service.learning import Learning
+from hedgerow.service.opened import Opened, last_change
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.service.config import DatasetSettings
     from hedgerow.service.tokens import Token
+    from hedgerow.synopsis.answer import Answer
     from hedgerow.synopsis.model import ModelSynopsis
 
 T = TypeVar("T")
@@ -50,30 +51,6 @@ STATES = ("setup", "unlearned", "ready", "frozen", "data_changed")
 _IDLE = 2.0  # seconds after which what was set aside for comparisons is given back
 _LOOK = 1.0  # between two looks at the data file
 CHANGED = "The data file has changed since this was learned; the answer is about the rows as they were then."
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A dataset that has a budget: its curator, and its session once it was learned.
-
-    Args:
-        curator: the owner's.
-        session: None until something was learned.
-        reading: what is read off it.
-        seen: the last change of the data file when it was opened.
-        until: what is closed at the end.
-    """
-
-    curator: Curator
-    session: OpenSession | None
-    reading: Reading | None
-    seen: int | None
-    until: ExitStack
-
-    @property
-    def ledger(self) -> Ledger:
-        """The dataset's."""
-        return self.curator.ledger
 
 
 class Hosted:
@@ -160,7 +137,7 @@ class Hosted:
                 budgeting.begin(self.dataset, str(self.settings.epsilon)).close()
             if not self.dataset.has_ledger:
                 raise HedgerowError("this dataset has no budget yet: give it one")
-            seen = _last_change(self.dataset.data)
+            seen = last_change(self.dataset.data)
             known, table = self.dataset.open(domain, None, later=True)
             self.dataset.refuse_put_back()
             curator = until.enter_context(self.dataset.curator(table, known))
@@ -197,7 +174,7 @@ class Hosted:
         now = time.monotonic()
         if not self._changed and now - self._looked > _LOOK:
             self._looked = now
-            self._changed = _last_change(self.dataset.data) != opened.seen
+            self._changed = last_change(self.dataset.data) != opened.seen
         return self._changed
 
     # -- asking -------------------------------------------------------------------------------------------
@@ -205,7 +182,15 @@ class Hosted:
     def free(self, ask: Ask, who: Token) -> Answered | None:
         """The answer, if it needs no row and so costs nothing; None if it must be asked in the lane."""
         opened, reading = self._readable()
-        answer = reading.free(ask.sql, **ask.wish)
+        return self._given(opened, reading.free(ask.sql, **ask.wish), ask, who)
+
+    def again(self, ask: Ask, who: Token) -> Answered | None:
+        """The same, only if the same words got it before: quick enough to wait for."""
+        opened, reading = self._readable()
+        return self._given(opened, reading.again(ask.sql, **ask.wish), ask, who)
+
+    def _given(self, opened: Opened, answer: Answer | None, ask: Ask, who: Token) -> Answered | None:
+        """An answer that cost nothing, with what is said beside it."""
         if answer is None:
             return None
         if self.state == "data_changed":
@@ -381,12 +366,3 @@ def _number(given: Any) -> Any:
     if isinstance(given, bool) or not isinstance(given, (int, float, str)):
         raise HedgerowError("an epsilon is a number above 0")
     return given
-
-
-def _last_change(data: Path) -> int | None:
-    """When a file, or the newest file of a folder, was last written."""
-    with suppress(OSError):
-        if data.is_dir():
-            return max((f.stat().st_mtime_ns for f in data.rglob("*.parquet")), default=None)
-        return data.stat().st_mtime_ns
-    return None

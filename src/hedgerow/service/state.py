@@ -64,6 +64,8 @@ class ServerState:
         os.chmod(self.path, 0o600)
         self._lock = threading.RLock()
         self._db = sqlite3.connect(self.path, timeout=10, isolation_level=None, check_same_thread=False)
+        self.rows("PRAGMA journal_mode=WAL")
+        self.rows("PRAGMA synchronous=NORMAL")  # kills lose nothing; a power cut a moment
         with self.writing() as db:
             self._check(db)
 
@@ -83,8 +85,6 @@ class ServerState:
         """A transaction; what fails leaves nothing behind."""
         with self._lock:
             try:
-                self._db.execute("PRAGMA journal_mode=WAL")
-                self._db.execute("PRAGMA synchronous=NORMAL")  # kills lose nothing; a power cut a moment
                 self._db.execute("BEGIN IMMEDIATE")
                 yield self._db
                 self._db.execute("COMMIT")

@@ -44,6 +44,7 @@ class Reading(OpenSession):
         super().__init__(core, payer)
         self._belief, self._stamp = core.belief.copied(), core.belief.stamp
         self._said: OrderedDict[tuple[str, str], Answer] = earlier._said if earlier else OrderedDict()
+        self._shown: OrderedDict[tuple[Any, ...], Answer] = OrderedDict()
         self._compute = threading.Lock()  # of readers among themselves: tables are kept on first use
 
     @classmethod
@@ -74,6 +75,9 @@ class Reading(OpenSession):
             query: SQL text, or another question that is one.
             wish: the options of `OpenSession.ask`.
         """
+        said = self.again(query, **wish)
+        if said is not None:
+            return said
         wished = Wish(**_ANY | wish)
         asked = self._read(query)
         assert not isinstance(asked, list)
@@ -84,7 +88,16 @@ class Reading(OpenSession):
                 return None
             answer = self._learned(asked, promise)
         answer = asked.shown(answer)
-        return replace(answer, notes=(*answer.notes, *self._doubts(wished, goal)))
+        answer = replace(answer, notes=(*answer.notes, *self._doubts(wished, goal)))
+        if isinstance(query, str):
+            self._shown[(query, *wish.items())] = replace(answer, cached=True)
+            while len(self._shown) > _KEPT:
+                self._shown.popitem(last=False)
+        return answer
+
+    def again(self, query: Any, **wish: Any) -> Answer | None:
+        """What this reading said to the same text before: at once, without reading the text again."""
+        return self._shown.get((query, *wish.items())) if isinstance(query, str) else None
 
     def foretell(self, query: Any, **wish: Any) -> Explanation | None:
         """What asking would do, where that needs no turn of the session; None where it does."""

@@ -94,7 +94,9 @@ async def decide(call: Call) -> Response:
 
 async def _answered(call: Call, question: Ask) -> dict[str, Any]:
     who, hosted = call.who, call.hosted
-    given = await call.read(lambda: hosted.free(question, who))
+    given = hosted.again(question, who)
+    if given is None:
+        given = await call.read(lambda: hosted.free(question, who))
     if given is None:
         given = await call.charge(lambda: hosted.ask(question, who))
     return _noted(call, given)
