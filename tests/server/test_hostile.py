@@ -143,7 +143,7 @@ def test_whoever_asks_too_fast_is_told_to_wait(tmp_path):
 
 def test_an_error_of_our_own_or_of_the_system_tells_an_analyst_nothing(tmp_path, monkeypatch):
     from hedgerow.errors import LedgerError, SourceError
-    from hedgerow.service.hosting import Hosted
+    from hedgerow.service.hosted import Hosted
 
     host, client = hosted(tmp_path / "broken", slice(None))
     for raised, status, code in (

@@ -8,7 +8,7 @@ import hmac
 
 import pytest
 
-from hedgerow.serve.http.table import ENDPOINTS
+from hedgerow.serve.http.endpoints import ENDPOINTS
 from hedgerow.service import tokens
 from services.server import SQL
 

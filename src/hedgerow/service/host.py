@@ -24,7 +24,7 @@ from hedgerow.service.approvals import Approvals
 from hedgerow.service.asked_log import AskedLog
 from hedgerow.service.config import Config, DatasetSettings, secret
 from hedgerow.service.grid import Grid
-from hedgerow.service.hosting import Hosted
+from hedgerow.service.hosted import Hosted
 from hedgerow.service.jobs import Jobs
 from hedgerow.service.rate import Rate
 from hedgerow.service.state import ServerState

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
     from hedgerow.mechanisms.session.open_session import OpenSession
-    from hedgerow.mechanisms.session.reading import Reading
+    from hedgerow.mechanisms.session.reading import SessionReading
     from hedgerow.privacy.ledger.ledger import Ledger
 
 
@@ -28,7 +28,7 @@ class Opened:
 
     curator: Curator
     session: OpenSession | None
-    reading: Reading | None
+    reading: SessionReading | None
     seen: int | None
     until: ExitStack
 

@@ -12,7 +12,7 @@ from hedgerow.release.writing import whole
 from hedgerow.service import budgeting, inspecting
 
 if TYPE_CHECKING:
-    from hedgerow.service.hosting import Hosted
+    from hedgerow.service.hosted import Hosted
 
 _LEAST = 20  # rows that carry a value which is proposed
 

@@ -31,7 +31,7 @@ _ANY = {"within": None, "within_count": None, "confidence": None, "simultaneous"
 _KEPT = 20_000  # learned answers that are remembered
 
 
-class Reading(OpenSession):
+class SessionReading(OpenSession):
     """An open session that is only read; made by `of`, and made anew when the session has learned more.
 
     Args:
@@ -40,7 +40,7 @@ class Reading(OpenSession):
         earlier: the reading before, whose answers are given again.
     """
 
-    def __init__(self, core: Core, payer: Any, earlier: Reading | None = None) -> None:
+    def __init__(self, core: Core, payer: Any, earlier: SessionReading | None = None) -> None:
         super().__init__(core, payer)
         self._belief, self._stamp = core.belief.copied(), core.belief.stamp
         self._said: OrderedDict[tuple[str, str], Answer] = earlier._said if earlier else OrderedDict()
@@ -48,7 +48,7 @@ class Reading(OpenSession):
         self._compute = threading.Lock()  # of readers among themselves: tables are kept on first use
 
     @classmethod
-    def of(cls, session: OpenSession, earlier: Reading | None = None) -> Reading:
+    def of(cls, session: OpenSession, earlier: SessionReading | None = None) -> SessionReading:
         """A reading of what a session knows now; waits for the session's turn.
 
         Args:

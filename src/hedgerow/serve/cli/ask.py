@@ -64,7 +64,7 @@ def ask(
     either has, --anew learns again and pays again, from the same budget.
     """
     from hedgerow.serve.cli import remote
-    from hedgerow.service.asking import Ask, FirstQuestion, Visit
+    from hedgerow.service.asking import Ask, Visit
     from hedgerow.service.learning import Learning
 
     there = remote.is_remote(str(data))
@@ -76,15 +76,20 @@ def ask(
     dataset = opening.dataset(data, schema=schema)
     with progress(json) as step:
         visit = Visit(dataset, question, Learning(epsilon, anew), step)
-        explained = visit.explain() if explain else None
-        answered = None if explain else visit.answer()
-    if answered is not None:
-        with nullcontext() if epsilon is None and not anew else printing(_KEPT):
-            _answered(answered, json)
-    elif isinstance(explained, FirstQuestion):
-        _unlearned(explained, json)
-    elif explained is not None:
-        _explained(explained, json)
+        found = visit.explain() if explain else visit.answer()
+    with nullcontext() if explain or (epsilon is None and not anew) else printing(_KEPT):
+        _told(found, json)
+
+
+def _told(found: Answered | Explanation | FirstQuestion, json: bool) -> None:
+    from hedgerow.service.asking import Answered, FirstQuestion
+
+    if isinstance(found, Answered):
+        _answered(found, json)
+    elif isinstance(found, FirstQuestion):
+        _unlearned(found, json)
+    else:
+        _explained(found, json)
 
 
 def _unlearned(found: FirstQuestion, json: bool) -> None:

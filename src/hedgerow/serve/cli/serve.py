@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,10 +27,55 @@ StateFolder = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class ServedOptions:
+    """What is said of DATA; the fields are those of a dataset in hedgerow.toml."""
+
+    schema: Annotated[Path | None, typer.Option(help="The confirmed schema of the one DATA.")] = None
+    epsilon: Annotated[str | None, typer.Option(help="The budget that is made if there is none.")] = None
+    delta: Annotated[str | None, typer.Option(help="Its delta: 1e-9 if not given, 0 is pure.")] = None
+    unit: Annotated[str | None, typer.Option(help="The column that names a person, of a new budget.")] = None
+    max_rows: Annotated[int | None, typer.Option(min=1, help="How many rows of each person are used.")] = None
+    neighbours: Whom = None
+    learn: Annotated[
+        str | None, typer.Option(help="Spend so much epsilon on learning, once, if nothing was learned yet.")
+    ] = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What was said, as plain data."""
+        said = {name: v.value if isinstance(v, Enum) else v for name, v in vars(self).items()}
+        return {name: str(v) if isinstance(v, Path) else v for name, v in said.items() if v is not None}
+
+
+@dataclass(frozen=True)
+class ListenOptions:
+    """How the server listens; the fields are those of [server] in hedgerow.toml."""
+
+    ledger: LedgerFile = None
+    state: StateFolder = None
+    host: Annotated[str | None, typer.Option(help="The address; 127.0.0.1 if not given.")] = None
+    port: Annotated[int | None, typer.Option(help="The port; 8765 if not given, 0 is any free one.")] = None
+    wire_port: Annotated[
+        str | None, typer.Option(help="The port of the PostgreSQL protocol, which is not built yet, or off.")
+    ] = None
+    tls_cert: Annotated[Path | None, typer.Option(help="A certificate, to speak TLS.")] = None
+    tls_key: Annotated[Path | None, typer.Option(help="Its key.")] = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What was said, as plain data."""
+        said = {name: str(v) if isinstance(v, Path) else v for name, v in vars(self).items()}
+        wire = self.wire_port
+        return said | {"wire_port": int(wire) if wire is not None and wire.isdigit() else wire}
+
+
 def serve(
+    listening: ListenOptions,
+    served: ServedOptions,
     data: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[DATA]...", help="CSV or Parquet files.", show_default=False),
+        typer.Argument(metavar="DATA", help="CSV or Parquet files.", show_default=False),
     ] = None,
     config: Annotated[
         Path | None,
@@ -39,31 +86,7 @@ def serve(
     check: Annotated[
         bool, typer.Option("--check", help="Check the configuration, and do not serve.")
     ] = False,
-    demo: Annotated[
-        bool, typer.Option("--demo", help="Serve a made-up population, learned already.")
-    ] = False,
-    schema: Annotated[Path | None, typer.Option(help="The confirmed schema of the one DATA.")] = None,
-    epsilon: Annotated[str | None, typer.Option(help="The budget that is made if there is none.")] = None,
-    delta: Annotated[str | None, typer.Option(help="Its delta: 1e-9 if not given, 0 is pure.")] = None,
-    unit: Annotated[str | None, typer.Option(help="The column that names a person, of a new budget.")] = None,
-    max_rows: Annotated[
-        int | None, typer.Option(min=1, help="How many rows of each person are used.")
-    ] = None,
-    neighbours: Whom = None,
-    learn: Annotated[
-        str | None, typer.Option(help="Spend so much epsilon on learning, once, if nothing was learned yet.")
-    ] = None,
-    ledger: LedgerFile = None,
-    state: StateFolder = None,
-    host: Annotated[
-        str | None, typer.Option(help="The address to listen on; 127.0.0.1 if not given.")
-    ] = None,
-    port: Annotated[int | None, typer.Option(help="The port; 8765 if not given, 0 is any free one.")] = None,
-    wire_port: Annotated[
-        str | None, typer.Option(help="The port of the PostgreSQL protocol, which is not built yet, or off.")
-    ] = None,
-    tls_cert: Annotated[Path | None, typer.Option(help="A certificate, to speak TLS.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(help="Its key.")] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Serve a made-up population, and learn it.")] = False,
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Listen anywhere without TLS: tokens can then be overheard.")
     ] = False,
@@ -76,17 +99,8 @@ def serve(
     """
     from hedgerow.errors import HedgerowError
 
-    named = {
-        "schema": schema, "epsilon": epsilon, "delta": delta, "unit": unit, "max_rows": max_rows,
-        "neighbours": neighbours and neighbours.value, "learn": learn,
-    }  # fmt: skip
-    made = _config(config, data or [], named, demo)
-    paths = {"tls_cert": tls_cert, "tls_key": tls_key, "state": state, "ledger": ledger}
-    made = made.with_server(
-        host=host, port=port, wire_port=_wire(wire_port),
-        **{name: None if path is None else str(path) for name, path in paths.items()},
-    )  # fmt: skip
-    made = _insecure(made, insecure).check()
+    made = _config(config, data or [], served.given, demo).with_server(**listening.given)
+    made = replace(made, insecure=insecure).check()
     if not made.datasets and not made.state.exists() and config is None:
         raise HedgerowError("there is nothing to serve: name DATA, a --config, or --demo")
     if check:
@@ -99,30 +113,22 @@ def serve(
     run(made, lambda event: _ready(event, made, json, no_browser), json_log=json)
 
 
-def _config(file: Path | None, data: list[Path], named: dict[str, Any], demo: bool) -> Config:
+def _config(file: Path | None, data: list[Path], given: dict[str, Any], demo: bool) -> Config:
     """What is to be served: the file's datasets, the command's, the demo's."""
     from hedgerow.errors import HedgerowError
+    from hedgerow.release.population import MAX_ROWS, UNIT
     from hedgerow.service.config import Config, DatasetSettings
 
     made = Config() if file is None else Config.load(file)
-    given: dict[str, Any] = {
-        name: str(v) if isinstance(v, Path) else v for name, v in named.items() if v is not None
-    }
     if demo:
         data = [*data, _demo()]
-        given = {"epsilon": "2", "learn": "1"} | given
+        given = {"epsilon": "2", "learn": "1", "unit": UNIT, "max_rows": MAX_ROWS} | given
     if given and not data:
         raise HedgerowError(f"--{next(iter(given)).replace('_', '-')} is about DATA, and none is named")
     if "schema" in given and len(data) > 1:
         raise HedgerowError("--schema is for one DATA: name each dataset's own in a --config")
     sets = [DatasetSettings(str(path.absolute()), **given) for path in data]
     return Config(made.server, made.limits, (*made.datasets, *sets))
-
-
-def _insecure(config: Config, insecure: bool) -> Config:
-    from dataclasses import replace
-
-    return replace(config, insecure=insecure)
 
 
 def _demo() -> Path:
@@ -137,12 +143,6 @@ def _demo() -> Path:
         people.write(data)
         people.domain().save(folder / "schema.yaml")
     return data
-
-
-def _wire(given: str | None) -> int | str | None:
-    if given is None or given == "off":
-        return given
-    return int(given) if given.isdigit() else given
 
 
 def _checked(config: Config, json: bool) -> None:

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from hedgerow.errors import BadValue
 from hedgerow.serve.http import openapi, operating
 from hedgerow.serve.http.call import Call, failed, nowhere, reply
-from hedgerow.serve.http.table import ENDPOINTS, Endpoint
+from hedgerow.serve.http.endpoints import ENDPOINTS, Endpoint
 from hedgerow.service.host import Host
 
 _READERS = 4

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from hedgerow.service.config import Limits
     from hedgerow.service.host import Host
-    from hedgerow.service.hosting import Hosted
+    from hedgerow.service.hosted import Hosted
     from hedgerow.service.tokens import Token
 
 log = logging.getLogger("hedgerow.http")

@@ -7,7 +7,7 @@ from typing import Any
 
 import hedgerow
 from hedgerow.serve.http.call import STATUS
-from hedgerow.serve.http.table import ENDPOINTS, Endpoint
+from hedgerow.serve.http.endpoints import ENDPOINTS, Endpoint
 
 _ASK: dict[str, Any] = {
     "type": "object",

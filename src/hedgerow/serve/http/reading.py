@@ -13,7 +13,7 @@ from hedgerow.serve.http.call import Call, reply
 from hedgerow.service import frames, wire
 
 if TYPE_CHECKING:
-    from hedgerow.service.hosting import Hosted
+    from hedgerow.service.hosted import Hosted
 
 _MOST_ROWS = 1_000_000
 

@@ -1,4 +1,4 @@
-"""Hosting: one dataset at a server - in which state it is, and how many people ask it at once.
+"""Hosted: one dataset at a server - in which state it is, and how many people ask it at once.
 
 Two ways lead to an answer. What needs no row is read off a copy of what was learned (`free`), by any number
 of threads, and shares no lock with the rest. What may compare, measure or cost goes through one thread, the
@@ -26,7 +26,7 @@ from hedgerow.errors import (
     NotPermitted,
 )
 from hedgerow.mechanisms.mechanism import finite
-from hedgerow.mechanisms.session.reading import Reading
+from hedgerow.mechanisms.session.reading import SessionReading
 from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.ledger.limit import set_limit
 from hedgerow.service import budgeting, freezing
@@ -149,16 +149,16 @@ class Hosted:
             until.close()
             self._why = error
 
-    def _session(self, curator: Curator) -> tuple[OpenSession | None, Reading | None]:
+    def _session(self, curator: Curator) -> tuple[OpenSession | None, SessionReading | None]:
         """The dataset's session if it was learned; of a file that has changed since only what can be read."""
         if Learning().known(curator)[1] is None:
             return None, None
         try:
             session = Learning().open(curator)
-            return session, Reading.of(session)
+            return session, SessionReading.of(session)
         except DataChanged:
             shut = type(curator)(closed(curator.table), None, curator.ledger)
-            return None, Reading.of(Learning().open(shut))
+            return None, SessionReading.of(Learning().open(shut))
 
     def _shut(self) -> None:
         opened, self._opened = self._opened, None
@@ -255,7 +255,7 @@ class Hosted:
         opened, reading = self._readable()
         return reading.synopsis(opened.ledger.receipt())
 
-    def _readable(self) -> tuple[Opened, Reading]:
+    def _readable(self) -> tuple[Opened, SessionReading]:
         opened = self.opened
         self.refuse_frozen()
         if opened.reading is None:
@@ -306,7 +306,7 @@ class Hosted:
         if opened is None or opened.session is None or opened.reading is None:
             return
         if opened.reading.stale:
-            self._opened = replace(opened, reading=Reading.of(opened.session, opened.reading))
+            self._opened = replace(opened, reading=SessionReading.of(opened.session, opened.reading))
         self._left.clear()
         if self._idle is not None:
             self._idle.cancel()
