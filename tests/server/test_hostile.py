@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import socket
 import time
@@ -12,6 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from hedgerow.serve.http.app import application
+from hedgerow.serve.http.endpoints import ENDPOINTS
 from hedgerow.service.config import Config, DatasetSettings, Limits, ServerSettings
 from hedgerow.service.host import Host, make_token
 from hedgerow.service.learning import Learning
@@ -19,6 +21,7 @@ from services.server import SQL, write_people
 
 pytestmark = [pytest.mark.xdist_group("server"), pytest.mark.filterwarnings("ignore:Using `httpx`")]
 D = "/v1/datasets/people"
+ASK_FIELDS = ("params", "within", "within_count", "confidence", "spend", "max_epsilon", "request")
 PIECES = """SELECT COUNT(*) COUNT(DISTINCT\tsex)
 SUM(k) AVG(k) MIN(k) sex k l FROM people t WHERE GROUP\tBY LIMIT
 ORDER\tBY HAVING AND OR NOT = < >= IN ('F') 'F' 'X' 1 0 -1 1e308 NULL IS BETWEEN ( ) , * ; -- /* */ \x00 é 🜁
@@ -64,6 +67,17 @@ def hosted(folder: Path, rows: slice) -> tuple[Host, TestClient]:
     host.ready = True
     _, token = make_token(host.state, "ann", "analyst", ("people",), False, None)
     return host, TestClient(application(host), headers={"Authorization": f"Bearer {token}"})
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory):
+    """An analyst who may spend and an owner, at a host that nobody else uses."""
+    host, _ = hosted(tmp_path_factory.mktemp("odd") / "host", slice(200))
+    people = (("sue", "analyst"), ("own", "owner"))
+    tokens = [make_token(host.state, name, role, ("*",), True, None)[1] for name, role in people]
+    app = application(host)
+    yield [TestClient(app, headers={"Authorization": f"Bearer {token}"}) for token in tokens], "none"
+    host.close(0)
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +136,24 @@ def test_bodies_that_are_too_long_or_no_json_are_refused(neighbours):
         assert client.get(f"{D}/history?{wrong}").status_code == 400
     for wrong in ("rows=0", "rows=999999999", "format=exe"):
         assert client.get(f"{D}/sample?{wrong}").status_code == 400
+
+
+ODD = [None, True, [], {}, "", "x", "nan", "inf", "1e999", -1, 0, 10**400, 1e308, float("nan"), float("inf"),
+       "\ud800",
+       "x" * 5000, "0x10", "１", [[]], {"a": 1}]  # fmt: skip
+
+
+@pytest.mark.parametrize("endpoint", [e for e in ENDPOINTS if e.body], ids=lambda e: f"{e.method} {e.path}")
+def test_odd_values_get_no_500_from_anybody(odd, endpoint):
+    clients, ids = odd
+    path = endpoint.path.format(dataset="people", id=ids, name="ann")
+    fields = dict.fromkeys([*endpoint.body, *(ASK_FIELDS if "sql" in endpoint.body else ())])
+    for field in fields:
+        for value in ODD:
+            body = json.dumps(endpoint.body | {field: value}).encode()
+            for client in clients:
+                reply = client.request(endpoint.method, path, content=body)
+                assert reply.status_code < 500 or reply.status_code == 503, (field, value, reply.text)
 
 
 def test_paths_lead_nowhere_else(neighbours):

@@ -13,7 +13,9 @@ from hedgerow.serve.cli.terminal import emit, printing, progress, screen, table_
 from hedgerow.service import wire
 
 if TYPE_CHECKING:
-    from hedgerow.service.asking import Answered, Explanation, FirstQuestion
+    from hedgerow.service.asking import Answered, Ask, Explanation, FirstQuestion
+    from hedgerow.service.dataset import Dataset
+    from hedgerow.service.learning import Learning
 
 _KEPT = "the answer is paid for and kept: ask the same without --anew and --epsilon, which is free"
 
@@ -64,7 +66,7 @@ def ask(
     either has, --anew learns again and pays again, from the same budget.
     """
     from hedgerow.serve.cli import remote
-    from hedgerow.service.asking import Ask, Visit
+    from hedgerow.service.asking import Ask
     from hedgerow.service.learning import Learning
 
     there = remote.is_remote(str(data))
@@ -72,12 +74,18 @@ def ask(
     question = Ask(sql, (), within, within_count, confidence, spends, max_epsilon, request)
     if there:
         remote.ask(str(data), question, explain=explain, json=json)
-        return
-    dataset = opening.dataset(data, schema=schema)
+    else:
+        _ask_here(opening.dataset(data, schema=schema), question, Learning(epsilon, anew), explain, json)
+
+
+def _ask_here(dataset: Dataset, question: Ask, learning: Learning, explain: bool, json: bool) -> None:
+    from hedgerow.service.asking import Visit
+
     with progress(json) as step:
-        visit = Visit(dataset, question, Learning(epsilon, anew), step)
+        visit = Visit(dataset, question, learning, step)
         found = visit.explain() if explain else visit.answer()
-    with nullcontext() if explain or (epsilon is None and not anew) else printing(_KEPT):
+    pays = learning.epsilon is not None or learning.anew
+    with printing(_KEPT) if pays and not explain else nullcontext():
         _told(found, json)
 
 

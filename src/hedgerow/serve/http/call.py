@@ -64,6 +64,7 @@ STATUS = {
 """The status of each error's code; there are no others."""
 
 _SLOW = 10.0  # seconds for the whole of a body
+_HIDDEN = (LedgerError, StorageUnavailable, SourceError, OSError)
 _OWN = (RequestReused, DataChanged)
 
 
@@ -120,8 +121,12 @@ class Call:
 
     async def json(self) -> Any:
         """The request's body as JSON."""
+        body = await self.body()
         try:
-            return json.loads(await self.body() or b"null")
+            data = json.loads(body or b"null")
+            if b"\\ud" in body.lower():  # half a character is no text, and cannot be written anywhere
+                json.dumps(data, ensure_ascii=False).encode()
+            return data
         except (ValueError, RecursionError):
             raise BadValue("the request's body is not JSON") from None
 
@@ -167,14 +172,13 @@ class Call:
 
 def failed(error: Exception, who: Token | None) -> Response:
     """An error as a reply; what the system or the file said is for the owner and the log, not for others."""
-    if isinstance(error, (LedgerError, StorageUnavailable, SourceError)) and not isinstance(error, _OWN):
+    system = isinstance(error, NotPermitted) and error.hint is None  # our own refusals say what to do
+    if system or (isinstance(error, _HIDDEN) and not isinstance(error, _OWN)):
         log.error("cannot be used: %s", error)
         if who is None or not who.owns:
             error = LedgerUnavailable(
                 "this cannot be done just now", hint="ask again later, or tell the owner"
             )
-    elif isinstance(error, NotPermitted) and "cannot be" in str(error) and (who is None or not who.owns):
-        error = LedgerUnavailable("this cannot be done just now", hint="tell the owner")
     told = wire.error(error)
     code = told["error"]["code"]
     if not isinstance(error, HedgerowError):
