@@ -181,7 +181,7 @@ class Rows:
         self._key = key
         self._spelling = spelling
         self._codes: list[NDArray[Any]] | None = None
-        self._own: list[values.Remainders] | None = None  # beside those codes
+        self._own: list[values.Remainders] = []  # beside those codes
         self._sums: dict[tuple[Any, ...], NDArray[np.int64]] = {}
         self._tables: OrderedDict[tuple[str, ...], NDArray[np.int64]] = OrderedDict()
         self._held = 0  # bytes of those tables
@@ -241,14 +241,11 @@ class Rows:
             if key not in self._sums:
                 parts = self._with_values([name for name, _ in value.parts])
                 made = values.weighed_table(parts, self.domain, attributes, value)
-                made.setflags(write=False)
-                while sum(t.nbytes for t in self._sums.values()) > _KEEP_TABLES_BYTES:
-                    self._sums.pop(next(iter(self._sums)))
-                self._sums[key] = made
+                values.keep(self._sums, key, made, _KEEP_TABLES_BYTES)
             return self._sums[key]
 
     def remainder_sums(self, names: Sequence[str]) -> dict[tuple[str, str], NDArray[np.int64]]:
-        """What some numbers are beyond the middles of their bins, summed by the levels of every attribute."""
+        """What numbers are beyond the middles of their bins, summed by the levels of every attribute."""
         with self._lock:
             return values.remainder_sums(self._with_values(names), self.domain, names)
 
@@ -310,11 +307,12 @@ class Rows:
     def _with_values(self, names: Sequence[str]) -> Iterator[tuple[NDArray[Any], values.Remainders]]:
         """Coded rows with their own numbers, read in one pass: engines may give rows in any order."""
         if self._table.unit is not None:
-            yield from zip(self._batches(), self._own or [], strict=True)
+            codes = list(self._batches())  # bounding reads both
+            yield from zip(codes, self._own, strict=True)
             return
         for batch in self._table._engine.batches(self.domain.names):
-            codes = self._encode(batch)
-            yield codes, values.remainders(self.domain, batch, codes, names)
+            coded = self._encode(batch)
+            yield coded, values.remainders(self.domain, batch, coded, names)
 
     def _encode(self, batch: pa.RecordBatch) -> NDArray[Any]:
         widest = max(self.domain.shape)
@@ -339,13 +337,16 @@ class Rows:
         owners, names = owners_of(ids, unit)
         fine = values.stacked(own, names_of_values)
         here = owners >= 0
-        keep = bounding.kept_rows(
-            *present(owners, names, codes), unit.max_rows, self._key, fine[:, here] if len(fine) else None
-        )
+        keep = self._kept(*present(owners, names, codes), fine[:, here] if len(fine) else None)
         keep = np.flatnonzero(here)[keep]
         self._own = [{name: fine[i, keep] for i, name in enumerate(names_of_values)}]
         self._owner = np.unique(owners[keep], return_inverse=True)[1].astype(np.int64)
         return np.ascontiguousarray(codes[:, keep])
+
+    def _kept(self, units: Any, names: Any, codes: Any, fine: Any) -> NDArray[np.intp]:
+        """Which rows stay."""
+        most = 0 if self._table.unit is None else self._table.unit.max_rows
+        return bounding.kept_rows(units, names, codes, most, self._key, fine)
 
     def _named_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows of a batch, its last column the unit's, without lines in which that cell cannot be read.
@@ -358,8 +359,7 @@ class Rows:
 
     def _ids_column(self, unit: Unit) -> str:
         """The column that ids are read from: objects have one of their own, which version 1 does not know."""
-        own = self._spelling > 1 and IDS in self._table._engine.schema().names
-        return IDS if own else unit.column
+        return IDS if self._spelling > 1 and IDS in self._table._engine.schema().names else unit.column
 
     def _count_names(self) -> dict[str, int]:
         """Counts of all names of an open domain, after bounding."""
