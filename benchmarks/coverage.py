@@ -263,7 +263,7 @@ def run() -> Iterator[dict[str, Any]]:
 
 
 def _width(some: list[Any]) -> float:
-    """The mean width of bars by the 95th percentile of true errors, both in units of a column's median bar."""
+    """The mean width of bars by the 95th percentile of true errors, both in units of a column's usual bar."""
     errors, bars = [], []
     for column in sorted({(n[0], n[4]) for n in some}):
         own = np.array([n[5:7] for n in some if (n[0], n[4]) == column], dtype=float)
