@@ -268,7 +268,9 @@ def _width(some: list[Any]) -> float:
     for column in sorted({(n[0], n[4]) for n in some}):
         own = np.array([n[5:7] for n in some if (n[0], n[4]) == column], dtype=float)
         own = own[np.isfinite(own[:, 1])]
-        scale = max(float(np.median(own[:, 1])), 1e-12) if len(own) else 1.0
+        scale = float(np.median(own[:, 1])) if len(own) else 0.0
+        if not scale:  # bins of one value have nothing to be wrong about
+            continue
         errors += (own[:, 0] / scale).tolist()
         bars += (own[:, 1] / scale).tolist()
     return float(np.mean(bars) / np.quantile(errors, 0.95))
