@@ -13,7 +13,7 @@ import numpy as np
 
 from hedgerow.errors import DomainMismatch
 from hedgerow.queries import argument
-from hedgerow.queries.domain import days, encoding
+from hedgerow.queries.domain import days, encoding, written
 from hedgerow.queries.domain.attribute import Attribute
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ class Bins(Attribute):
     whole: bool = False
     ordered: ClassVar[bool] = True
     accepts: ClassVar[frozenset[str]] = frozenset({"integer", "float"})
+    formats: ClassVar[str] = "times of day, like `%H:%M`"
+    takes_decimal: ClassVar[bool] = True
 
     def __init__(self, edges: Sequence[float], *, whole: bool = False, **options: Any) -> None:
         object.__setattr__(self, "edges", tuple(edges) if isinstance(edges, Iterable) else ())
@@ -95,8 +97,20 @@ class Bins(Attribute):
         right = [")"] * (len(ends) - 2) + ["]"]
         return tuple(f"[{a}, {b}{r}" for a, b, r in zip(ends[:-1], ends[1:], right, strict=True))
 
+    def _is_format(self, format: str) -> bool:
+        return written.is_time(format)
+
+    def _plain(self, array: pa.Array) -> pa.Array:
+        array = array if self.decimal is None else written.plain_numbers(array, self.decimal)
+        return array if self.format is None else written.hours(array, self.format)
+
+    def check_column(self, arrow_type: pa.DataType, *, untyped: bool) -> str | None:
+        """Text is read as numbers where the schema says how they are written."""
+        written_so = self.format is not None or self.decimal is not None
+        return super().check_column(arrow_type, untyped=untyped or written_so)
+
     def _numbers(self, array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        return encoding.as_numbers(array)
+        return encoding.as_numbers(self._read(array))
 
     def _encode_arrow(self, array: pa.Array) -> NDArray[np.int32]:
         numbers, unparsed = self._numbers(array)
@@ -140,6 +154,8 @@ class Dates(Bins):
     by: Period = "month"
     zone: str | None = None
     accepts: ClassVar[frozenset[str]] = frozenset({"date", "text"})
+    formats: ClassVar[str] = "days, like `%d.%m.%Y`"
+    takes_decimal: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -175,7 +191,20 @@ class Dates(Bins):
         )
 
     def _numbers(self, array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        return days.as_days(array, self.zone)
+        return days.as_days(self._read(array), self.zone)
+
+    def _is_format(self, format: str) -> bool:
+        return written.is_day(format)
+
+    def _plain(self, array: pa.Array) -> pa.Array:
+        assert self.format is not None
+        return written.iso_days(array, self.format)
+
+    def check_column(self, arrow_type: pa.DataType, *, untyped: bool) -> str | None:
+        """Whole numbers are days where a format says how."""
+        if self.format is not None and encoding.kind_of(arrow_type) == "integer":
+            return None
+        return super().check_column(arrow_type, untyped=untyped)
 
     def describe(self) -> str:
         """What the attribute is, in a few words."""
