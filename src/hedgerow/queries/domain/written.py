@@ -28,8 +28,8 @@ WORDS = (
 )  # fmt: skip
 """What people and programs write where there is nothing, in lower case."""
 
-SURE = ("na", "n/a", "#n/a", "#na", "<na>", "null", "nan", "nat")
-"""Those that are hardly ever a name of something."""
+NAMES = ("none", "nil")
+"""Those of them that may also be the name of something."""
 
 FALSE = ("false", "f", "no", "n", "0", "off")
 TRUE = ("true", "t", "yes", "y", "1", "on")
