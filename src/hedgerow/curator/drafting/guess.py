@@ -163,7 +163,7 @@ def _bins(column: SeenColumn) -> Guess:
 
 def stepped(edges: list[int | float], step: Fraction, **options: Any) -> Bins:
     """Bins of numbers that have a step."""
-    return Bins(edges, whole=step == 1, **options)
+    return Bins(edges, step=plain(step), **options)
 
 
 def share_in(sample: np.ndarray) -> Mass:

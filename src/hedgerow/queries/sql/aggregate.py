@@ -238,7 +238,7 @@ class Aggregates:
     def _column(self, node: exp.Expr) -> Value:
         column = self.scope.column(node)
         if isinstance(column.body, Bins) and column.kind == "bins" and column.body.reach:
-            middle = "mean of the whole numbers in" if column.body.whole else "midpoint of"
+            middle = "middle of the values in" if column.body.stepped else "midpoint of"
             self.notes.append(
                 f"{column.name} is binned: sums and averages use the {middle} each bin, "
                 f"which is up to {column.body.reach:g} from a number in it"
