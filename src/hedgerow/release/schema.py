@@ -68,16 +68,17 @@ class Schema:
             draft.write_text(text, encoding="utf-8")
 
 
-def proposal_text(domain: Domain, skipped: dict[str, str], name: str, notes: dict[str, str]) -> str:
-    """A proposed schema as YAML, marked as unconfirmed and saying so loudly."""
+def proposal_text(domain: Domain, name: str) -> str:
+    """A proposed schema as YAML, marked as unconfirmed and saying so loudly; nothing else about rows."""
+    return _WARNING.format(name=name) + _body(domain, confirmed=False)
+
+
+def _body(domain: Domain, *, confirmed: bool) -> str:
     import yaml
 
-    left_out = "".join(f"# left out: {column!r}: {why}\n" for column, why in skipped.items())
-    left_out += "".join(f"# look at {column!r}: {what}\n" for column, what in notes.items())
-    body: str = yaml.safe_dump(
-        {"confirmed": False} | domain.to_schema(), sort_keys=False, allow_unicode=True, width=110
-    )
-    return _WARNING.format(name=name) + left_out + body
+    held = {"confirmed": confirmed} | domain.to_schema()
+    text: str = yaml.safe_dump(held, sort_keys=False, allow_unicode=True, width=110, default_flow_style=None)
+    return text
 
 
 def _domain(held: Any, path: Path) -> Domain:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import hedgerow as hr
-from hedgerow.curator.rows.inspection import Inspector
+from hedgerow.curator.drafting.inspector import Inspector
 from hedgerow.serve.cli.commands import app
 
 N = 1000
