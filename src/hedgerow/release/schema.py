@@ -15,9 +15,9 @@ from hedgerow.release.writing import whole
 _WARNING = """\
 # PROPOSED FROM PRIVATE ROWS by `hedgerow schema infer`. NOT PUBLIC YET.
 #
-# The levels, the ranges and `whole` below were read off the data. A schema is public knowledge: whoever
-# reads a release reads it. Change what only the data could have told you - rare values, exact minima and
-# maxima - to what anyone may know, and leave out columns that nobody should ask about. Then set
+# The levels, the ranges and every `step` below were read off the data. A schema is public knowledge:
+# whoever reads a release reads it. Change what only the data could have told you - rare values, exact
+# minima and maxima - to what anyone may know, and leave out columns that nobody should ask about. Then set
 # `confirmed: true`, or run
 #     hedgerow schema check {name} --confirm
 # Nothing is released from this file before that.

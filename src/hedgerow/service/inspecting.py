@@ -80,7 +80,9 @@ def fit(domain: Domain, data: Path, unit: str | None, reading: dict[str, Any], s
 
 def owner_notes(found: Draft, out: Path) -> str:
     """All that was noticed while a schema was drafted: PRIVATE, for the owner's own file."""
-    said = [f"# PRIVATE, for the owner of the data alone: what `hedgerow schema infer` noticed for {out.name}."]
+    said = [
+        f"# PRIVATE, for the owner of the data alone: what `hedgerow schema infer` noticed for {out.name}."
+    ]
     said.append(f"# {found.rows:,} rows were read.")
     if found.unit is not None:
         said.append(f"# {unit_words(found)}.")

@@ -58,8 +58,10 @@ def draft(engine: Engine, *, least: int = 20, unit: str | None = None) -> Draft:
     skipped |= dict.fromkeys(nested, "its values are neither text, numbers, dates nor booleans")
     guesses = {c.name: guess(c, least) for c in columns}
     person = (unit, 0) if unit is not None else _person(columns, guesses)
-    if person is not None:
-        guesses[person[0]] = Guess(None, "it names people, and is no attribute: say --unit with it")
+    if unit is not None:
+        guesses[unit] = Guess(
+            None, f"it names people, and is no attribute: say --unit {unit} with --max-rows"
+        )
     attributes = {n: g.attribute for n, g in guesses.items() if g.attribute is not None}
     skipped = {n: g.reason for n, g in guesses.items() if g.attribute is None} | skipped
     notes = {n: g.reason for n, g in guesses.items() if n in attributes and g.reason}

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from hedgerow.curator.drafting.column import TRACKED, SeenColumn
 from hedgerow.queries.domain import written
 from hedgerow.queries.domain.attribute import Attribute, Categorical
 from hedgerow.queries.domain.bins import Bins, Dates
-from hedgerow.queries.domain.round_edges import Mass, plain, round_down, round_edges
+from hedgerow.queries.domain.round_edges import Mass, plain, round_down, round_edges, round_up
 
 MOST_LEVELS = 300
 FEW = 12  # numbers so few are levels, each worth itself
@@ -27,9 +28,12 @@ _SPAN = 100_000  # days: a column of dates over more than three centuries is not
 _TAIL = 20.0  # an end that lies so many times further out than nearly everything is clamped
 _FINE = 1000  # steps across the middle half of numbers that have no step of their own
 _MOST_STEPS = 1 << 30
+_IDS = 60  # different values of a column that is called an id
 _KEPT = 20  # levels in the line that would keep a column
 
-_CODES = re.compile(r"(?i)(^|[\W_])(zip|zipcode|post(al)?_?code|plz|postcode|fips|icd\d*|sic|naics|code)([\W_]|$)")
+_CODES = re.compile(
+    r"(?i)(^|[\W_])(zip|zipcode|post(al)?_?code|plz|postcode|fips|icd\d*|sic|naics|code)([\W_]|$)"
+)
 _PEOPLE = re.compile(
     r"(?i)(^|[\W_])(name|surname|(first|last|full)_?name|e?mail|phone|address|street|ssn|comment|note)s?([\W_]|$)"
 )
@@ -61,6 +65,8 @@ def guess(column: SeenColumn, least: int) -> Guess:
         return Guess(None, "it has no values")
     if not column.said:
         return Guess(None, "it holds nothing but words for a missing value")
+    if column.said < least:
+        return Guess(None, f"it has fewer than {least} values", _keep(column))
     kinds: tuple[Callable[[SeenColumn, int], Guess | None], ...] = (
         _dates, _truths, _times, _identifier, _numbers, _levels,
     )  # fmt: skip
@@ -115,8 +121,9 @@ def _times(column: SeenColumn, least: int) -> Guess | None:
 def _identifier(column: SeenColumn, least: int) -> Guess | None:
     """Columns that tell rows or people apart; the value of somebody is nobody's statistic."""
     many = column.different
-    if column.named_id and (many is None or many > MOST_LEVELS):
-        return Guess(None, "it looks like an identifier", _keep(column))
+    if column.named_id and (many is None or many > _IDS):
+        unit = f"if it names people, say --unit {column.name} with --max-rows"
+        return Guess(None, f"it looks like an identifier; {unit}", _keep(column))
     if _PEOPLE.search(column.name) and not column.number and (many is None or many > MOST_LEVELS):
         return Guess(None, "it looks like names, contacts or free text", _keep(column))
     unique = many is None or many > 0.9 * column.said
@@ -260,10 +267,12 @@ def _options(column: SeenColumn, taken: list[str] | None = None) -> dict[str, An
 def _keep(column: SeenColumn) -> str:
     """The line that would keep a column, with its most common values or its range."""
     name = json.dumps(column.name) if not re.fullmatch(r"[A-Za-z_]\w*", column.name) else column.name
-    if column.number and not column.zeros and column.decimal is None and column.high > column.low:
-        edges = round_edges(column.low, column.high, column.step or Fraction(1, 10**6), lambda a, b: 0.0)
-        ends = [plain(Fraction(e)) for e in (edges[0], edges[-1])]
-        width = plain(round_down((ends[1] - ends[0]) / 20))
-        return f"{name}: {{bins: [{ends[0]}, {ends[1]}, {width}], step: 1, missing: true}}"
+    span = column.high - column.low
+    if column.number and not column.zeros and column.decimal is None and _LARGEST > span > 1:
+        width = round_up(span / 20)
+        low, high = (plain(width * (floor(x / width) + up)) for x, up in ((column.low, 0), (column.high, 1)))
+        return (
+            f"{name}: {{bins: [{low}, {high}, {plain(width)}], step: {plain(column.step or width / 1000)}}}"
+        )
     common = [v for v, _ in (column.values or {}).most_common(_KEPT)] if column.values else []
     return f"{name}: {{levels: {json.dumps(common, ensure_ascii=False)}, other: true, missing: true}}"

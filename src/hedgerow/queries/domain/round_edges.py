@@ -15,7 +15,7 @@ from math import floor, log10
 Mass = Callable[[float, float], float]
 """The share of all numbers in [a, b)."""
 
-_MOST = 32  # bins
+_MOST = 24  # bins
 _LARGE, _SMALL = 0.08, 0.015  # a bin with more is divided if it can be; neighbours with less are joined
 _DIGITS = 15
 
