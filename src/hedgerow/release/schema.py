@@ -23,6 +23,11 @@ _WARNING = """\
 # Nothing is released from this file before that.
 """
 
+_DRAFTED = """\
+# Drafted by `hedgerow schema infer --private` from noise alone, for {cost}, which the dataset's ledger
+# holds. It tells no more about anybody than that allows: it may be used and shown as it is, or changed.
+"""
+
 
 @dataclass(frozen=True)
 class Schema:
@@ -71,6 +76,11 @@ class Schema:
 def proposal_text(domain: Domain, name: str) -> str:
     """A proposed schema as YAML, marked as unconfirmed and saying so loudly; nothing else about rows."""
     return _WARNING.format(name=name) + _body(domain, confirmed=False)
+
+
+def private_text(domain: Domain, cost: str) -> str:
+    """A schema that was drafted from noise alone, as YAML: it is public as it is."""
+    return _DRAFTED.format(cost=cost) + _body(domain, confirmed=True)
 
 
 def _body(domain: Domain, *, confirmed: bool) -> str:

@@ -70,8 +70,8 @@ def fit(domain: Domain, data: Path, unit: str | None, reading: dict[str, Any], s
     """
     if unit is not None and unit in domain:
         raise DomainMismatch(
-            f"{unit!r} names people and is an attribute too: whoever may ask about it may ask about one person; "
-            "take it out of the schema"
+            f"{unit!r} names people and is an attribute too: whoever may ask about it may ask about one "
+            "person; take it out of the schema"
         )
     Table.open(data, domain, unit=unit, max_rows=None if unit is None else 1, **reading)  # columns and types
     step(_WORDS, None)

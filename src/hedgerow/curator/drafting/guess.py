@@ -274,5 +274,5 @@ def _keep(column: SeenColumn) -> str:
         return (
             f"{name}: {{bins: [{low}, {high}, {plain(width)}], step: {plain(column.step or width / 1000)}}}"
         )
-    common = [v for v, _ in (column.values or {}).most_common(_KEPT)] if column.values else []
+    common = [v for v, _ in (column.values or Counter()).most_common(_KEPT)]
     return f"{name}: {{levels: {json.dumps(common, ensure_ascii=False)}, other: true, missing: true}}"

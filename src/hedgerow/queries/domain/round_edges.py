@@ -48,8 +48,8 @@ _NEAR = Fraction(1, 10**9)
 def round_edges(low: float, high: float, step: Fraction, mass: Mass, most: int = _MOST) -> list[int | float]:
     """Edges of bins that hold `low` and `high` (the last edge is above it) and are fine where there is much.
 
-    A bin with a large share is divided - 10 into 5 and 5, 5 into five of 1 - down to the step; neighbours with
-    next to nothing are joined. So a long tail gets few wide bins and the bulk many narrow ones.
+    A bin with a large share is divided - 10 into 5 and 5, 5 into five of 1 - down to the step; neighbours
+    with next to nothing are joined. So a long tail gets few wide bins and the bulk many narrow ones.
 
     Args:
         low, high: the range that the bins cover.

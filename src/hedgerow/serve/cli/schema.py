@@ -25,13 +25,26 @@ def infer(
     unit: Annotated[
         str | None, typer.Option(help="The column that names a person: it is no attribute.")
     ] = None,
+    private: Annotated[
+        bool,
+        typer.Option(
+            "--private", help="Draft from noise alone, charged to the data's budget; with --epsilon."
+        ),
+    ] = False,
+    epsilon: Annotated[str | None, typer.Option(help="What a --private draft spends.")] = None,
+    ledger: LedgerFile = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
     json: Json = False,
 ) -> None:
     """Propose a schema for DATA; this READS PRIVATE ROWS.
 
-    The file is the owner's alone, and nothing is released from it, until the owner has confirmed it.
+    The file is the owner's alone, and nothing is released from it, until the owner has confirmed it. What was
+    noticed lies beside it, for the owner alone. With --private nobody needs to look: it is made of noise, by
+    acts that are charged to the data's budget, and may be public as it is.
     """
+    if private or epsilon is not None:
+        _draft_privately(data, vars(reading), out, least, unit, private and epsilon, ledger, force, json)
+        return
     from hedgerow.release.schema import proposal_text
     from hedgerow.release.writing import whole
     from hedgerow.service import inspecting
@@ -64,6 +77,59 @@ def infer(
     )
     if not json:
         _show_draft(found, out, beside)
+
+
+def _draft_privately(
+    data: Path,
+    reading: dict[str, Any],
+    out: Path,
+    least: int,
+    unit: str | None,
+    epsilon: Any,
+    ledger: Path | None,
+    force: bool,
+    json: bool,
+) -> None:
+    from hedgerow.errors import HedgerowError
+    from hedgerow.release.numerals import amount
+    from hedgerow.release.schema import private_text
+    from hedgerow.release.writing import whole
+    from hedgerow.service.dataset import Dataset
+    from hedgerow.service.drafting import Drafter
+
+    if not epsilon:
+        raise HedgerowError("--private drafts from noise and --epsilon says what it may cost: give both")
+    if unit is not None:
+        raise HedgerowError("whom a private draft protects is what the data's budget says: leave --unit out")
+    _room(out, force)
+    dataset = Dataset(data, ledger=ledger, **reading, tell=say)
+    with progress(json) as step:
+        found = Drafter(dataset, epsilon, least, step).draft()
+    budget = dataset.left()[1]
+    cost = amount(budget.part(found.spent), budget)
+    if found.domain is None:
+        raise HedgerowError(
+            f"no column could be drafted from noise, and {cost} was spent: spend more, or write a schema "
+            "by hand"
+        )
+    with whole(out) as draft:
+        draft.write_text(private_text(found.domain, cost), encoding="utf-8")
+    if json:
+        emit(
+            {
+                "file": str(out),
+                "confirmed": True,
+                "attributes": {name: a.to_schema() for name, a in found.domain.items()},
+                "left_out": found.skipped,
+                "rows": round(found.rows),
+            }
+        )
+        return
+    to = screen()
+    to.print(_attributes(found.domain))
+    for name, why in found.skipped.items():
+        to.print(f"Left out {name!r}: {why}.")
+    to.print(f"Wrote {out}, made of noise alone for {cost}: it may be public.", soft_wrap=True)
 
 
 def _room(out: Path, force: bool) -> None:
