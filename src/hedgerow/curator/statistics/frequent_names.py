@@ -52,10 +52,11 @@ WIDTH = 120
 
 @dataclass(frozen=True, eq=False)
 class NameCounts:
-    """The exact counts of all names, with what was declared about them; inside the room only."""
+    """The exact counts of all names, and the act that they are for; inside the room only."""
 
     names: list[str]
     counts: NDArray[np.int64]
+    act: FrequentNames
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class FrequentNames:
         """All names and their counts, in the order of their spelling."""
         names, counts = rows.all_names()
         short = sorted((n, c) for n, c in zip(names, counts.tolist(), strict=True) if _is_short(n) and c)
-        return NameCounts([n for n, _ in short], np.array([c for _, c in short], dtype=np.int64))
+        return NameCounts([n for n, _ in short], np.array([c for _, c in short], dtype=np.int64), self)
 
     def said(self, held: NameCounts, noise: NDArray[np.int64]) -> list[NDArray[Any]]:
         """What is released: names as padded bytes, and their noisy counts, the largest first."""
