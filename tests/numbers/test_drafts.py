@@ -10,8 +10,8 @@ import yaml
 from typer.testing import CliRunner
 
 import hedgerow as hr
-from hedgerow.serve.cli.commands import app
 from draft_files import KINDS, frame
+from hedgerow.serve.cli.commands import app
 from sizes import size
 
 
@@ -46,7 +46,7 @@ def counts(name: str = "d.csv") -> dict:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_draft_fits_its_own_file_and_is_one_for_csv_and_parquet(folder, kind):
-    rows = frame(kind, size(2000, 20_000))
+    rows = frame(kind, size(1500, 20_000))
     drafts = [drafted(rows, name) for name in ("d.csv", "d.parquet")]
     assert drafts[0]["attributes"] == drafts[1]["attributes"]
     assert set(drafts[0]["left_out"]) == set(drafts[1]["left_out"])
@@ -61,7 +61,7 @@ def test_a_draft_fits_its_own_file_and_is_one_for_csv_and_parquet(folder, kind):
 
 def test_bins_follow_where_the_numbers_lie(folder):
     for kind, column in (("spending", "spent"), ("wages", "wage"), ("flights", "dep_delay")):
-        rows = frame(kind, 4000)
+        rows = frame(kind, size(2000, 20_000))
         domain = hr.Domain.from_schema(drafted(rows)["attributes"])
         codes = domain[column].encode(rows[column].dropna())
         share = sorted((codes == c).mean() for c in range(domain[column].size))
@@ -78,7 +78,7 @@ EXPERT = {
 
 
 def test_flights_are_drafted_as_an_expert_would_declare_them(folder):
-    rows = frame("flights", 6000)
+    rows = frame("flights", size(6000, 20_000))
     told = drafted(rows)["attributes"]
 
     def right(name: str, kind: str | None) -> bool:
@@ -97,7 +97,7 @@ def test_flights_are_drafted_as_an_expert_would_declare_them(folder):
 
 
 def test_reasons_and_lines_to_keep_columns_go_to_the_owner_alone(folder):
-    told = drafted(frame("flights", 3000))
+    told = drafted(frame("flights", 1000))
     assert "tailnum" in told["left_out"]
     public, mine = Path("d.csv.yaml").read_text(), Path(told["owner_file"])
     assert "tailnum" not in public

@@ -1,4 +1,4 @@
-"""Private drafts: every act holds on neighbours, is charged, and what comes out can be used without looking."""
+"""Private drafts: every act holds on neighbours and is charged; what comes out is used without looking."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def finds(curator: hr.Curator) -> dict[str, int]:
 
 
 def replayed(mechanism, domain, **rest):
-    many = size(150, 3000)
+    many = size(100, 3000)
     return audit.replay_neighbours(mechanism, domain, budget=LARGE, neighbours=many, **rest)
 
 
@@ -97,8 +97,8 @@ def test_the_best_ranked_edge_has_the_share_below_it():
 
 
 def test_every_cell_is_of_exactly_one_kind_by_itself():
-    cells = ["7", "7.0", "7.25", "1e-9", "NA", "", None, "yes", "007", "1,5", "1,500", "31.12.2024", "2024-12-31",
-             "12/31/2024", "31/12/2024", "10:30", "Rose", "\x00", "9" * 400]  # fmt: skip
+    cells = ["7", "7.0", "7.25", "1e-9", "NA", "", None, "yes", "007", "1,5", "1,500", "31.12.2024"]
+    cells += ["2024-12-31", "12/31/2024", "31/12/2024", "10:30", "Rose", "\x00", "9" * 400]
     together = CellKinds().encode(cells)
     assert together.tolist() == [int(CellKinds().encode([c])[0]) for c in cells]
     said = [KINDS[c] for c in together]
@@ -113,10 +113,10 @@ def test_every_cell_is_of_exactly_one_kind_by_itself():
 @pytest.fixture
 def people(folder) -> Path:
     rng = np.random.default_rng(4)
-    rows = frame("survey", 12_000)[["q1", "age"]]
+    rows = frame("survey", size(6000, 20_000))[["q1", "age"]]
     rows["town"] = rng.choice(["Ash", "Elm", "Oak", "NA"], len(rows))
     rows["rare"] = [f"w{v}" for v in rng.integers(0, 10**9, len(rows))]
-    rows["seen"] = [f"{d:%d.%m.%Y}" for d in frame("days", 12_000)["seen"]]
+    rows["seen"] = [f"{d:%d.%m.%Y}" for d in frame("days", len(rows))["seen"]]
     rows["ill"] = rng.choice(["True", "False"], len(rows))
     rows["person_id"] = np.arange(len(rows)) // 2
     rows.to_csv("people.csv", index=False)

@@ -1,7 +1,7 @@
-"""The replay's word on frequent names: what the theorem of `frequent_names` asks, from what met and was charged.
+"""The replay's word on frequent names: what the theorem of `frequent_names` asks, from what met and was said.
 
-Written a second time. One table alone: every count has one fresh draw of the sigma that was paid for, and what
-was said are the names above the threshold. Two neighbours: names in both have counts within the declared
+Written a second time. One table alone: every count has one fresh draw of the sigma that was paid for, and
+what was said are the names above the threshold. Two neighbours: names in both have counts within the declared
 squared distance, and those of one table alone are all held back but with probability delta.
 """
 
@@ -44,6 +44,7 @@ def distant_names(event: events.ZCDP, here: NameCounts, there: NameCounts) -> It
     for alone in ([c for n, c in a.items() if n not in both] for a in (one, two)):
         shown = sum(exp(-(max(act.threshold - c, 0) ** 2) / (2 * float(act.sigma) ** 2)) for c in alone)
         if shown > float(event.delta) * (1 + 1e-9):
-            yield f"names of one table alone are shown with probability {shown:.2g}, {event.delta} was declared"
+            told = f"are shown with probability {shown:.2g}, {event.delta} was declared"
+            yield f"names of one table alone {told}"
     if here.act != there.act:
         yield "another act on the other table"

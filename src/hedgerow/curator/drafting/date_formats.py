@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,20 +37,20 @@ class DateFormats:
         if not texts or not (self.left or self.times):
             return
         self.seen += len(texts)
-        probe = pa.array(texts[:: max(1, len(texts) // 40)], pa.string())
-        cells = pa.array(texts, pa.string())
+        cells, first = pa.array(texts, pa.string()), texts[0].strip()
         for format in list(self.left):
-            for some in (probe, cells):
-                days, wrong = as_days(written.iso_days(some, format))
-                if wrong.any() or np.isnan(days).any() or not _plausible(format, days):
-                    del self.left[format]
-                    break
-            else:
-                ends = [*self.left[format], float(days.min()), float(days.max())]
-                self.left[format] = [min(ends), max(ends)]
+            if re.match(written.pattern(format), first) is None:  # of nearly all formats the first one tells
+                del self.left[format]
+                continue
+            days, wrong = as_days(written.iso_days(cells, format))
+            if wrong.any() or np.isnan(days).any() or not _plausible(format, days):
+                del self.left[format]
+                continue
+            ends = [*self.left[format], float(days.min()), float(days.max())]
+            self.left[format] = [min(ends), max(ends)]
         for format in list(self.times):
-            hours = as_numbers(written.hours(cells, format))[0]
-            if np.isnan(hours).any():
+            wrong_first = re.match(written.pattern(format), first) is None
+            if wrong_first or np.isnan(as_numbers(written.hours(cells, format))[0]).any():
                 self.times.remove(format)
 
     @property

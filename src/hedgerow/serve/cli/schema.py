@@ -45,13 +45,19 @@ def infer(
     if private or epsilon is not None:
         _draft_privately(data, vars(reading), out, least, unit, private and epsilon, ledger, force, json)
         return
+    _propose(data, vars(reading), out, least, unit, force, json)
+
+
+def _propose(
+    data: Path, reading: dict[str, Any], out: Path, least: int, unit: str | None, force: bool, json: bool
+) -> None:
     from hedgerow.release.schema import proposal_text
     from hedgerow.release.writing import whole
     from hedgerow.service import inspecting
 
     _room(out, force)
     with progress(json) as step:
-        found = inspecting.propose(data, least, vars(reading), step, say, unit)
+        found = inspecting.propose(data, least, reading, step, say, unit)
     assert found.domain is not None
     with whole(out) as draft:
         draft.write_text(proposal_text(found.domain, str(out)), encoding="utf-8")
