@@ -34,6 +34,7 @@ from hedgerow.queries.domain.encoding import kind_of
 from hedgerow.queries.domain.lattice import exact
 from hedgerow.queries.domain.round_edges import plain, round_down, round_edges, round_up, share_of
 from hedgerow.release.numerals import amount, rest
+from hedgerow.service.prospect import KINDS_NOTE
 
 if TYPE_CHECKING:
     from hedgerow.privacy.budget import Cost
@@ -126,8 +127,7 @@ class Drafter:
                 left = rest(first.ledger.remaining(), first.ledger.budget)
                 whole = amount(first.ledger.budget.part(price), first.ledger.budget)
                 raise BudgetExceeded(f"a draft for {whole} was asked for, and there is {left}")
-            told = "the kinds of cells of every column, for a private draft of the schema"
-            held = first.measure_all([(name,) for name in columns], price.share(_VOTES), note=told)
+            held = first.measure_all([(name,) for name in columns], price.share(_VOTES), note=KINDS_NOTE)
             votes = {name: _voted(m) for name, m in zip(columns, held, strict=True)}
             delta = first.left.delta * _DELTA / max(len(columns), 1)
             pure = first.ledger.currency == "epsilon"

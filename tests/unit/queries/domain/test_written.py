@@ -96,7 +96,8 @@ def test_what_is_declared_reads_back_and_names_another_domain():
 @pytest.mark.parametrize(
     "body",
     [{"levels": ["a"], "format": "%d"}, {"edges": [0, 1], "format": "%d.%m.%Y"},
-     {"edges": [0, 1], "format": "%Q"}, {"edges": [0, 1], "decimal": ";"}, {"levels": ["a"], "decimal": ","}, {"levels": ["a"], "missing": 3},
+     {"edges": [0, 1], "format": "%Q"}, {"edges": [0, 1], "decimal": ";"},
+     {"levels": ["a"], "decimal": ","}, {"levels": ["a"], "missing": 3},
      {"dates": {"start": "2024-01-01", "stop": "2025-01-01"}, "format": "%m.%Y"}],
 )  # fmt: skip
 def test_what_cannot_be_read_so_is_refused_with_the_attributes_name(body):
