@@ -98,7 +98,8 @@ def share_of(quantiles: Sequence[tuple[float, float]]) -> Mass:
 def _divided(low: float, high: float, step: Fraction, mass: Mass, large: float) -> list[Fraction]:
     """Leaves of the tree of bins, from the first that holds `low` to the one that holds `high`."""
     width = max(round_up(max(high - low, float(step))), step)
-    first, last = (floor(Fraction(x) / width) for x in (low, high))
+    least, most = _decimal(low), _decimal(high)
+    first, last = (floor(x / width) for x in (least, most))
     leaves: list[tuple[Fraction, Fraction]] = []
     left = [(i * width, width) for i in range(last, first - 1, -1)]
     while left:
@@ -109,8 +110,13 @@ def _divided(low: float, high: float, step: Fraction, mass: Mass, large: float) 
             leaves.append((start, start + wide))
             continue
         left += [(start + i * child, child) for i in range(parts - 1, -1, -1)]
-    held = [leaf for leaf in leaves if leaf[1] > Fraction(low) and leaf[0] <= Fraction(high)]
+    held = [leaf for leaf in leaves if leaf[1] > least and leaf[0] <= most]
     return [held[0][0], *(end for _, end in held)]
+
+
+def _decimal(number: float) -> Fraction:
+    """A number as the decimal that it is written as: 0.7 is seven tenths, and lies in a bin from 0.7 on."""
+    return Fraction(repr(float(number))) if isinstance(number, float) else Fraction(number)
 
 
 def _child(width: Fraction) -> Fraction:

@@ -36,6 +36,13 @@ def test_a_value_that_many_share_has_a_bin_of_its_own():
     assert edges[:2] == [0, 0.01]
 
 
+def test_a_largest_number_on_an_edge_lies_below_the_last_one():
+    numbers = np.array([0.65] * 50 + [0.7] * 50)
+    edges = round_edges(0.65, 0.7, Fraction(1, 100), mass_of(numbers))
+    assert edges[0] <= 0.65
+    assert edges[-1] > 0.7
+
+
 def test_rounding_goes_to_one_two_and_five():
     assert [round_up(x) for x in (0.011, 3, 5, 51)] == [Fraction(1, 50), 5, 5, 100]
     assert [round_down(x) for x in (0.011, 3, 5, 51)] == [Fraction(1, 100), 2, 5, 50]
