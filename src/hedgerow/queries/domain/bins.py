@@ -157,6 +157,11 @@ class Bins(Attribute):
             codes[unparsed] = self._outside_code
         return codes
 
+    def remainders(self, values: Any, codes: NDArray[Any]) -> NDArray[np.int64]:
+        """How far values are from the middles of the bins that `codes` says, in half-steps of the lattice."""
+        numbers, _ = self._numbers(encoding.to_arrow(values))
+        return self.lattice.values(numbers, codes)
+
     @property
     def outside_becomes(self) -> str:
         """Numbers beyond the ends are clipped unless `other` is declared; what is no number cannot be."""

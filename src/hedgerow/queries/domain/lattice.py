@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 WIDEST = 1 << 30
 """The most steps from one end of a range to the other: twice that, in half-steps, is below 2^31."""
 _FARTHEST = 1 << 52
-_FINE = 1_000_000  # about how many steps a range has when none is declared
+_FINE = 40_000  # about how many steps a range has when none is declared
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ def spelled(number: Fraction) -> str:
 
 def _fine_step(ends: Sequence[Fraction]) -> Fraction:
     """A power of ten that makes some million steps of a range, fewer where edges are far from zero."""
-    width = max(ends[-1] - ends[0], max(abs(ends[0]), abs(ends[-1])) / (1 << 28))
+    width = max(ends[-1] - ends[0], max(abs(ends[0]), abs(ends[-1])) / (1 << 33))
     step = Fraction(10) ** (len(str(int(width))) - len(str(_FINE)))
     while width / step < _FINE:
         step /= 10
