@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedgerow.curator.curator import Curator
-from hedgerow.curator.drafting.guess import MOST_LEVELS, SINGLE, calendar, stepped
+from hedgerow.curator.drafting.guess import MOST_LEVELS
 from hedgerow.curator.rows.files import FileEngine
 from hedgerow.curator.rows.table import Table
 from hedgerow.curator.statistics.frequent_names import frequent_names
@@ -28,27 +28,22 @@ from hedgerow.privacy.budget import selection_epsilon
 from hedgerow.queries.domain import cell_kinds as kinds
 from hedgerow.queries.domain import written
 from hedgerow.queries.domain.attribute import Attribute, Categorical
-from hedgerow.queries.domain.bins import Bins, Dates
+from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.domain.domain import Domain, OpenDomain
 from hedgerow.queries.domain.encoding import kind_of
 from hedgerow.queries.domain.lattice import exact
-from hedgerow.queries.domain.round_edges import plain, round_down, round_edges, round_up, share_of
 from hedgerow.release.numerals import amount, rest
+from hedgerow.service.column_plans import DayColumn, NumberColumn, Plan, WordColumn, decided, voted
 from hedgerow.service.prospect import KINDS_NOTE
 
 if TYPE_CHECKING:
     from hedgerow.privacy.budget import Cost
-    from hedgerow.queries.measurement import Measurement
     from hedgerow.service.dataset import Dataset, Step
 
 _VOTES = Fraction(1, 10)  # of the price: what kinds of cells there are; the columns share the rest
-_SURE = 4  # a count so many sigmas above 0 is one
-_MOST_OF = 0.8  # of the cells that are there
-_ENDS = (5, PARTS - 5)  # thousandths below the ends of a range
+ENDS = (5, PARTS - 5)  # thousandths below the ends of a range
 _INSIDE = tuple(range(100, PARTS, 100))
-_FINE = 400  # cells of a grid inside a range
 _MOST = 1 << 39
-_YEARS = (1850, 2101)
 _ROOM = Fraction(1, 4)  # of a column's price: the ends
 _DELTA = Fraction(1, 2)  # of the delta that is left for such acts
 # By how much, in units of the choice's own noise, an edge is preferred to the next one outwards: between rows
@@ -72,28 +67,6 @@ class PrivateDraft:
     skipped: dict[str, str]
     spent: Cost
     rows: float
-
-
-@dataclass
-class _Votes:
-    """Noisy counts of one column's kinds of cells."""
-
-    counts: Mapping[str, float]
-    sigma: float
-
-    def sure(self, kind: str) -> float:
-        """A count that is above its noise, or nothing."""
-        count = self.counts[kind]
-        return count if count > _SURE * self.sigma else 0.0
-
-    @property
-    def said(self) -> float:
-        return sum(self.sure(kind) for kind in kinds.KINDS if kind != kinds.NOTHING)
-
-    def mostly(self, *some: str) -> bool:
-        """Whether nearly all cells that are there are of some kinds."""
-        held = sum(self.sure(kind) for kind in some)
-        return held > 0 and held >= _MOST_OF * self.said
 
 
 @dataclass
@@ -128,18 +101,18 @@ class Drafter:
                 whole = amount(first.ledger.budget.part(price), first.ledger.budget)
                 raise BudgetExceeded(f"a draft for {whole} was asked for, and there is {left}")
             held = first.measure_all([(name,) for name in columns], price.share(_VOTES), note=KINDS_NOTE)
-            votes = {name: _voted(m) for name, m in zip(columns, held, strict=True)}
+            votes = {name: voted(m) for name, m in zip(columns, held, strict=True)}
             delta = first.left.delta * _DELTA / max(len(columns), 1)
             pure = first.ledger.currency == "epsilon"
-        each = price.share((1 - _VOTES) / max(len(columns), 1))
-        attributes: dict[str, Attribute] = {}
-        for done, name in enumerate(columns):
-            self.step(f"Drafting {name!r} from noise", done / len(columns))
-            found = self._column(name, votes[name], each, Fraction(0) if pure else delta)
-            if isinstance(found, Attribute):
-                attributes[name] = found
-            else:
-                skipped[name] = found
+        plans = {name: decided(v) for name, v in votes.items()}
+        needy = [
+            name for name, plan in plans.items() if isinstance(plan, DayColumn | NumberColumn | WordColumn)
+        ]
+        each = price.share((1 - _VOTES) / max(len(needy), 1))
+        found = self._grids(plans, each) | self._words(plans, each, Fraction(0) if pure else delta)
+        made = {name: found.get(name, plan) for name, plan in plans.items()}
+        attributes = {name: a for name, a in made.items() if isinstance(a, Attribute)}
+        skipped |= {name: why for name, why in made.items() if isinstance(why, str)}
         rows = max((sum(v.counts.values()) for v in votes.values()), default=0.0)
         return PrivateDraft(Domain(attributes) if attributes else None, skipped, price, rows)
 
@@ -180,53 +153,44 @@ class Drafter:
         with self.dataset.curator(table, known) as curator:
             yield curator
 
-    def _column(self, name: str, votes: _Votes, price: Cost, delta: Fraction) -> Attribute | str:
-        """An attribute for one column, by its kinds of cells and whatever its price buys."""
-        decimals = (kinds.WHOLE, *kinds.DECIMALS)
-        for format in (f for f in kinds.FORMATS if written.is_time(f)):
-            if votes.mostly(format):
-                return Bins(list(range(25)), format=format, missing=written.USUAL)
-        if votes.mostly(kinds.TRUTH):
-            return Categorical([False, True], format=written.BOOLEAN, other=True, missing=written.USUAL)
-        if votes.mostly(kinds.DATE):
-            return self._dates(name, None, price)
-        if (day := _day_format(votes)) is not None:
-            return self._dates(name, day, price)
-        for mark, marked in ((None, ()), (",", (kinds.COMMA,)), (".", (kinds.GROUPED,))):
-            if votes.mostly(*decimals, *marked) and (not marked or votes.sure(marked[0])):
-                return self._numbers(name, _step_of(votes, marked), price, mark)
-            if not marked and votes.mostly(*decimals):
-                break
-        if not votes.said:
-            return "no kind of cell is common enough to be seen through the noise"
-        return self._levels(name, price, delta, votes.said)
+    def _grids(self, plans: Mapping[str, Plan], price: Cost) -> dict[str, Attribute]:
+        """Calendars and bins: ranges on coarse grids, then, of numbers, the inside on fine ones."""
+        coarse = {name: p.grid() for name, p in plans.items() if isinstance(p, DayColumn | NumberColumn)}
+        if not coarse:
+            return {}
+        made: dict[str, Attribute] = {}
+        fine: dict[str, Bins] = {}
+        with self._curator(Domain(coarse)) as curator:
+            for done, (name, grid) in enumerate(coarse.items()):
+                self.step(f"Drafting {name!r} from noise", done / len(coarse) / 2)
+                plan = plans[name]
+                part = price.share(_ROOM) if isinstance(plan, NumberColumn) else price
+                ends = sorted(self._choices(curator, name, ENDS, part, _LEAN))
+                if isinstance(plan, NumberColumn):
+                    fine[name] = plan.fine(grid, ends)
+                elif isinstance(plan, DayColumn):
+                    made[name] = plan.calendar(grid, ends)
+        if not fine:
+            return made
+        shares = (ENDS[0], *_INSIDE, ENDS[1])
+        with self._curator(Domain(fine)) as curator:
+            for done, (name, grid) in enumerate(fine.items()):
+                self.step(f"Drafting {name!r} from noise", (1 + done / len(fine)) / 2)
+                lean = min(_LEAN, Fraction(_REACH, len(grid.edges)))
+                chosen = self._choices(curator, name, shares, price.share(1 - _ROOM), lean)
+                plan = plans[name]
+                assert isinstance(plan, NumberColumn)
+                made[name] = plan.binned([exact(grid.edges[i]) for i in sorted(chosen)], shares, grid)
+        return made
 
-    def _dates(self, name: str, format: str | None, price: Cost) -> Attribute:
-        """A calendar between two years."""
-        first, last = _YEARS
-        grid = Dates(f"{first}-01-01", f"{last}-01-01", "year", format=format, missing=written.USUAL)
-        with self._curator(Domain({name: grid})) as curator:
-            ends = self._choices(curator, name, _ENDS, price, _LEAN)
-        low, high = min(ends), max(ends)
-        last_year = grid.edge_array[max(high - 1, low)]
-        return calendar(grid.edge_array[low], last_year, format=format, missing=written.USUAL)
-
-    def _numbers(self, name: str, step: Fraction | None, price: Cost, mark: str | None) -> Attribute:
-        """Bins that follow noisy quantiles: the range on a coarse grid, then the inside on a fine one."""
-        options: dict[str, Any] = {"missing": written.USUAL} | ({"decimal": mark} if mark else {})
-        coarse = Bins(_ladder(step), **options)
-        with self._curator(Domain({name: coarse})) as curator:
-            ends = sorted(self._choices(curator, name, _ENDS, price.share(_ROOM), _LEAN))
-        last = len(coarse.edges) - 1
-        low, high = (exact(coarse.edges[i]) for i in (max(ends[0] - 1, 0), min(ends[1] + 1, last)))
-        width = round_up(float(high - low) / _FINE)
-        width = max(width, step or width)
-        fine = Bins(_steps(low, high, width), **options)
-        with self._curator(Domain({name: fine})) as curator:
-            shares, lean = (_ENDS[0], *_INSIDE, _ENDS[1]), min(_LEAN, Fraction(_REACH, len(fine.edges)))
-            chosen = sorted(self._choices(curator, name, shares, price.share(1 - _ROOM), lean))
-        places = [exact(fine.edges[i]) for i in chosen]
-        return _binned(places, shares, width, step, options)
+    def _words(self, plans: Mapping[str, Plan], price: Cost, delta: Fraction) -> dict[str, Attribute | str]:
+        """The levels of every column of words."""
+        words = {name: plan for name, plan in plans.items() if isinstance(plan, WordColumn)}
+        found: dict[str, Attribute | str] = {}
+        for done, (name, plan) in enumerate(words.items()):
+            self.step(f"Drafting {name!r} from noise", done / len(words))
+            found[name] = self._levels(name, price, delta, plan.said)
+        return found
 
     def _choices(
         self, curator: Curator, name: str, shares: tuple[int, ...], price: Cost, lean: Fraction
@@ -261,63 +225,3 @@ class Drafter:
         while other in levels:
             other = f"({other})"
         return Categorical(levels, other=True if other == "other" else other, missing=written.USUAL)
-
-
-def _voted(measured: Measurement) -> _Votes:
-    values = [float(v) for v in measured.counts.ravel()]
-    return _Votes(dict(zip(kinds.KINDS, values, strict=True)), measured.noise.variance**0.5)
-
-
-def _day_format(votes: _Votes) -> str | None:
-    """The format that most days are written in; if some must be day first, all are."""
-    for format in (f for f in kinds.FORMATS if written.is_day(f)):
-        swapped = format.replace("%m/%d", "%d/%m")  # which a cell is only if it cannot be the other
-        if swapped != format and swapped in kinds.FORMATS and votes.mostly(format, swapped):
-            return swapped if votes.sure(swapped) else format
-        if votes.mostly(format):
-            return format
-    return None
-
-
-def _step_of(votes: _Votes, marked: tuple[str, ...]) -> Fraction | None:
-    """What nearly all numbers are multiples of; None if that is too fine to say."""
-    if marked and votes.sure(marked[0]):
-        return Fraction(1, 100)
-    finest = 0
-    for place, kind in enumerate(kinds.DECIMALS):
-        if votes.sure(kind) > 0:
-            finest = place + 1
-    return None if finest == len(kinds.DECIMALS) else Fraction(1, 10**finest)
-
-
-def _ladder(step: Fraction | None) -> list[int | float]:
-    """Edges for numbers of any size: 12 in every power of ten, on both sides of 0."""
-    least, most = (0 if step == 1 else -4), 11
-    mantissas = [Fraction(m) for m in ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "7", "8", "9")]
-    sizes = sorted({m * Fraction(10) ** e for e in range(least, most) for m in mantissas})
-    if step is not None:
-        sizes = [s for s in sizes if (s / step).denominator == 1]
-    return [plain(-s) for s in reversed(sizes)] + [0] + [plain(s) for s in sizes]
-
-
-def _steps(low: Fraction, high: Fraction, width: Fraction) -> list[int | float]:
-    first, last = low // width, -(-high // width)
-    return [plain(i * width) for i in range(int(first), int(max(last, first + 1)) + 1)]
-
-
-def _binned(
-    places: list[Fraction],
-    shares: tuple[int, ...],
-    width: Fraction,
-    step: Fraction | None,
-    options: dict[str, Any],
-) -> Bins:
-    """Bins from quantiles on a grid, between the first and the last of them."""
-    low, high = places[0], max(places[-1], places[0] + width)
-    size = step or round_down(float(max(places[-3] - places[2], width)) / PARTS)
-    if step == 1 and high - low < SINGLE:
-        return stepped(list(range(int(low), int(high) + 1)), size, **options)
-    quantiles = [(0.0, float(low)), *((s / PARTS, float(p)) for s, p in zip(shares, places, strict=True))]
-    mass = share_of([*quantiles, (1.0, float(high))])
-    edges = round_edges(float(low), float(high - size), max(size, width / 2) if step != 1 else size, mass)
-    return stepped(edges, size, **options)
