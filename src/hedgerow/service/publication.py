@@ -20,11 +20,13 @@ from hedgerow.errors import (
     of_system,
 )
 from hedgerow.privacy.ledger.nearby import SUFFIX, ledger_path
+from hedgerow.privacy.rational import exact
 from hedgerow.release import catalogue
 from hedgerow.release.numerals import amount, rest, used_up
 from hedgerow.release.writing import naming, put
 from hedgerow.service import runs, witness
 from hedgerow.service.dataset import Dataset, Step
+from hedgerow.service.prospect import Prospect, loose_words, measured_rows
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
@@ -73,11 +75,13 @@ class Publication:
         objective, seconds, memory, prior: how a mechanism that learns should do so, see `AdaptiveRelease`;
             `prior` is the file of a synopsis of public data.
         rows: how many synthetic rows to draw; as many as the released total if None.
+        expected: about how many rows there are, as anybody may know; for what is said before spending.
         force: replace an earlier release in the same folder.
         anew: do not go on with a release of the same plan that was not finished; leave it and pay anew.
         about: a sentence for the report.
         ask: questions to put to the release and show in the report.
         step: told what is being done, and how far it is.
+        foretell: told what the price buys, before it is spent; that it is nothing is told to the dataset's.
     """
 
     dataset: Dataset
@@ -90,11 +94,13 @@ class Publication:
     memory: float | None = None
     prior: Path | None = None
     rows: int | None = None
+    expected: int | None = None
     force: bool = False
     anew: bool = False
     about: str | None = None
     ask: Callable[[Synopsis], Sequence[AnsweredQuestion]] = field(default=lambda synopsis: (), repr=False)
     step: Step = field(default=lambda words, part: None, repr=False)
+    foretell: Callable[[str], Any] = field(default=lambda words: None, repr=False)
 
     def publish(self) -> Published:
         """Check, charge, write."""
@@ -126,6 +132,17 @@ class Publication:
                 with suppress(OSError):
                     self.out.rmdir()
             raise
+
+    def _foretell(self, curator: Curator, asked: Workload) -> None:
+        """Say what the price buys before it is spent, of public numbers only; what is refused is not told."""
+        price, budget = curator.price(self.epsilon), curator.ledger.budget
+        if not price <= curator.left or not price.amount:
+            return
+        if words := loose_words(budget, None if self.epsilon is None else float(exact(self.epsilon))):
+            self.dataset.tell(words)
+        rows = measured_rows(curator.ledger) if self.expected is None else self.expected
+        found = Prospect.of(self.dataset.domain, asked, curator.privacy, price, rows)
+        (self.dataset.tell if found.useless else self.foretell)(found.words[0].upper() + found.words[1:])
 
     def _told(self, offer: Card, domain: Domain) -> dict[str, Any]:
         """What the mechanism is told beyond its price; what it would not understand is refused."""
@@ -162,6 +179,8 @@ class Publication:
             ledger = curator.ledger
             if self.epsilon is None and not begun and used_up(ledger.remaining(), ledger.budget):
                 raise BudgetExceeded(f"nothing remains of the dataset's budget, {amount(ledger.budget)}")
+            if not begun:
+                self._foretell(curator, asked)
             self.step("Reading rows", 0.0)
             return mechanism.release(curator, asked, **options), begun
         except BudgetExceeded as error:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _KINDS = ("levels", "edges", "bins", "dates")
-_OPTIONS = ("other", "missing", "hierarchy", "whole", "step")
+_OPTIONS = ("other", "missing", "hierarchy", "format", "decimal", "whole", "step")
 _BESIDE = ("attributes", "confirmed")
 _MOST_LEVELS = 1 << 27
 

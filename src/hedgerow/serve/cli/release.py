@@ -51,6 +51,12 @@ Prior = Annotated[
 SyntheticRows = Annotated[
     int | None, typer.Option(min=0, help="How many synthetic rows; the released total if not given.")
 ]
+Expected = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="About how many rows there are, as anybody may know: for what is said before spending."
+    ),
+]
 Out = Annotated[
     Path | None, typer.Option(help="The folder to write; DATA's name with -release if not given.")
 ]
@@ -83,6 +89,7 @@ def release(
     memory: Memory = None,
     prior: Prior = None,
     rows: SyntheticRows = None,
+    expect: Expected = None,
     out: Out = None,
     force: Replace = False,
     anew: PayAnew = False,
@@ -117,9 +124,11 @@ def release(
                 memory=memory,
                 prior=prior,
                 rows=rows,
+                expected=expect,
                 force=force,
                 anew=anew,
                 step=step,
+                foretell=(lambda words: None) if json else (lambda words: screen().print(f"{words}.")),
             ).publish()
     except KeyboardInterrupt:
         _tell_unfinished(dataset)
