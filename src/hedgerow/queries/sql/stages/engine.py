@@ -1,0 +1,112 @@
+"""Engine: a DuckDB of its own for released numbers and declared levels, which has never held a row.
+
+It is locked before anything is run in it: no file, no network, no extension, no Python variable, no setting; little
+memory, one thread, little time. What it is given to run is printed by `expression` and `selects`, node by node from
+lists of what is allowed. Either of the two alone keeps a statement from reaching anything.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import duckdb
+
+from hedgerow.errors import RangeTooLarge, UnsupportedSQL
+
+SECONDS = 10.0
+"""The most that one statement may take."""
+ROWS = 1 << 20
+"""The most rows that one statement may return."""
+SETTINGS: Mapping[str, Any] = {
+    "enable_external_access": False,
+    "python_enable_replacements": False,
+    "autoload_known_extensions": False,
+    "autoinstall_known_extensions": False,
+    "memory_limit": "512MB",
+    "temp_directory": "",
+    "threads": 1,
+}
+# Between which numbers a product and a quotient lie, if each part lies between two; unbounded where that is not known.
+_KNOWN = "isfinite(a::DOUBLE) AND isfinite(b::DOUBLE) AND isfinite(c::DOUBLE) AND isfinite(d::DOUBLE)"
+_APART = "(c > 0 OR d < 0)"
+_MACROS = (
+    f"times_low(a, b, c, d) AS CASE WHEN {_KNOWN} THEN least(a * c, a * d, b * c, b * d) ELSE '-inf'::DOUBLE END",
+    f"times_high(a, b, c, d) AS CASE WHEN {_KNOWN} THEN greatest(a * c, a * d, b * c, b * d) ELSE 'inf'::DOUBLE END",
+    f"over_low(a, b, c, d) AS CASE WHEN {_KNOWN} AND {_APART} THEN least(a / c, a / d, b / c, b / d) "
+    "ELSE '-inf'::DOUBLE END",
+    f"over_high(a, b, c, d) AS CASE WHEN {_KNOWN} AND {_APART} THEN greatest(a / c, a / d, b / c, b / d) "
+    "ELSE 'inf'::DOUBLE END",
+)
+
+Rows = list[tuple[Any, ...]]
+Columns = Mapping[str, tuple[str, Sequence[Any]]]
+"""The columns of a table: for each name its type and its values."""
+
+
+class Engine:
+    """A locked, empty database in memory; one thread at a time has it."""
+
+    def __init__(self, settings: Mapping[str, Any] = SETTINGS, *, locked: bool = True) -> None:
+        self._lock = threading.RLock()
+        self._base = duckdb.connect(":memory:", config=dict(settings))
+        for macro in _MACROS:
+            self._base.execute(f"CREATE MACRO {macro}")
+        if locked:
+            self._base.execute("SET lock_configuration = true")
+
+    def run(self, text: str, values: Sequence[Any] = ()) -> Rows:
+        """The rows of a statement that was printed here, never of one that somebody typed.
+
+        Args:
+            text: the statement.
+            values: of its parameters.
+        """
+        with self._lock:
+            clock = threading.Timer(SECONDS, self._base.interrupt)
+            clock.daemon = True
+            clock.start()
+            try:
+                found = self._base.execute(text, list(values)).fetchmany(ROWS + 1)
+            except duckdb.InterruptException:
+                raise RangeTooLarge(f"working on the released numbers takes more than {SECONDS:g} seconds") from None
+            except duckdb.OutOfMemoryException:
+                raise RangeTooLarge("working on the released numbers takes more memory than there is for it") from None
+            except (duckdb.Error, ValueError, OverflowError) as error:
+                raise UnsupportedSQL(f"this cannot be worked out: {_words(error)}") from None
+            finally:
+                clock.cancel()
+        if len(found) > ROWS:
+            raise RangeTooLarge(f"the statement returns more than {ROWS:,} rows")
+        return found
+
+    @contextmanager
+    def holding(self, tables: Mapping[str, Columns]) -> Iterator[None]:
+        """Hold released tables while a statement is run on them."""
+        with self._lock:
+            try:
+                for name, columns in tables.items():
+                    made = ", ".join(f"unnest($a{i}::{kind}[]) AS {c}" for i, (c, (kind, _)) in enumerate(columns.items()))
+                    self._base.execute(
+                        f"CREATE TEMP TABLE {name} AS SELECT {made}",
+                        {f"a{i}": list(values) for i, (_, values) in enumerate(columns.values())},
+                    )
+                yield
+            finally:
+                for name in tables:
+                    self._base.execute(f"DROP TABLE IF EXISTS {name}")
+
+
+@cache
+def engine() -> Engine:
+    """The one engine of this process."""
+    return Engine()
+
+
+def _words(error: Exception) -> str:
+    """The first line of what DuckDB says; it knows released numbers and declared levels only."""
+    line = str(error).split("\n", maxsplit=1)[0]
+    return line[:160].rstrip(". !")

@@ -1,0 +1,71 @@
+"""SQL of the larger dialect: one question where that is enough, else a statement in two stages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.errors import BadValue, HedgerowError, UnsupportedSQL
+from hedgerow.queries.sql import statement
+from hedgerow.queries.sql.stages.two_stages import TwoStages
+
+if TYPE_CHECKING:
+    from hedgerow.queries.domain.domain import Domain
+    from hedgerow.queries.question import Question
+
+_QUOTED = re.compile(r"'([^']{1,60})'")
+
+
+def sql(
+    domain: Domain, text: str, *, unit: str | None = None, params: Sequence[Any] = ()
+) -> Question | TwoStages:
+    """What one SQL statement asks; raises UnsupportedQuery or DomainMismatch with one sentence.
+
+    Counts, sums and averages with any condition on declared columns, by groups: one question. What acts on released
+    numbers - HAVING, windows, subqueries, UNION, arithmetic - is worked out from them when they are released. The text
+    is compiled, never executed.
+
+    Args:
+        domain: the declared attributes; the statement's one table has them as columns.
+        text: SQL as DuckDB reads it.
+        unit: the column that names people, for COUNT(DISTINCT unit).
+        params: values for ? in order, or for $1, $2.
+
+    >>> from hedgerow.queries.domain.domain import Domain
+    >>> domain = Domain({"sex": ["F", "M"], "age": 5})
+    >>> sql(domain, "SELECT COUNT(*) FROM t WHERE sex = ? AND age >= ?", params=["F", 3]).questions[0].attributes
+    ('sex', 'age')
+    >>> sql(domain, "SELECT sex FROM t GROUP BY sex HAVING COUNT(*) > 10")
+    TwoStages('SELECT sex FROM t GROUP BY sex HAVING COUNT(*) > 10')
+    """
+    if isinstance(params, (str, bytes)) or not isinstance(params, Sequence):
+        raise BadValue("`params` is a list of values")
+    try:
+        return _first_or_both(domain, text, unit, tuple(params))
+    except HedgerowError as error:
+        raise _placed(error, text) from None
+
+
+def _first_or_both(domain: Domain, text: str, unit: str | None, params: tuple[Any, ...]) -> Question | TwoStages:
+    refusal: UnsupportedSQL | None = None
+    if not params:
+        try:
+            return statement.sql(domain, text, unit=unit)
+        except UnsupportedSQL as error:
+            refusal = error
+    try:
+        return TwoStages(domain, text, unit, params).checked()
+    except RecursionError:
+        raise refusal or UnsupportedSQL("the statement is nested too deeply") from None
+
+
+def _placed(error: HedgerowError, text: str) -> HedgerowError:
+    """The same error with the place of the word that it quotes, where that is in the text."""
+    if getattr(error, "position", None) is None and isinstance(text, str):
+        found = _QUOTED.search(str(error))
+        at = text.casefold().find(found[1].casefold()) if found else -1
+        if at >= 0:
+            before = text[:at]
+            error.position = (before.count("\n") + 1, at - before.rfind("\n"))
+    return error
