@@ -287,7 +287,7 @@ First = np.ndarray[Any, np.dtype[np.intp]]
 def grouped(
     columns: Sequence[SqlColumn],
 ) -> tuple[tuple[GroupColumn, ...], tuple[GroupAxis, ...], tuple[First, ...]]:
-    """Columns of GROUP BY, one axis per attribute - the parts that its columns tell apart - and their first levels."""
+    """Columns of GROUP BY; an axis per attribute, the parts that they tell apart; their first levels."""
     by_attribute: dict[str, list[SqlColumn]] = {}
     for column in columns:
         by_attribute.setdefault(column.attribute, []).append(column)

@@ -1,8 +1,8 @@
 """Engine: a DuckDB of its own for released numbers and declared levels, which has never held a row.
 
-It is locked before anything is run in it: no file, no network, no extension, no Python variable, no setting; little
-memory, one thread, little time. What it is given to run is printed by `expression` and `selects`, node by node from
-lists of what is allowed. Either of the two alone keeps a statement from reaching anything.
+It is locked before anything is run in it: no file, no network, no extension, no Python variable, no setting;
+little memory, one thread, little time. What it is given to run is printed by `expression` and `selects`, node
+by node from lists of what is allowed. Either of the two alone keeps a statement from reaching anything.
 """
 
 from __future__ import annotations
@@ -30,16 +30,15 @@ SETTINGS: Mapping[str, Any] = {
     "temp_directory": "",
     "threads": 1,
 }
-# Between which numbers a product and a quotient lie, if each part lies between two; unbounded where that is not known.
+# Between which numbers a product and a quotient lie, if each part lies between two; else there are no ends.
 _KNOWN = "isfinite(a::DOUBLE) AND isfinite(b::DOUBLE) AND isfinite(c::DOUBLE) AND isfinite(d::DOUBLE)"
 _APART = "(c > 0 OR d < 0)"
-_MACROS = (
-    f"times_low(a, b, c, d) AS CASE WHEN {_KNOWN} THEN least(a * c, a * d, b * c, b * d) ELSE '-inf'::DOUBLE END",
-    f"times_high(a, b, c, d) AS CASE WHEN {_KNOWN} THEN greatest(a * c, a * d, b * c, b * d) ELSE 'inf'::DOUBLE END",
-    f"over_low(a, b, c, d) AS CASE WHEN {_KNOWN} AND {_APART} THEN least(a / c, a / d, b / c, b / d) "
-    "ELSE '-inf'::DOUBLE END",
-    f"over_high(a, b, c, d) AS CASE WHEN {_KNOWN} AND {_APART} THEN greatest(a / c, a / d, b / c, b / d) "
-    "ELSE 'inf'::DOUBLE END",
+_ALL = {"times": "a * c, a * d, b * c, b * d", "over": "a / c, a / d, b / c, b / d"}
+_MACROS = tuple(
+    f"{name}_{end}(a, b, c, d) AS CASE WHEN {_KNOWN}{'' if name == 'times' else f' AND {_APART}'} "
+    f"THEN {pick}({_ALL[name]}) ELSE '{none}'::DOUBLE END"
+    for name in _ALL
+    for end, pick, none in (("low", "least", "-inf"), ("high", "greatest", "inf"))
 )
 
 Rows = list[tuple[Any, ...]]
@@ -70,11 +69,15 @@ class Engine:
             clock.daemon = True
             clock.start()
             try:
-                found = self._base.execute(text, list(values)).fetchmany(ROWS + 1)
+                found: Rows = self._base.execute(text, list(values)).fetchmany(ROWS + 1)
             except duckdb.InterruptException:
-                raise RangeTooLarge(f"working on the released numbers takes more than {SECONDS:g} seconds") from None
+                raise RangeTooLarge(
+                    f"working on the released numbers takes more than {SECONDS:g} seconds"
+                ) from None
             except duckdb.OutOfMemoryException:
-                raise RangeTooLarge("working on the released numbers takes more memory than there is for it") from None
+                raise RangeTooLarge(
+                    "working on the released numbers takes more memory than there is for it"
+                ) from None
             except (duckdb.Error, ValueError, OverflowError) as error:
                 raise UnsupportedSQL(f"this cannot be worked out: {_words(error)}") from None
             finally:
@@ -89,7 +92,9 @@ class Engine:
         with self._lock:
             try:
                 for name, columns in tables.items():
-                    made = ", ".join(f"unnest($a{i}::{kind}[]) AS {c}" for i, (c, (kind, _)) in enumerate(columns.items()))
+                    made = ", ".join(
+                        f"unnest($a{i}::{kind}[]) AS {c}" for i, (c, (kind, _)) in enumerate(columns.items())
+                    )
                     self._base.execute(
                         f"CREATE TEMP TABLE {name} AS SELECT {made}",
                         {f"a{i}": list(values) for i, (_, values) in enumerate(columns.values())},

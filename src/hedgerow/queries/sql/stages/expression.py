@@ -1,4 +1,4 @@
-"""Expressions: from the parser's nodes to printed terms, each kind of node and function from a list of what is allowed.
+"""Expressions: from the parser's nodes to printed terms, by lists of the nodes and functions allowed.
 
 Nothing of the analyst's text is printed but literals, and those are read and written anew. Names are our own.
 """
@@ -80,10 +80,13 @@ _PLAIN: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Monthname: ("monthname", ("this",)),
     exp.LastDay: ("last_day", ("this",)),
 }
-_SILENT = {"safe", "coalesce", "big_int", "casts_non_integer_decimals", "truncate", "is_numeric", "input_type_parameterized",
-           "conversion", "zone", "_type"}  # fmt: skip
+_SILENT = frozenset(  # what the parser notes of itself
+    {"ignore_nulls", "safe", "coalesce", "big_int", "casts_non_integer_decimals", "truncate", "zone"}
+    | {"is_numeric", "input_type_parameterized", "conversion", "_type"}
+)
 _UNITS = frozenset(
-    "YEAR QUARTER MONTH WEEK DAY DOW ISODOW DOY DAYOFWEEK DAYOFYEAR DECADE CENTURY ISOYEAR DAYOFMONTH WEEKDAY".split()
+    {"YEAR", "ISOYEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DOW", "ISODOW", "DOY", "DECADE", "CENTURY"}
+    | {"DAYOFWEEK", "DAYOFYEAR", "DAYOFMONTH", "WEEKDAY"}
 )
 _NAMED = frozenset({"date_part", "weekday", "isodow", "yearweek", "era", "datepart"})
 _TYPES: dict[exp.DType, tuple[str, bool]] = {
@@ -196,7 +199,11 @@ class Expressions:
                 raise UnsupportedSQL("the digits of ROUND are a constant")
             one, digits = parts[0], parts[1].text
             text, both = f"round({one.text}, {digits})", one.bounds
-            return made(text, [one]) if both is None else made(text, [one], *(f"round({b}, {digits})" for b in both))
+            return (
+                made(text, [one])
+                if both is None
+                else made(text, [one], *(f"round({b}, {digits})" for b in both))
+            )
         return term.rising(name, parts)
 
     def _plain(self, node: Any) -> Term:

@@ -7,22 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sqlglot import exp
 
 from hedgerow.errors import CutsBin, RangeTooLarge, UnsupportedSQL
-from hedgerow.queries.form import GroupAxis
-from hedgerow.queries.question import GroupColumn, Question, Result, Show
+from hedgerow.queries.question import Question, Result, Show
 from hedgerow.queries.sql.aggregate import Aggregates, Value
 from hedgerow.queries.sql.column import Constant, SqlColumn
 from hedgerow.queries.sql.node import bare
 from hedgerow.queries.sql.predicate import Predicates, Scope, Truth
-from hedgerow.queries.sql.stages.expression import quoted
-from hedgerow.queries.sql.stages.levels import Levels, is_exact, sql_type
-from hedgerow.queries.sql.statement import grouped
+from hedgerow.queries.sql.stages.keys import Keys
+from hedgerow.queries.sql.stages.levels import Levels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,57 +63,6 @@ class StagedAggregates(Aggregates):
         except UnsupportedSQL:
             assert isinstance(self.predicates, StagedPredicates)
             return self.predicates.levels.value(node)
-
-
-@dataclass(frozen=True, eq=False)
-class Keys:
-    """What rows are grouped by, as axes and as values of the engine."""
-
-    columns: tuple[SqlColumn, ...]
-    groups: tuple[GroupColumn, ...]
-    axes: tuple[GroupAxis, ...]
-    firsts: tuple[NDArray[np.intp], ...]
-
-    @classmethod
-    def of(cls, columns: Sequence[SqlColumn]) -> Keys:
-        """Of columns of GROUP BY."""
-        return cls(tuple(columns), *(grouped(columns) if columns else ((), (), ())))
-
-    @property
-    def size(self) -> int:
-        """How many groups there are."""
-        return prod(axis.size for axis in self.axes)
-
-    @property
-    def types(self) -> list[str]:
-        """The engine's type of each column; the names of bins are ordered as the bins are."""
-        return [
-            sql_type(c) if is_exact(c) else f"ENUM({', '.join(quoted(v) for v in dict.fromkeys(c.body.labels))})"
-            for c in self.columns
-        ]
-
-    def values(self) -> list[list[Any]]:
-        """For each column its value in every group; of a column in bins their names."""
-        shape = [axis.size for axis in self.axes]
-        cells = np.unravel_index(np.arange(self.size), shape) if shape else ()
-        out = []
-        for column, group in zip(self.columns, self.groups, strict=True):
-            named = [None if v is None else column.body.labels[i] for i, v in enumerate(column.values)]
-            held = column.values if is_exact(column) else named
-            codes = self.firsts[group.axis][cells[group.axis]]
-            out.append([held[code] for code in codes.tolist()])
-        return out
-
-    def possible(self, conditions: Sequence[Truth]) -> NDArray[np.bool_]:
-        """The groups that conditions on their own attributes leave: the schema alone says that others are empty."""
-        shape = [axis.size for axis in self.axes]
-        keep = np.ones(shape, dtype=np.bool_)
-        for truth in conditions:
-            for i, axis in enumerate(self.axes):
-                if truth.attributes == (axis.attribute,):
-                    part = np.bincount(axis.parent, weights=truth.true, minlength=axis.size) > 0
-                    keep &= part.reshape([-1 if j == i else 1 for j in range(len(shape))])
-        return keep.reshape(-1)
 
 
 @dataclass(frozen=True)
@@ -171,16 +117,21 @@ class FirstStage:
         columns, several = self._read(keys)
         self.keys = Keys.of(columns)
         self.slices = [self._slice(labels, extra) for labels, extra in _slices(several)]
-        self._words = [node.sql(dialect="duckdb") for node in where], [node.sql(dialect="duckdb") for node in keys]
+        self._words = (
+            [node.sql(dialect="duckdb") for node in where],
+            [node.sql(dialect="duckdb") for node in keys],
+        )
 
-    def _read(self, keys: Sequence[exp.Expr]) -> tuple[list[SqlColumn], list[tuple[tuple[str, ...], NDArray[Any]]]]:
+    def _read(
+        self, keys: Sequence[exp.Expr]
+    ) -> tuple[list[SqlColumn], list[tuple[tuple[str, ...], NDArray[Any]]]]:
         """Keys of one attribute as columns, those of several (or none) as values on their levels."""
         columns, several = [], []
         for node in keys:
             if self.unit is not None and self._is_unit(node):
                 raise UnsupportedSQL(
-                    f"GROUP BY {self.unit!r} would show single people, which is not supported; `hedgerow sample` "
-                    "draws synthetic rows"
+                    f"GROUP BY {self.unit!r} would show single people, which is not supported; "
+                    "`hedgerow sample` draws synthetic rows"
                 )
             column = self._column(node)
             self._single.append(column is not None)
@@ -192,7 +143,11 @@ class FirstStage:
 
     def _column(self, node: exp.Expr) -> SqlColumn | None:
         inner = bare(node)
-        return self.scope.column(inner) if type(inner) is exp.Column else self.predicates.levels.as_column(inner, "key")
+        return (
+            self.scope.column(inner)
+            if type(inner) is exp.Column
+            else self.predicates.levels.as_column(inner, "key")
+        )
 
     def _is_unit(self, node: exp.Expr) -> bool:
         inner = bare(node)
@@ -200,7 +155,9 @@ class FirstStage:
 
     def _slice(self, labels: tuple[Any, ...], extra: Sequence[Truth]) -> _Slice:
         conditions = [*self.where, *extra]
-        rows, people = (StagedAggregates(self.predicates, conditions, self.keys.axes, self.unit) for _ in range(2))
+        rows, people = (
+            StagedAggregates(self.predicates, conditions, self.keys.axes, self.unit) for _ in range(2)
+        )
         return _Slice(labels, tuple(conditions), rows, people)
 
     # -- aggregates ---------------------------------------------------------------------------------------
@@ -233,7 +190,12 @@ class FirstStage:
 
     def _try(self, aggregates: StagedAggregates, node: exp.Expr, words: str) -> int:
         """Add an aggregate; one that is refused leaves nothing behind that would be asked and paid for."""
-        forms, out, notes, places = aggregates.forms[:], aggregates.out[:], aggregates.notes[:], dict(aggregates._places)
+        forms, out, notes, places = (
+            aggregates.forms[:],
+            aggregates.out[:],
+            aggregates.notes[:],
+            dict(aggregates._places),
+        )
         try:
             return aggregates.add(node, words)
         except UnsupportedSQL:
@@ -329,12 +291,16 @@ class FirstStage:
         value, error = result.values[:, i], result.errors[:, i]
         low, high = value - error, value + error
         aggregate = numbers.out[i]
-        if aggregate.denominator is None and aggregate.scale >= 0 and numbers.forms[aggregate.form].nonnegative:
+        if (
+            aggregate.denominator is None
+            and aggregate.scale >= 0
+            and numbers.forms[aggregate.form].nonnegative
+        ):
             low = np.maximum(low, 0.0)  # a count is never less
         return value, low, high
 
     def _levels_with_rows(self, keys: Keys, result: Result) -> tuple[Floats, Floats, Floats]:
-        """How many levels have rows: surely those that are above zero, at most those that may reach one row."""
+        """How many levels have rows: surely those above zero, at most those that may reach one row."""
         *mine, level = keys.values()
         groups = zip(*self.keys.values(), strict=True) if self.keys.columns else [()]
         place = {key: i for i, key in enumerate(groups)}

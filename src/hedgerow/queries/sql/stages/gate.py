@@ -1,7 +1,7 @@
-"""The gate of SQL in two stages: what the parser is given is bounded, and parameters become literals of the tree.
+"""The gate of SQL in two stages: what the parser is given is bounded, and parameters become literals.
 
-The parser is recursive and on some words exponential in the nesting, so words and nesting are bounded before. What a
-statement means is decided by the lists of `expression`, `windows` and `split` alone.
+The parser is recursive and on some words exponential in the nesting, so words and nesting are bounded before.
+What a statement means is decided by the lists of `expression`, `windows` and `split` alone.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def parse_staged(text: str, params: Sequence[Any] = ()) -> exp.Expr:
     kinds = [token.token_type for token in tokens]
     if not kinds or kinds[0] not in _FIRST:
         start = tokens[0].text[:40].upper() if tokens else "a comment, or nothing,"
-        raise UnsupportedSQL(f"a statement that starts with {start} is not supported; ask with SELECT ... FROM ...")
+        raise UnsupportedSQL(
+            f"a statement that starts with {start} is not supported; ask with SELECT ... FROM ..."
+        )
     if _T.SEMICOLON in kinds:
         raise UnsupportedSQL("two statements in one text are not supported; ask them one by one")
     pairs = zip(kinds, [*kinds[1:], None], strict=True)
@@ -91,4 +93,6 @@ def _value(given: Any, place: int) -> Any:
         return given
     if isinstance(given, (int, float)) and isfinite(given) and abs(given) <= _LARGEST:
         return given
-    raise BadValue(f"parameter {place} is a number, a text, a date, true, false or None, not a {type(given).__name__}")
+    raise BadValue(
+        f"parameter {place} is a number, a text, a date, true, false or None, not a {type(given).__name__}"
+    )

@@ -1,7 +1,7 @@
 """Levels: an expression over columns, worked out on everything that the declared levels can hold.
 
-A bin of whole numbers holds each of them and a month each of its days, so an expression has a value on a level only if
-it has the same value on all that the level holds. Nothing here depends on a row.
+A bin of whole numbers holds each of them and a month each of its days, so an expression has a value on a
+level only if it has the same value on all that the level holds. Nothing here depends on a row.
 """
 
 from __future__ import annotations
@@ -28,7 +28,13 @@ if TYPE_CHECKING:
 
 CELLS = 1 << 18
 """The most combinations of levels on which an expression is worked out."""
-_KINDS: tuple[tuple[type, Kind], ...] = ((bool, "boolean"), (int, "number"), (float, "number"), (dt.date, "date"), (str, "text"))
+_KINDS: tuple[tuple[type, Kind], ...] = (
+    (bool, "boolean"),
+    (int, "number"),
+    (float, "number"),
+    (dt.date, "date"),
+    (str, "text"),
+)
 _SQL = {"boolean": "BOOLEAN", "date": "DATE", "periods": "DATE", "text": "VARCHAR"}
 
 
@@ -51,7 +57,9 @@ class Levels(Expressions):
 
     def constant(self, node: exp.Expr) -> exp.Expr:
         """An expression without columns as a literal; anything else as it is."""
-        if type(node) in (exp.Literal, exp.Null, exp.Boolean, exp.Column) or any(node.find_all(exp.Column, exp.Query)):
+        if type(node) in (exp.Literal, exp.Null, exp.Boolean, exp.Column) or any(
+            node.find_all(exp.Column, exp.Query)
+        ):
             return node
         ((value,),) = engine().run(f"SELECT {self.term(node).text}")
         return literal(value)
@@ -65,14 +73,19 @@ class Levels(Expressions):
         size = prod(len(rows) for _, rows in held)
         if size > CELLS:
             raise RangeTooLarge(f"{_typed(node)} has {size:,} combinations of levels, more than {CELLS:,}")
-        tables, values = [], []
+        tables: list[str] = []
+        values: list[list[Any]] = []
         for i, (kinds, rows) in enumerate(held):
             parts = [f"unnest(${len(values) + j + 1}::{kind}[]) AS a{i}_{j}" for j, kind in enumerate(kinds)]
             values += [[row[j + 1] for row in rows] for j in range(len(kinds))]
             parts.append(f"unnest(range({len(rows)})) AS i{i}")
             tables.append(f"(SELECT {', '.join(parts)}) AS t{i}")
-        source = f" FROM {' CROSS JOIN '.join(tables)} ORDER BY {', '.join(f'i{i}' for i in range(len(held)))}"
-        found = [plain(value) for (value,) in engine().run(f"SELECT {text}" + (source if tables else ""), values)]
+        source = (
+            f" FROM {' CROSS JOIN '.join(tables)} ORDER BY {', '.join(f'i{i}' for i in range(len(held)))}"
+        )
+        found = [
+            plain(value) for (value,) in engine().run(f"SELECT {text}" + (source if tables else ""), values)
+        ]
         codes = [np.array([row[0] for row in rows]) for _, rows in held]
         shape = tuple(columns[0].size for columns in self._used.values())
         out = self._gathered(node, found, codes, shape)
@@ -94,7 +107,9 @@ class Levels(Expressions):
         for place, value in zip(flat.tolist(), found, strict=True):
             if known[place] and target[place] != value:
                 names = ", ".join(repr(c[0].name) for c in self._used.values() if isinstance(c[0].body, Bins))
-                raise CutsBin(f"{_typed(node)} differs within a bin of {names}; ask for what is the same in all of it")
+                raise CutsBin(
+                    f"{_typed(node)} differs within a bin of {names}; ask for what is the same in all of it"
+                )
             target[place], known[place] = value, True
         return target.reshape(shape)
 
@@ -106,7 +121,9 @@ class Levels(Expressions):
         (attribute,) = attributes
         listed = tuple(values.tolist())
         kind = _kind(listed)
-        return SqlColumn(name, attribute, self.scope.domain[attribute], f"={node.sql(dialect='duckdb')}", kind, listed)
+        return SqlColumn(
+            name, attribute, self.scope.domain[attribute], f"={node.sql(dialect='duckdb')}", kind, listed
+        )
 
     def truth(self, node: exp.Expr) -> Truth:
         """A condition: true, false, or unknown where it is NULL."""
@@ -114,7 +131,10 @@ class Levels(Expressions):
         flat = values.reshape(-1).tolist()
         if any(v is not None and not isinstance(v, bool) for v in flat):
             raise UnsupportedSQL(f"{_typed(node)} is no condition")
-        true, false = (np.array([v is flag for v in flat], dtype=np.bool_).reshape(values.shape) for flag in (True, False))
+        true, false = (
+            np.array([v is flag for v in flat], dtype=np.bool_).reshape(values.shape)
+            for flag in (True, False)
+        )
         return Truth(attributes, true, false)
 
     def value(self, node: exp.Expr) -> Value:
@@ -125,7 +145,9 @@ class Levels(Expressions):
         kind = _kind(tuple(flat))
         numeric = None if not there.any() else kind in ("number", "boolean")
         numbers = [float(v) if isinstance(v, (bool, int, float)) else 0.0 for v in flat]
-        return Value(attributes, np.array(numbers, dtype=np.float64).reshape(values.shape), there, there, numeric)
+        return Value(
+            attributes, np.array(numbers, dtype=np.float64).reshape(values.shape), there, there, numeric
+        )
 
 
 def is_exact(column: SqlColumn) -> bool:
@@ -158,7 +180,8 @@ def literal(value: Any) -> exp.Expr:
         return exp.Neg(this=made) if value < 0 else made
     if isinstance(value, dt.date):
         return exp.Cast(
-            this=exp.Literal(this=value.isoformat(), is_string=True), to=exp.DataType(this=exp.DType.DATE, nested=False)
+            this=exp.Literal(this=value.isoformat(), is_string=True),
+            to=exp.DataType(this=exp.DType.DATE, nested=False),
         )
     return exp.Literal(this=str(value), is_string=True)
 
@@ -179,27 +202,40 @@ def _typed(node: exp.Expr) -> str:
 
 
 def _kind(values: tuple[Any, ...]) -> Kind:
-    kinds = {next((k for t, k in _KINDS if isinstance(v, t)), "text") for v in values if v is not None}
+    kinds: set[Kind] = {
+        next((k for t, k in _KINDS if isinstance(v, t)), "text") for v in values if v is not None
+    }
     if len(kinds) > 1:
         raise UnsupportedSQL("an expression with values of several types is not supported")
     return kinds.pop() if kinds else "text"
 
 
 def _held(node: exp.Expr, columns: list[SqlColumn]) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Types of the columns of one attribute, and what its levels can hold: a code, and a value for each column."""
+    """Types of the columns of one attribute, and what its levels can hold: codes, and values for each."""
     body = columns[0].body
     if any(OUTSIDE in c.values for c in columns):
-        raise UnsupportedSQL(f"{_typed(node)} is not known of the level {body.labels[body.other_code or 0]!r}")
+        raise UnsupportedSQL(
+            f"{_typed(node)} is not known of the level {body.labels[body.other_code or 0]!r}"
+        )
     kinds = [sql_type(c) for c in columns]
     if all(is_exact(c) for c in columns):
-        return kinds, list(zip(range(columns[0].size), *(map(_value, c.values) for c in columns), strict=True))
+        return kinds, list(
+            zip(range(columns[0].size), *(map(_value, c.values) for c in columns), strict=True)
+        )
     if len(columns) > 1:
-        raise UnsupportedSQL(f"{_typed(node)} mixes a column in bins with its hierarchy, which is not supported")
+        raise UnsupportedSQL(
+            f"{_typed(node)} mixes a column in bins with its hierarchy, which is not supported"
+        )
     inside = _inside(columns[0])
     if inside is None:
-        raise CutsBin(f"{columns[0].name!r} is declared in bins of real numbers, of which {_typed(node)} is not known")
+        raise CutsBin(
+            f"{columns[0].name!r} is declared in bins of real numbers, of which {_typed(node)} is not known"
+        )
     codes = body.encode(inside).tolist()
-    return kinds, [*zip(codes, inside, strict=True), *((i, None) for i, v in enumerate(columns[0].values) if v is None)]
+    return kinds, [
+        *zip(codes, inside, strict=True),
+        *((i, None) for i, v in enumerate(columns[0].values) if v is None),
+    ]
 
 
 def _value(value: Any) -> Any:

@@ -69,7 +69,9 @@ class RowsOf:
             return exp.Column(this=node.this.copy(), table=None if mine else table.copy())
         found = self.columns.get(node.name.casefold()) if mine else None
         if found is None:
-            raise UnknownColumn(f"there is no column {node.name[:60]!r} here; {near(node.name, self.columns)}")
+            raise UnknownColumn(
+                f"there is no column {node.name[:60]!r} here; {near(node.name, self.columns)}"
+            )
         return exp.Paren(this=found.copy()) if type(found) is not exp.Column else found.copy()
 
 

@@ -1,34 +1,31 @@
-"""Selects: the parts of a SELECT that rows and released tables share, and both kinds of it printed for the engine."""
+"""Selects: what a SELECT of rows and one of released tables share, and both printed for the engine."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
 from hedgerow.errors import UnsupportedSQL
-from hedgerow.queries.sql.node import bare, only, refuse, spell
-from hedgerow.queries.sql.stages.first import FirstStage
+from hedgerow.queries.sql.node import only, refuse
 from hedgerow.queries.sql.stages.relation import Released, Sources, listed
 from hedgerow.queries.sql.stages.term import Term, made
 from hedgerow.queries.sql.stages.windows import AGGREGATES, Ordering, ReleasedExpressions
 
-if TYPE_CHECKING:
-    from hedgerow.queries.sql.stages.relation import RowsOf
-
 Subquery = Callable[[exp.Expr], Released]
 _MOST = 10**9
-_LINEAR = (exp.Mul, exp.Div, exp.Neg, exp.Paren)
 
 
 def is_aggregate(node: Any) -> bool:
     """Whether a node is a call of an aggregate."""
-    return type(node) in (exp.Filter, exp.WithinGroup) or (isinstance(node, exp.AggFunc) and not isinstance(node, exp.Window))
+    return type(node) in (exp.Filter, exp.WithinGroup) or (
+        isinstance(node, exp.AggFunc) and not isinstance(node, exp.Window)
+    )
 
 
 def has_aggregate(node: Any) -> bool:
-    """Whether an expression has an aggregate of its own: not inside a subquery, nor as the function of a window."""
+    """Whether an expression has an aggregate of its own: not in a subquery, nor of a window."""
     if isinstance(node, exp.Query):
         return False
     if type(node) is exp.Window:
@@ -90,12 +87,14 @@ class Select(ReleasedExpressions):
         """A subquery as one value."""
         relation = self.subquery(node)
         if len(relation.columns) != 1 or not relation.single:
-            raise UnsupportedSQL("a subquery that stands for one value has one column and one row: aggregate it")
+            raise UnsupportedSQL(
+                "a subquery that stands for one value has one column and one row: aggregate it"
+            )
         out = relation.columns[0]
         texts = [f"(SELECT {c} FROM ({relation.text}) AS q)" for c in ("c0", "c0_low", "c0_high")]
         if not relation.steady or not (out.sure or out.bounded):
             return Term(texts[0], sure=False)
-        return Term(texts[0]) if out.sure else Term(*texts, sure=False)
+        return Term(texts[0]) if out.sure else Term(texts[0], texts[1], texts[2], sure=False)
 
     def _in(self, node: Any) -> Term:
         query = node.args.get("query")
@@ -110,7 +109,7 @@ class Select(ReleasedExpressions):
         return made(text, [left]) if steady else Term(text, sure=False)
 
     def item_of(self, node: Any) -> int | None:
-        """Which entry of the SELECT list an entry of GROUP BY or ORDER BY names: by position, alias, or the same words."""
+        """Which entry of the SELECT list an entry of GROUP BY or ORDER BY names, by position or alias."""
         if type(node) is exp.Literal and not node.args.get("is_string"):
             if node.this.isdecimal() and 1 <= int(node.this[:9]) <= len(self.items):
                 return int(node.this[:9]) - 1
@@ -139,7 +138,9 @@ class Select(ReleasedExpressions):
             out.append(Ordering(Term(f"c{place}", sure=terms[place][1].sure), *flags))
         return out
 
-    def finished(self, terms: Sequence[tuple[str, Term]], source: str, *, single: bool, steady: bool) -> Released:
+    def finished(
+        self, terms: Sequence[tuple[str, Term]], source: str, *, single: bool, steady: bool
+    ) -> Released:
         """The printed SELECT: list, source, QUALIFY, ORDER BY, LIMIT.
 
         Args:
@@ -151,7 +152,9 @@ class Select(ReleasedExpressions):
         distinct = self.tree.args.get("distinct")
         if distinct is not None:
             only(distinct)
-            if not all(t.sure for _, t in terms):  # equal numbers with unequal bounds are one row, without a statement
+            if not all(
+                t.sure for _, t in terms
+            ):  # equal numbers with unequal bounds are one row, without a statement
                 terms, steady = [(n, Term(t.text, sure=t.sure)) for n, t in terms], False
         qualify = self.tree.args.get("qualify")
         if qualify is not None:
@@ -181,7 +184,9 @@ class SelectReleased(Select):
         steady: whether the join gives the same rows with the true numbers.
     """
 
-    def __init__(self, tree: exp.Expr, subquery: Subquery, sources: Sources, source: str, steady: bool) -> None:
+    def __init__(
+        self, tree: exp.Expr, subquery: Subquery, sources: Sources, source: str, steady: bool
+    ) -> None:
         super().__init__(tree, subquery)
         self.sources, self.source, self.steady = sources, source, steady
 
@@ -218,7 +223,9 @@ class SelectReleased(Select):
         terms = self._terms()
         if having is not None:
             self.steady = self.steady and condition.sure
-        return self.finished(terms, source, single=grouped and not keys or not self.sources.found, steady=self.steady)
+        return self.finished(
+            terms, source, single=(grouped and not keys) or not self.sources.found, steady=self.steady
+        )
 
     def _keys(self) -> list[Term] | None:
         group = self.tree.args.get("group")
@@ -249,152 +256,3 @@ class SelectReleased(Select):
                 kept.append((node, name, alias))
         self.items = kept
         return out
-
-
-class SelectRows(Select):
-    """A SELECT of rows by groups: what it asks of rows goes to the first stage, the rest is printed.
-
-    Args:
-        tree, subquery: as in `Select`.
-        rows: what FROM names.
-        grounded: puts an expression into the table's own columns.
-        stage: makes the first stage of conditions and keys.
-        alias: our own name for the released table.
-        own_names: of the table's own columns.
-    """
-
-    def __init__(
-        self,
-        tree: exp.Expr,
-        subquery: Subquery,
-        rows: RowsOf,
-        grounded: Callable[[exp.Expr, RowsOf], exp.Expr],
-        stage: Callable[[Sequence[exp.Expr], Sequence[exp.Expr]], FirstStage],
-        alias: str,
-        own_names: Sequence[str],
-    ) -> None:
-        super().__init__(tree, subquery)
-        self.rows, self.grounded, self.alias, self.own_names = rows, grounded, alias, own_names
-        for star in (n for n in tree.expressions if type(n) is exp.Star or type(n.this) is exp.Star):
-            if type(star) in (exp.Star, exp.Column):
-                raise UnsupportedSQL(ROWS_ARE_NOT_SHOWN)
-        self.items = [named(node) for node in tree.expressions]
-        where = tree.args.get("where")
-        conditions = [*rows.where, *([grounded(where.this, rows)] if where is not None else [])]
-        self.keys = [grounded(bare(node), rows) for node in self._key_nodes()]
-        self.stage = stage(conditions, self.keys)
-        self._spelled = {_spelling(key): i for i, key in enumerate(self.keys)}
-
-    def _key_nodes(self) -> list[exp.Expr]:
-        group = self.tree.args.get("group")
-        if group is None:
-            if self.tree.args.get("distinct") is not None and not any(has_aggregate(n) for n, _, _ in self.items):
-                return [node for node, _, _ in self.items]
-            return []
-        if group.args.get("all"):
-            return [node for node, _, _ in self.items if not has_aggregate(node)]
-        only(group, "expressions")
-        out = []
-        for node in group.expressions:
-            place = self.item_of(node)
-            own = type(node) is exp.Column and self._is_column(node)
-            out.append(node if place is None or own else self.items[place][0])
-        return out
-
-    def _is_column(self, node: Any) -> bool:
-        """Whether a name in GROUP BY is a column of the table, which goes before an alias."""
-        names = self.own_names if self.rows.columns is None else list(self.rows.columns)
-        return any(node.name.casefold() == n.casefold() for n in names)
-
-    def term(self, node: Any) -> Term:
-        """An expression of keys and aggregates; the largest part that rows can be asked for at once, is."""
-        if not isinstance(node, exp.Query):
-            meant = self._meant(node)
-            place = None if meant is None else self._spelled.get(_spelling(meant))
-            if place is not None:
-                return Term(f"{self.alias}.g{place}")
-            if has_aggregate(node) and meant is not None and (is_aggregate(node) or type(node) in _LINEAR):
-                found = self._asked(node, meant)
-                if found is not None:
-                    return found
-        return super().term(node)
-
-    def _meant(self, node: Any) -> exp.Expr | None:
-        """In the table's own columns; None where a window or a subquery is part of it."""
-        if not is_aggregate(node) and any(isinstance(n, (exp.Query, exp.Window)) for n in node.walk()):
-            return None
-        return self.grounded(node, self.rows)
-
-    def _asked(self, node: Any, meant: exp.Expr) -> Term | None:
-        """The number that rows are asked for; None where only its parts can be asked for."""
-        try:
-            name = self.stage.add(plainly(meant))
-        except UnsupportedSQL:
-            if type(node) in _LINEAR:
-                return None
-            raise
-        text = f"{self.alias}.{name}"
-        return Term(text, f"{text}_low", f"{text}_high", sure=False)
-
-    def column(self, node: Any) -> Term:
-        """A column that is no key."""
-        self.grounded(node, self.rows)
-        raise UnsupportedSQL(
-            f"column {node.name[:60]!r} is in SELECT but not in GROUP BY; group by it or aggregate it"
-        )
-
-    def other(self, node: Any) -> Term:
-        """What is left is no key and no aggregate of rows."""
-        if is_aggregate(node):
-            raise UnsupportedSQL(f"{spell(node)} is not supported here")
-        return super().other(node)
-
-    def aggregate(self, node: Any, over: str = "", calm: bool | None = None) -> Term:
-        """In a window, an aggregate is one of released numbers."""
-        if not over:
-            raise UnsupportedSQL(f"{spell(node)} is not supported here")
-        return super().aggregate(node, over, calm)
-
-    def released(self) -> Released:
-        """The printed SELECT; HAVING chooses among the rows of the released table."""
-        source, having = f" FROM {self.stage.name} AS {self.alias}", self.tree.args.get("having")
-        if having is not None:
-            condition = self.term(having.this)
-            source, self.steady = f"{source} WHERE {condition.text}", condition.sure
-        terms = [(name, self.term(node)) for node, name, _ in self.items]
-        return self.finished(terms, source, single=not self.keys, steady=self.steady)
-
-
-ROWS_ARE_NOT_SHOWN = "rows are never shown; ask for counts, sums or averages, or draw synthetic rows with `hedgerow sample`"
-
-
-def plainly(node: exp.Expr) -> exp.Expr:
-    """An aggregate as the first dialect says it: FILTER, COUNT_IF and IF as CASE, NULLIF(..., 0) below / left out."""
-    return node.transform(_plainer)
-
-
-def _plainer(node: Any) -> Any:
-    if type(node) is exp.Filter:
-        inner, condition = node.this, node.expression.this
-        whole_row = type(inner) is exp.Count and (inner.this is None or type(inner.this) is exp.Star)
-        value = exp.Literal(this="1", is_string=False) if whole_row else inner.this
-        if value is None or type(value) is exp.Distinct:
-            raise UnsupportedSQL("FILTER with DISTINCT is not supported")
-        made_ = inner.copy()
-        made_.set("this", exp.Case(ifs=[exp.If(this=condition.copy(), true=value.copy())]))
-        return made_
-    if type(node) is exp.CountIf:
-        one = exp.Literal(this="1", is_string=False)
-        return exp.Count(this=exp.Case(ifs=[exp.If(this=node.this.copy(), true=one)]))
-    if type(node) is exp.If and type(node.parent) is not exp.Case:
-        return exp.Case(ifs=[exp.If(this=node.this.copy(), true=node.args["true"].copy())], default=node.args.get("false"))
-    if type(node) is exp.Div and type(bare(node.expression)) is exp.Nullif:
-        below = bare(node.expression)
-        if type(below.expression) is exp.Literal and below.expression.this in ("0", "0.0"):
-            return exp.Div(this=node.this.copy(), expression=below.this.copy(), typed=node.args.get("typed"), safe=node.args.get("safe"))
-    return node
-
-
-def _spelling(node: exp.Expr) -> str:
-    """What tells expressions apart: their words without outer parentheses, whatever the case of names."""
-    return bare(node).sql(dialect="duckdb").casefold()

@@ -14,13 +14,8 @@ from hedgerow.queries.sql.predicate import Scope
 from hedgerow.queries.sql.stages.first import FirstStage
 from hedgerow.queries.sql.stages.levels import literal
 from hedgerow.queries.sql.stages.relation import Output, Released, RowsOf, Sources, aligned
-from hedgerow.queries.sql.stages.selects import (
-    ROWS_ARE_NOT_SHOWN,
-    SelectReleased,
-    SelectRows,
-    has_aggregate,
-    named,
-)
+from hedgerow.queries.sql.stages.select_rows import ROWS_ARE_NOT_SHOWN, SelectRows
+from hedgerow.queries.sql.stages.selects import SelectReleased, has_aggregate, named
 
 if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import Domain
@@ -28,8 +23,10 @@ if TYPE_CHECKING:
 Relation = Released | RowsOf
 Names = dict[str, Callable[[], Relation]]
 _LONGEST = 200_000
-_CLAUSES = ("expressions", "from_", "where", "group", "having", "order", "limit", "offset", "joins", "with_", "distinct",
-            "qualify", "windows")  # fmt: skip
+_CLAUSES = (
+    *("expressions", "from_", "where", "group", "having", "order", "limit", "offset"),
+    *("joins", "with_", "distinct", "qualify", "windows"),
+)
 _SETS: dict[type[exp.Expr], str] = {exp.Union: "UNION", exp.Except: "EXCEPT", exp.Intersect: "INTERSECT"}
 
 
@@ -138,7 +135,9 @@ class Split:
         if all(node.args.get(k) is None for k in ("order", "limit", "offset")):
             return relation
         alias = self._alias()
-        tree = exp.Select(expressions=[exp.Star()], **{k: node.args.get(k) for k in ("order", "limit", "offset")})
+        tree = exp.Select(
+            expressions=[exp.Star()], **{k: node.args.get(k) for k in ("order", "limit", "offset")}
+        )
         sources = Sources()
         sources.add(alias, alias, relation)
         return SelectReleased(
@@ -149,7 +148,9 @@ class Split:
         if isinstance(relation, RowsOf):
             raise UnsupportedSQL(ROWS_ARE_NOT_SHOWN)
         if len(relation.text) > _LONGEST:
-            raise RangeTooLarge(f"the statement grows to more than {_LONGEST:,} characters when it is written out")
+            raise RangeTooLarge(
+                f"the statement grows to more than {_LONGEST:,} characters when it is written out"
+            )
         return relation
 
     def _alias(self) -> str:
@@ -209,11 +210,19 @@ class Split:
         for join in joins:
             only(join, "this", "on", "using", "kind", "side", "method")
             kind, side = (str(join.args.get(k) or "").upper() for k in ("kind", "side"))
-            if kind not in ("", "INNER", "CROSS", "OUTER") or side not in ("", "LEFT") or join.args.get("method"):
-                raise UnsupportedSQL(f"a join of the kind {side} {kind} is not supported; use JOIN, LEFT JOIN or CROSS JOIN")
+            if (
+                kind not in ("", "INNER", "CROSS", "OUTER")
+                or side not in ("", "LEFT")
+                or join.args.get("method")
+            ):
+                raise UnsupportedSQL(
+                    f"a join of the kind {side} {kind} is not supported; use JOIN, LEFT JOIN or CROSS JOIN"
+                )
             other, right = self._source(join.this, names)
             if isinstance(right, RowsOf):
-                raise UnsupportedSQL("a join with rows is not supported: group the rows first, and join what is released")
+                raise UnsupportedSQL(
+                    "a join with rows is not supported: group the rows first, and join what is released"
+                )
             alias = self._alias()
             conditions = self._using(join, sources, other, alias, right)
             on = join.args.get("on")
@@ -249,7 +258,11 @@ class Split:
         """A SELECT from rows: by groups it is released, without them it is rows again."""
         having = node.args.get("having")
         parts = [*node.expressions, *([having.this] if having is not None else [])]
-        if node.args.get("group") is None and node.args.get("distinct") is None and not any(map(has_aggregate, parts)):
+        if (
+            node.args.get("group") is None
+            and node.args.get("distinct") is None
+            and not any(map(has_aggregate, parts))
+        ):
             return self._narrowed(node, rows, names)
         made = SelectRows(
             node,
@@ -278,7 +291,9 @@ class Split:
                 if len(node.expressions) == 1:
                     columns = rows.columns
                     break
-                mine = rows.columns or {n.casefold(): exp.Column(this=exp.to_identifier(n, quoted=True)) for n in self._names}
+                mine = rows.columns or {
+                    n.casefold(): exp.Column(this=exp.to_identifier(n, quoted=True)) for n in self._names
+                }
                 columns = (columns or {}) | mine
                 continue
             if type(inner) is exp.Window:
@@ -311,16 +326,19 @@ class Split:
                 return self._constants(part, names, many=False)[0]
             return part
 
-        return _rewritten(node, replaced)
+        made: exp.Expr = _rewritten(node, replaced)
+        return made
 
     def _constants(self, node: Any, names: Names, *, many: bool) -> list[exp.Expr]:
-        """The released values of an inner statement, as literals; a stand-in as long as they are not known."""
+        """The released values of an inner statement, as literals; a stand-in while they are not known."""
         words = node.sql(dialect="duckdb")
         if words not in self._known:
             self._touched.append(set())
             relation = self._shown(self.query(node, names))
             if len(relation.columns) != 1 or not (many or relation.single):
-                raise UnsupportedSQL("a subquery that is compared with rows has one column" + ("" if many else " and one row"))
+                raise UnsupportedSQL(
+                    "a subquery that is compared with rows has one column" + ("" if many else " and one row")
+                )
             self.inner.append(Inner(words, relation, frozenset(self._touched.pop()), many))
             self._known[words] = len(self.inner) - 1
         place = self._known[words]
@@ -341,4 +359,3 @@ def _rewritten(node: Any, replaced: Callable[[Any], Any]) -> Any:
         elif isinstance(value, list):
             made.set(key, [_rewritten(v, replaced) if isinstance(v, exp.Expr) else v for v in value])
     return made
-

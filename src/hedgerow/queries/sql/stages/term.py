@@ -1,6 +1,6 @@
 """Term: an expression as it is printed for the engine, and between which two expressions the truth lies.
 
-The rules are interval arithmetic: if every released number lies within its bounds at once, every term does too.
+The rules are interval arithmetic: if all released numbers lie within their bounds, all terms do too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Term:
 
     Args:
         text: the expression.
-        low, high: expressions that the truth lies between; None where it is no number, or where that is not known.
+        low, high: expressions that the truth lies between; None where it is no number, or that is not known.
         sure: whether it depends on no released number at all.
     """
 
@@ -106,7 +106,9 @@ def distance(a: Term) -> Term:
 def negative(a: Term) -> Term:
     """-a."""
     text = f"(-{a.text})"
-    return made(text, [a]) if a.bounds is None else made(text, [a], f"(-({a.bounds[1]}))", f"(-({a.bounds[0]}))")
+    return (
+        made(text, [a]) if a.bounds is None else made(text, [a], f"(-({a.bounds[1]}))", f"(-({a.bounds[0]}))")
+    )
 
 
 def chosen(conditions: Sequence[Term], values: Sequence[Term], otherwise: Term | None) -> Term:

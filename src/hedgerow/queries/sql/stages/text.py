@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.errors import BadValue, HedgerowError, UnsupportedSQL
+from hedgerow.errors import BadValue, HedgerowError, UnknownColumn, UnsupportedSQL
 from hedgerow.queries.sql import statement
 from hedgerow.queries.sql.stages.two_stages import TwoStages
 
@@ -22,9 +22,9 @@ def sql(
 ) -> Question | TwoStages:
     """What one SQL statement asks; raises UnsupportedQuery or DomainMismatch with one sentence.
 
-    Counts, sums and averages with any condition on declared columns, by groups: one question. What acts on released
-    numbers - HAVING, windows, subqueries, UNION, arithmetic - is worked out from them when they are released. The text
-    is compiled, never executed.
+    Counts, sums and averages with any condition on declared columns, by groups: one question. What acts on
+    released numbers - HAVING, windows, subqueries, UNION, arithmetic - is worked out from them when they are
+    released. The text is compiled, never executed.
 
     Args:
         domain: the declared attributes; the statement's one table has them as columns.
@@ -34,7 +34,7 @@ def sql(
 
     >>> from hedgerow.queries.domain.domain import Domain
     >>> domain = Domain({"sex": ["F", "M"], "age": 5})
-    >>> sql(domain, "SELECT COUNT(*) FROM t WHERE sex = ? AND age >= ?", params=["F", 3]).questions[0].attributes
+    >>> sql(domain, "SELECT COUNT(*) FROM t WHERE sex = ? AND age >= ?", params=["F", 3]).attributes
     ('sex', 'age')
     >>> sql(domain, "SELECT sex FROM t GROUP BY sex HAVING COUNT(*) > 10")
     TwoStages('SELECT sex FROM t GROUP BY sex HAVING COUNT(*) > 10')
@@ -47,12 +47,14 @@ def sql(
         raise _placed(error, text) from None
 
 
-def _first_or_both(domain: Domain, text: str, unit: str | None, params: tuple[Any, ...]) -> Question | TwoStages:
-    refusal: UnsupportedSQL | None = None
+def _first_or_both(
+    domain: Domain, text: str, unit: str | None, params: tuple[Any, ...]
+) -> Question | TwoStages:
+    refusal: HedgerowError | None = None
     if not params:
         try:
             return statement.sql(domain, text, unit=unit)
-        except UnsupportedSQL as error:
+        except (UnsupportedSQL, UnknownColumn) as error:  # a name may be an alias, or name people
             refusal = error
     try:
         return TwoStages(domain, text, unit, params).checked()

@@ -1,8 +1,8 @@
 """TwoStages: a statement of which rows are asked one part, and released numbers the rest.
 
-Privacy: rows are asked through `Question`s alone, charged like any other; what follows is post-processing of their
-answers and of the public schema ([DR14] Prop. 2.1). Accuracy: if the numbers of the answers lie within their bounds at
-once, so does every number that is shown with a bound: bounds are images of the box that the numbers lie in.
+Privacy: rows are asked through `Question`s alone, charged like any other; what follows is post-processing of
+their answers and of the public schema ([DR14] Prop. 2.1). Accuracy: if the numbers of the answers lie within
+their bounds at once, so does every number that is shown with one: bounds are images of the box they lie in.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from hedgerow.queries.sql.stages.engine import engine
 from hedgerow.queries.sql.stages.gate import parse_staged
 from hedgerow.queries.sql.stages.levels import plain
 from hedgerow.queries.sql.stages.split import Inner, Split
+from hedgerow.queries.staged import Finished, Staged
 
 if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import Domain
@@ -34,7 +35,7 @@ _LEVELS = "These are the declared levels; which of them have rows is private."
 
 
 @dataclass(frozen=True, eq=False)
-class TwoStages:
+class TwoStages(Staged):
     """What a statement asks that is more than one question; made by `hedgerow.sql`.
 
     Args:
@@ -56,7 +57,7 @@ class TwoStages:
         return split, split.statement(parse_staged(self.text, self.params))
 
     def checked(self) -> TwoStages:
-        """The same, after every look that is free: refuses what could only be refused after something was paid."""
+        """The same, after all looks that are free: refuses what could only be refused after a charge."""
         try:
             split, relation = self._read
         except (CutsBin, UnknownLevel, RangeTooLarge):
@@ -107,11 +108,13 @@ class TwoStages:
 
     @property
     def row_by_row(self) -> bool:
-        """Whether each row of the answer is worked out from one row of one released table, and all are shown."""
+        """Whether each row of the answer is worked out from one row of one table, and all are shown."""
         split, relation = self._split, self._read[1]
         one = len(split.stages) == 1 and not split.inner and len(self.questions) == 1
         words = relation.text
-        plain_words = not any(w in words for w in (" OVER (", " ORDER BY ", " LIMIT ", " WHERE ", " GROUP BY ", "(SELECT"))
+        plain_words = not any(
+            w in words for w in (" OVER (", " ORDER BY ", " LIMIT ", " WHERE ", " GROUP BY ", "(SELECT")
+        )
         return one and plain_words and words.startswith("SELECT ") and relation.steady
 
     @property
@@ -153,62 +156,64 @@ class TwoStages:
             rows = engine().run(relation.text)
         notes = [note for stage in split.stages for q in stage.questions() for note in q.notes]
         for inner, values in zip(split.inner, self.values, strict=True):
-            shown = ", ".join("NULL" if v is None else f"{v:.6g}" if isinstance(v, float) else str(v) for v in values[:8])
-            notes.append(
-                f"{_short(inner.words)} was released first, as {shown or 'nothing'}: rows were compared with that, and "
-                "the errors are of that question."
+            shown = ", ".join(
+                "NULL" if v is None else f"{v:.6g}" if isinstance(v, float) else str(v) for v in values[:8]
             )
-        return Finished.of(relation, rows, notes, asked=any(stage.numbers for stage in split.stages))
+            notes.append(
+                f"{_short(inner.words)} was released first, as {shown or 'nothing'}: rows were "
+                "compared with that, and the errors are of that question."
+            )
+        return _finish(relation, rows, notes, asked=any(stage.numbers for stage in split.stages))
 
     def __repr__(self) -> str:
         return f"TwoStages({self.text!r})"
 
 
-@dataclass(frozen=True, eq=False)
-class Finished:
-    """The rows of a statement in two stages, with notes."""
-
-    result: Result
-    notes: tuple[str, ...]
-
-    @classmethod
-    def of(cls, relation: Released, rows: Sequence[tuple[Any, ...]], notes: Sequence[str], *, asked: bool) -> Finished:
-        """From the engine's rows: numbers with bounds, and what is no released number as labels."""
-        said = list(dict.fromkeys(notes))
-        places = _places(relation.columns)
-        labels, numbers, shows = [], [], []
-        for i, out in enumerate(relation.columns):
-            values = [plain(row[places[i]]) for row in rows]
-            if out.sure or not all(v is None or (isinstance(v, (int, float)) and not isinstance(v, bool)) for v in values):
-                shows.append(Show(out.name, len(labels), aggregate=False))
-                labels.append(["NULL" if v is None else text_of(v) for v in values])
-                if not out.sure:
-                    said.append(f"There is no error statement for {out.name!r}: it was decided by released numbers.")
-                continue
-            shows.append(Show(out.name, len(numbers), aggregate=True))
-            ends = [(row[places[i] + 1], row[places[i] + 2]) if out.bounded else (None, None) for row in rows]
-            errors = [_error(v, *pair) for v, pair in zip(values, ends, strict=True)]
-            numbers.append(([np.nan if v is None else float(v) for v in values], errors))
-            if not out.bounded:
-                said.append(f"There is no error statement for {out.name!r}.")
-        if not relation.steady and numbers:
-            said.append("Released numbers decide which rows are shown; the errors hold for all of them at once.")
-        if not asked and labels:
-            said.append(_LEVELS)
-        size = len(rows)
-        values_ = np.array([v for v, _ in numbers], dtype=np.float64).reshape(len(numbers), size).T
-        errors_ = np.array([e for _, e in numbers], dtype=np.float64).reshape(len(numbers), size).T
-        groups = tuple(zip(*labels, strict=True)) if labels else ((),) * size
-        result = Result(
-            columns=tuple(c.name for c in relation.columns),
-            groups=groups,
-            values=values_,
-            errors=errors_,
-            confidence=0.0,
-            show=tuple(shows),
-            grouped=not relation.single or bool(labels) or size != 1,
-        )
-        return cls(result, tuple(said))
+def _finish(
+    relation: Released, rows: Sequence[tuple[Any, ...]], notes: Sequence[str], *, asked: bool
+) -> Finished:
+    """From the engine's rows: numbers with bounds, and what is no released number as labels."""
+    said = list(dict.fromkeys(notes))
+    places = _places(relation.columns)
+    labels: list[list[str]] = []
+    numbers: list[tuple[list[float], list[float]]] = []
+    shows: list[Show] = []
+    for i, out in enumerate(relation.columns):
+        values = [plain(row[places[i]]) for row in rows]
+        if out.sure or not all(
+            v is None or (isinstance(v, (int, float)) and not isinstance(v, bool)) for v in values
+        ):
+            shows.append(Show(out.name, len(labels), aggregate=False))
+            labels.append(["NULL" if v is None else text_of(v) for v in values])
+            if not out.sure:
+                said.append(
+                    f"There is no error statement for {out.name!r}: it was decided by released numbers."
+                )
+            continue
+        shows.append(Show(out.name, len(numbers), aggregate=True))
+        ends = [(row[places[i] + 1], row[places[i] + 2]) if out.bounded else (None, None) for row in rows]
+        errors = [_error(v, *pair) for v, pair in zip(values, ends, strict=True)]
+        numbers.append(([np.nan if v is None else float(v) for v in values], errors))
+        if not out.bounded:
+            said.append(f"There is no error statement for {out.name!r}.")
+    if not relation.steady and numbers:
+        said.append("Released numbers decide which rows are shown; the errors hold for all of them at once.")
+    if not asked and labels:
+        said.append(_LEVELS)
+    size = len(rows)
+    values_ = np.array([v for v, _ in numbers], dtype=np.float64).reshape(len(numbers), size).T
+    errors_ = np.array([e for _, e in numbers], dtype=np.float64).reshape(len(numbers), size).T
+    groups = tuple(zip(*labels, strict=True)) if labels else ((),) * size
+    result = Result(
+        columns=tuple(c.name for c in relation.columns),
+        groups=groups,
+        values=values_,
+        errors=errors_,
+        confidence=0.0,
+        show=tuple(shows),
+        grouped=not relation.single or bool(labels) or size != 1,
+    )
+    return Finished(result, tuple(said))
 
 
 def _tables(stages: Sequence[FirstStage], found: dict[str, list[Any]]) -> dict[str, Any]:
@@ -234,5 +239,3 @@ def _error(value: Any, low: Any, high: Any) -> float:
 
 def _short(words: str) -> str:
     return words if len(words) <= 80 else f"{words[:77]}..."
-
-

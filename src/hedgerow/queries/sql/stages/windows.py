@@ -1,4 +1,4 @@
-"""Windows and aggregates of released numbers: printed, with bounds where they follow from those of the numbers."""
+"""Windows and aggregates of released numbers: printed, with bounds where they follow from the numbers'."""
 
 from __future__ import annotations
 
@@ -57,14 +57,16 @@ class Ordering:
 
     def after(self, what: str) -> str:
         """The same order of something else."""
-        return f"{what} {'DESC' if self.descending else 'ASC'} NULLS {'FIRST' if self.nulls_first else 'LAST'}"
+        return (
+            f"{what} {'DESC' if self.descending else 'ASC'} NULLS {'FIRST' if self.nulls_first else 'LAST'}"
+        )
 
 
 class ReleasedExpressions(Expressions):
     """Expressions over released tables: with aggregates of released numbers, windows and subqueries.
 
-    `steady` says whether the rows that are aggregated or looked through would be the same with the true numbers: only
-    then do bounds of numbers give bounds of a sum over them.
+    `steady` says whether the rows that are aggregated or looked through would be the same with the true
+    numbers: only then do bounds of numbers give bounds of a sum over them.
     """
 
     def __init__(self) -> None:
@@ -128,7 +130,9 @@ class ReleasedExpressions(Expressions):
         one = self.term(inner)
         return self._settled(f"count({one.text}){tail}", [one], calm)
 
-    def _settled(self, text: str, parts: Sequence[Term], calm: bool, low: str | None = None, high: str | None = None) -> Term:
+    def _settled(
+        self, text: str, parts: Sequence[Term], calm: bool, low: str | None = None, high: str | None = None
+    ) -> Term:
         return made(text, parts, low, high) if calm else Term(text, sure=False)
 
     # -- windows ------------------------------------------------------------------------------------------
@@ -157,23 +161,31 @@ class ReleasedExpressions(Expressions):
     def _named_window(self, node: Any) -> exp.Expr:
         alias = node.args.get("alias")
         if alias is None:
-            return node  # type-checked by the caller
+            own: exp.Expr = node
+            return own
         found = self.windows.get(alias.name.casefold())
         if found is None:
-            raise UnsupportedSQL(f"there is no window {alias.name[:60]!r}; define it with WINDOW {alias.name[:60]} AS (...)")
+            raise UnsupportedSQL(
+                f"there is no window {alias.name[:60]!r}; define it with WINDOW {alias.name[:60]} AS (...)"
+            )
         return found
 
     def _rank(
         self, node: Any, over: str, among: str, orderings: Sequence[Ordering], still: bool, calm: bool
     ) -> Term:
-        """A rank: at least one more than those surely before it, at most all that may be before it or beside it."""
+        """A rank: after all that are surely before it, and at most after all that may be."""
         only(node, "this", "expressions")
         parts = [self.term(node.this)] if node.this is not None else []
         text = f"{_RANKS[type(node)]}({', '.join(p.text for p in parts)}){over}"
         if calm:
             return Term(text)
         first = orderings[0] if orderings else None
-        if not still or first is None or first.term.bounds is None or type(node) not in (exp.RowNumber, exp.Rank, exp.DenseRank):
+        if (
+            not still
+            or first is None
+            or first.term.bounds is None
+            or type(node) not in (exp.RowNumber, exp.Rank, exp.DenseRank)
+        ):
             return Term(text, sure=False)
         low, high = first.term.bounds
         if first.descending:
@@ -206,7 +218,8 @@ def _frame(spec: Any) -> str:
         raise UnsupportedSQL(f"a frame of {kind[:20]} is not supported; use ROWS")
     start = _side(spec.args.get("start"), spec.args.get("start_side"))
     end = spec.args.get("end")
-    return f"{kind} BETWEEN {start} AND {'CURRENT ROW' if end is None else _side(end, spec.args.get('end_side'))}"
+    last = "CURRENT ROW" if end is None else _side(end, spec.args.get("end_side"))
+    return f"{kind} BETWEEN {start} AND {last}"
 
 
 def _side(what: Any, side: Any) -> str:
@@ -216,6 +229,11 @@ def _side(what: Any, side: Any) -> str:
             return word
         if word == "UNBOUNDED" and side in _SIDES:
             return f"UNBOUNDED {side}"
-    elif type(what) is exp.Literal and not what.args.get("is_string") and what.this.isdecimal() and side in _SIDES:
+    elif (
+        type(what) is exp.Literal
+        and not what.args.get("is_string")
+        and what.this.isdecimal()
+        and side in _SIDES
+    ):
         return f"{int(what.this[:9])} {side}"
     raise UnsupportedSQL("a frame begins and ends at a whole number of rows, UNBOUNDED or CURRENT ROW")
