@@ -24,7 +24,7 @@ class Finished:
 
 
 @dataclass(frozen=True)
-class Terms:
+class AnswerTerms:
     """How sure the answer to each question of a statement must be, for all numbers that it shows to be.
 
     Args:
@@ -74,11 +74,11 @@ class Staged(ABC):
             ask: answers questions with objects that have a `table`.
         """
 
-    def terms(self, confidence: float, simultaneous: bool) -> Terms:
+    def terms(self, confidence: float, simultaneous: bool) -> AnswerTerms:
         """What to ask of the answers, by the union bound: all of them miss with no more than one may.
 
         A statement that works row by row needs the numbers of one row; any other needs all of them at once.
         """
         if self.row_by_row and not simultaneous:
-            return Terms(1.0 - (1.0 - confidence) / max(1, self.numbers), False)
-        return Terms(1.0 - (1.0 - confidence) / max(1, len(self.questions)), True)
+            return AnswerTerms(1.0 - (1.0 - confidence) / max(1, self.numbers), False)
+        return AnswerTerms(1.0 - (1.0 - confidence) / max(1, len(self.questions)), True)

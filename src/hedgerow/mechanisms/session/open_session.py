@@ -20,7 +20,7 @@ from hedgerow.privacy.budget import Cost
 from hedgerow.queries.asked import named_table
 from hedgerow.queries.pieces import by_queries, read_all
 from hedgerow.queries.reply import Asked
-from hedgerow.queries.staged import Staged, Terms
+from hedgerow.queries.staged import AnswerTerms, Staged
 from hedgerow.synopsis.answer import Answer
 from hedgerow.synopsis.in_stages import in_stages
 
@@ -223,7 +223,7 @@ class OpenSession:
             answer = in_stages(staged, ask, confidence, terms.simultaneous)
             return answer if spent.is_zero else replace(answer, cost=self._part(spent))
 
-    def _terms(self, staged: Staged, wish: Wish) -> tuple[float, Terms, Wish]:
+    def _terms(self, staged: Staged, wish: Wish) -> tuple[float, AnswerTerms, Wish]:
         """The confidence of a statement, what that asks of each answer, and the same as a wish."""
         goal = self._goal(wish)
         sure = (

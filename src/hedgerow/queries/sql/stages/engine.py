@@ -7,13 +7,13 @@ by node from lists of what is allowed. Either of the two alone keeps a statement
 
 from __future__ import annotations
 
+import atexit
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from time import monotonic
 from typing import Any
-
-import duckdb
 
 from hedgerow.errors import RangeTooLarge, UnsupportedSQL
 
@@ -46,16 +46,28 @@ Columns = Mapping[str, tuple[str, Sequence[Any]]]
 """The columns of a table: for each name its type and its values."""
 
 
-class Engine:
+class NotWorkedOut(UnsupportedSQL):
+    """DuckDB has no such function of such values."""
+
+
+class ReleasedEngine:
     """A locked, empty database in memory; one thread at a time has it."""
 
     def __init__(self, settings: Mapping[str, Any] = SETTINGS, *, locked: bool = True) -> None:
         self._lock = threading.RLock()
+        self._clock = _Clock()
+        import duckdb  # not before it is needed: most statements are one question
+
         self._base = duckdb.connect(":memory:", config=dict(settings))
         for macro in _MACROS:
             self._base.execute(f"CREATE MACRO {macro}")
         if locked:
             self._base.execute("SET lock_configuration = true")
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._clock.end()
+        self._base.close()
 
     def run(self, text: str, values: Sequence[Any] = ()) -> Rows:
         """The rows of a statement that was printed here, never of one that somebody typed.
@@ -64,10 +76,10 @@ class Engine:
             text: the statement.
             values: of its parameters.
         """
+        import duckdb
+
         with self._lock:
-            clock = threading.Timer(SECONDS, self._base.interrupt)
-            clock.daemon = True
-            clock.start()
+            self._clock.start(SECONDS, self._base.interrupt)
             try:
                 found: Rows = self._base.execute(text, list(values)).fetchmany(ROWS + 1)
             except duckdb.InterruptException:
@@ -79,9 +91,9 @@ class Engine:
                     "working on the released numbers takes more memory than there is for it"
                 ) from None
             except (duckdb.Error, ValueError, OverflowError) as error:
-                raise UnsupportedSQL(f"this cannot be worked out: {_words(error)}") from None
+                raise NotWorkedOut(f"this cannot be worked out: {_words(error)}") from None
             finally:
-                clock.cancel()
+                self._clock.stop()
         if len(found) > ROWS:
             raise RangeTooLarge(f"the statement returns more than {ROWS:,} rows")
         return found
@@ -105,10 +117,59 @@ class Engine:
                     self._base.execute(f"DROP TABLE IF EXISTS {name}")
 
 
+class _Clock:
+    """Calls somebody when time is up, from one thread for all statements."""
+
+    def __init__(self) -> None:
+        self._bell = threading.Condition()
+        self._due: tuple[float, Callable[[], None]] | None = None
+        self._asleep = self._over = False
+        self._thread: threading.Thread | None = None
+
+    def start(self, seconds: float, ring: Callable[[], None]) -> None:
+        """Ring after so many seconds, unless it is stopped before."""
+        with self._bell:
+            self._due = (monotonic() + seconds, ring)
+            if self._thread is None or not self._thread.is_alive():  # there is none yet, or not after a fork
+                self._thread = threading.Thread(target=self._watch, name="hedgerow engine clock", daemon=True)
+                self._thread.start()
+            elif self._asleep:
+                self._bell.notify()
+
+    def stop(self) -> None:
+        """Do not ring."""
+        with self._bell:
+            self._due = None
+
+    def end(self) -> None:
+        """Stop watching."""
+        with self._bell:
+            self._due, self._over = None, True
+            self._bell.notify()
+        if self._thread is not None:
+            self._thread.join(1.0)
+
+    def _watch(self) -> None:
+        while True:
+            with self._bell:
+                if self._over:
+                    return
+                self._asleep = self._due is None
+                left = None if self._due is None else self._due[0] - monotonic()
+                if left is None or left > 0:
+                    self._bell.wait(None if left is None else min(left, 1.0))
+                    continue
+                assert self._due is not None
+                ring, self._due = self._due[1], None
+            ring()
+
+
 @cache
-def engine() -> Engine:
+def engine() -> ReleasedEngine:
     """The one engine of this process."""
-    return Engine()
+    made = ReleasedEngine()
+    atexit.register(made.close)
+    return made
 
 
 def _words(error: Exception) -> str:

@@ -18,8 +18,9 @@ from hedgerow.queries.sql.aggregate import Aggregates, Value
 from hedgerow.queries.sql.column import Constant, SqlColumn
 from hedgerow.queries.sql.node import bare
 from hedgerow.queries.sql.predicate import Predicates, Scope, Truth
+from hedgerow.queries.sql.stages.engine import NotWorkedOut
 from hedgerow.queries.sql.stages.keys import Keys
-from hedgerow.queries.sql.stages.levels import Levels
+from hedgerow.queries.sql.stages.levels import LevelExpressions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,16 +39,19 @@ class StagedPredicates(Predicates):
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
-        self.levels = Levels(scope)
+        self.levels = LevelExpressions(scope)
 
     def truth(self, node: exp.Expr, depth: int = 0) -> Truth:
         """The three-valued truth table of one predicate."""
         try:
             return super().truth(node, depth)
-        except UnsupportedSQL:
+        except UnsupportedSQL as refusal:
             if type(bare(node)) in (exp.And, exp.Or, exp.Not):
                 raise  # their parts were tried
-            return self.levels.truth(node)
+            try:
+                return self.levels.truth(node)
+            except NotWorkedOut:
+                raise refusal from None
 
     def operand(self, node: exp.Expr, depth: int) -> SqlColumn | Constant:
         """One side of a comparison; arithmetic of constants is one too."""
@@ -116,7 +120,10 @@ class FirstStage:
         self._columns: list[_Place] = []
         columns, several = self._read(keys)
         self.keys = Keys.of(columns)
-        self.slices = [self._slice(labels, extra) for labels, extra in _slices(several)]
+        made = list(_slices(several))
+        live = [part for part in made if self._may_have_rows(part[1])]
+        self.slices = [self._slice(labels, extra) for labels, extra in live or made[:1]]
+        self._none = not live
         self._words = (
             [node.sql(dialect="duckdb") for node in where],
             [node.sql(dialect="duckdb") for node in keys],
@@ -159,6 +166,14 @@ class FirstStage:
             StagedAggregates(self.predicates, conditions, self.keys.axes, self.unit) for _ in range(2)
         )
         return _Slice(labels, tuple(conditions), rows, people)
+
+    def _may_have_rows(self, extra: Sequence[Truth]) -> bool:
+        """Whether the conditions on the attributes of a key leave something of it: a matter of the schema."""
+        for truth in extra:
+            inside = [t for t in self.where if t.attributes and set(t.attributes) <= set(truth.attributes)]
+            if not self.predicates.join([truth, *inside], every=True).true.any():
+                return False
+        return True
 
     # -- aggregates ---------------------------------------------------------------------------------------
 
@@ -212,13 +227,19 @@ class FirstStage:
         return [f"g{i}" for i in range(len(self._single))]
 
     @property
+    def row_by_row(self) -> bool:
+        """Whether a row of the table needs one row of one answer."""
+        return len(self.slices) == 1 and len({c.part for c in self._columns} | {"rows"}) == 1
+
+    @property
     def numbers(self) -> int:
         """How many numbers one row of the table has."""
         return len(self._columns)
 
     def questions(self) -> list[Question]:
         """What is asked of rows, in the order in which `table` takes the answers."""
-        return [self._question(keys, numbers) for s in self.slices for _, keys, numbers in self._asked(s)]
+        slices = [] if self._none else self.slices
+        return [self._question(keys, numbers) for s in slices for _, keys, numbers in self._asked(s)]
 
     def _asked(self, s: _Slice) -> Iterator[tuple[Part, Keys, StagedAggregates]]:
         """What is asked of one slice: rows, people, and rows by the levels that are counted."""
@@ -269,7 +290,7 @@ class FirstStage:
         types = self._types()
         made: dict[str, tuple[str, list[Any]]] = {name: (kind, []) for name, kind in types.items()}
         left = iter(results)
-        for s in self.slices:
+        for s in [] if self._none else self.slices:
             answered = [(part, keys, numbers, next(left)) for part, keys, numbers in self._asked(s)]
             keep = np.flatnonzero(self.keys.possible(s.conditions)).tolist()
             values, labels = iter(self.keys.values()), iter(s.labels)

@@ -38,7 +38,7 @@ _KINDS: tuple[tuple[type, Kind], ...] = (
 _SQL = {"boolean": "BOOLEAN", "date": "DATE", "periods": "DATE", "text": "VARCHAR"}
 
 
-class Levels(Expressions):
+class LevelExpressions(Expressions):
     """Expressions over the columns of one table of declared attributes."""
 
     def __init__(self, scope: Scope) -> None:

@@ -38,12 +38,14 @@ class Released:
         columns: its columns, without those for bounds.
         steady: whether the same rows would be there if the released numbers were the true ones.
         single: whether it surely has one row at most.
+        local: whether each row is worked out from one row of one released table, and all are there.
     """
 
     text: str
     columns: tuple[Output, ...]
     steady: bool
     single: bool
+    local: bool = False
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -49,6 +50,8 @@ class SelectRows(Select):
                 raise UnsupportedSQL(ROWS_ARE_NOT_SHOWN)
         self.items = [named(node) for node in tree.expressions]
         where = tree.args.get("where")
+        if where is not None and has_aggregate(where.this):
+            raise UnsupportedSQL("an aggregate in WHERE is not supported; choose among groups with HAVING")
         conditions = [*rows.where, *([grounded(where.this, rows)] if where is not None else [])]
         self.keys = [grounded(bare(node), rows) for node in self._key_nodes()]
         self.stage = stage(conditions, self.keys)
@@ -98,6 +101,9 @@ class SelectRows(Select):
 
     def _asked(self, node: Any, meant: exp.Expr) -> Term | None:
         """The number that rows are asked for; None where only its parts can be asked for."""
+        if any(is_aggregate(part) for part in meant.walk() if part is not meant and is_aggregate(meant)):
+            if type(meant) is not exp.Filter or any(map(has_aggregate, meant.this.iter_expressions())):
+                raise UnsupportedSQL(f"{spell(meant)} of an aggregate is not supported; use a subquery")
         try:
             name = self.stage.add(plainly(meant))
         except UnsupportedSQL:
@@ -123,7 +129,7 @@ class SelectRows(Select):
     def aggregate(self, node: Any, over: str = "", calm: bool | None = None) -> Term:
         """In a window, an aggregate is one of released numbers."""
         if not over:
-            raise UnsupportedSQL(f"{spell(node)} is not supported here")
+            raise UnsupportedSQL(f"{spell(node)} of an aggregate is not supported; use a subquery")
         return super().aggregate(node, over, calm)
 
     def released(self) -> Released:
@@ -133,7 +139,15 @@ class SelectRows(Select):
             condition = self.term(having.this)
             source, self.steady = f"{source} WHERE {condition.text}", condition.sure
         terms = [(name, self.term(node)) for node, name, _ in self.items]
-        return self.finished(terms, source, single=not self.keys, steady=self.steady)
+        made = self.finished(terms, source, single=not self.keys, steady=self.steady)
+        return replace(made, local=self._local)
+
+    @property
+    def _local(self) -> bool:
+        """Whether no clause looks at several rows of the released table, or chooses among them."""
+        chooses = any(self.tree.args.get(k) for k in ("having", "qualify", "limit", "offset", "distinct"))
+        parts = (part for node, _, _ in self.items for part in node.walk())
+        return not chooses and not any(isinstance(part, (exp.Window, exp.Query)) for part in parts)
 
 
 ROWS_ARE_NOT_SHOWN = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -269,7 +270,7 @@ class Split:
             self._subquery(names),
             rows,
             lambda part, among: self._grounded(part, among, names),
-            self._stage,
+            partial(self._stage, alone=bool(self.inner) or _has_query(node)),
             self._alias(),
             self._names,
         )
@@ -302,9 +303,13 @@ class Split:
             columns[name.casefold()] = self._grounded(inner, rows, names)
         return RowsOf(kept, columns, rows.names if columns is None else ())
 
-    def _stage(self, where: Sequence[exp.Expr], keys: Sequence[exp.Expr]) -> FirstStage:
-        """The first stage of these conditions and keys: the same ones are asked together."""
+    def _stage(self, where: Sequence[exp.Expr], keys: Sequence[exp.Expr], *, alone: bool) -> FirstStage:
+        """The first stage of these conditions and keys: the same ones are asked together.
+
+        But alone where released values may stand in it: it must not be asked before those are known.
+        """
         words = repr([[n.sql(dialect="duckdb") for n in nodes] for nodes in (where, keys)])
+        words += f" {len(self.stages)}" if alone else ""
         if words not in self._by_words:
             made = FirstStage(self.domain, self.unit, f"s{len(self.stages)}", where, keys)
             self._by_words[words] = made
@@ -319,19 +324,19 @@ class Split:
             if type(part) is exp.Column:
                 return rows.meant(part)
             if type(part) is exp.In and part.args.get("query") is not None:
-                found = self._constants(part.args["query"], names, many=True)
                 left = self._grounded(part.this, rows, names)
+                found = self._constants(part.args["query"], names, beside=left)
                 return exp.In(this=left, expressions=found) if found else exp.Boolean(this=False)
             if isinstance(part, exp.Query):
-                return self._constants(part, names, many=False)[0]
+                return self._constants(part, names)[0]
             return part
 
         made: exp.Expr = _rewritten(node, replaced)
         return made
 
-    def _constants(self, node: Any, names: Names, *, many: bool) -> list[exp.Expr]:
+    def _constants(self, node: Any, names: Names, beside: exp.Expr | None = None) -> list[exp.Expr]:
         """The released values of an inner statement, as literals; a stand-in while they are not known."""
-        words = node.sql(dialect="duckdb")
+        words, many = node.sql(dialect="duckdb"), beside is not None
         if words not in self._known:
             self._touched.append(set())
             relation = self._shown(self.query(node, names))
@@ -344,7 +349,25 @@ class Split:
         place = self._known[words]
         if place < len(self.values):
             return [literal(value) for value in self.values[place]]
-        return [literal(0)]
+        return [self._stand_in(self.inner[place].relation.columns[0], beside)]
+
+    def _stand_in(self, out: Output, beside: exp.Expr | None) -> exp.Expr:
+        """What a question costs does not depend on the value that rows are compared with: any of its kind will do."""
+        if not out.sure:
+            return literal(0)
+        if type(beside) is not exp.Column:
+            return exp.Null()
+        levels = Scope(self.domain).column(beside).values
+        return literal(next((v for v in levels if v is not None), None))
+
+
+def _has_query(node: Any) -> bool:
+    """Whether a SELECT has another one inside, elsewhere than in FROM."""
+    parts = [value for key, value in node.args.items() if key not in ("from_", "joins", "with_")]
+    flat = [
+        n for part in parts for n in (part if isinstance(part, list) else [part]) if isinstance(n, exp.Expr)
+    ]
+    return any(isinstance(n, exp.Query) for part in flat for n in part.walk())
 
 
 def _rewritten(node: Any, replaced: Callable[[Any], Any]) -> Any:
@@ -352,10 +375,10 @@ def _rewritten(node: Any, replaced: Callable[[Any], Any]) -> Any:
     new = replaced(node)
     if new is not node:
         return new
-    made = node.copy()
+    args: dict[str, Any] = {}
     for key, value in node.args.items():
-        if isinstance(value, exp.Expr):
-            made.set(key, _rewritten(value, replaced))
-        elif isinstance(value, list):
-            made.set(key, [_rewritten(v, replaced) if isinstance(v, exp.Expr) else v for v in value])
-    return made
+        if isinstance(value, list):
+            args[key] = [_rewritten(v, replaced) if isinstance(v, exp.Expr) else v for v in value]
+        else:
+            args[key] = _rewritten(value, replaced) if isinstance(value, exp.Expr) else value
+    return type(node)(**args)

@@ -5,10 +5,12 @@ The rules are interval arithmetic: if all released numbers lie within their boun
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_LONGEST = 20_000  # bounds of nested products grow; longer ones are not stated
+_NUMBER = re.compile(r"\d+\.?\d*|\.\d+")
+_LONGEST = 5_000  # bounds of nested products grow; longer ones are not stated
 
 
 @dataclass(frozen=True)
@@ -77,12 +79,28 @@ def minus(a: Term, b: Term) -> Term:
 
 def times(a: Term, b: Term) -> Term:
     """a * b."""
+    if _positive(a):
+        return _scaled(f"({a.text} * ", b, ")")
+    if _positive(b):
+        return _scaled("(", a, f" * {b.text})")
     return _corners("times", f"({a.text} * {b.text})", a, b)
 
 
 def over(a: Term, b: Term) -> Term:
     """a / b; unbounded where b may be zero."""
+    if _positive(b):
+        return _scaled("(", a, f" / {b.text})")
     return _corners("over", f"({a.text} / {b.text})", a, b)
+
+
+def _positive(a: Term) -> bool:
+    """Whether it is a literal above zero: most factors are, and then the ends stay ends."""
+    return _NUMBER.fullmatch(a.text) is not None and float(a.text) > 0
+
+
+def _scaled(before: str, a: Term, after: str) -> Term:
+    text, both = f"{before}{a.text}{after}", a.bounds
+    return made(text, [a]) if both is None else made(text, [a], *(f"{before}{end}{after}" for end in both))
 
 
 def _corners(name: str, text: str, a: Term, b: Term) -> Term:

@@ -109,13 +109,10 @@ class TwoStages(Staged):
     @property
     def row_by_row(self) -> bool:
         """Whether each row of the answer is worked out from one row of one table, and all are shown."""
-        split, relation = self._split, self._read[1]
-        one = len(split.stages) == 1 and not split.inner and len(self.questions) == 1
-        words = relation.text
-        plain_words = not any(
-            w in words for w in (" OVER (", " ORDER BY ", " LIMIT ", " WHERE ", " GROUP BY ", "(SELECT")
+        split = self._split
+        return (
+            not split.inner and len(split.stages) == 1 and split.stages[0].row_by_row and self._read[1].local
         )
-        return one and plain_words and words.startswith("SELECT ") and relation.steady
 
     @property
     def numbers(self) -> int:
