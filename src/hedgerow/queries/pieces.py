@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.domain.domain import Domain
-    from hedgerow.queries.form import Piece
+    from hedgerow.queries.form import LinearForm, Piece
 
     Floats = NDArray[np.float64]
 
@@ -168,9 +168,15 @@ class ManyQueries:
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A compiled SQL statement: linear forms per group, and ratios of them."""
+    """A compiled SQL statement: linear forms per group, and ratios of them.
+
+    Args:
+        question: the statement.
+        fine: weigh rows by their own numbers; else by their bins, which the errors then allow for.
+    """
 
     question: Question
+    fine: bool = True
     joint: ClassVar[bool] = True
 
     def bounds(self, simultaneous: bool) -> int:
@@ -196,7 +202,9 @@ class Statement:
     def key(self) -> str:
         """A fingerprint of what is asked: the forms, and which groups are shown; not what they are called."""
         q = self.question
-        numbers = [(a.form, a.denominator, a.scale) for a in q.aggregates]
+        numbers = [
+            (a.form, a.denominator, a.scale, *(x for x in (a.plus, a.quantile) if x)) for a in q.aggregates
+        ]
         parts = [numbers, q.order, q.limit, [(g.attribute, g.hierarchy) for g in q.groups]]
         h = hashlib.sha256(repr(parts).encode())
         for form in q.forms:
@@ -205,6 +213,8 @@ class Statement:
                 h.update(repr((f.attributes, f.weights.dtype.str)).encode() + f.weights.tobytes())
             for axis in form.axes:
                 h.update(axis.attribute.encode() + axis.parent.tobytes())
+            if any(f.worth is not None for f in form.factors):
+                h.update(b"of rows' own numbers")
         return f"sql:{h.hexdigest()}"
 
     @property
@@ -212,6 +222,7 @@ class Statement:
         """The attributes, in the domain's order, of the one whole table that is asked for; None otherwise."""
         (form, *more), q = self.question.forms, self.question
         plain = not more and not form.factors and not form.units and bool(q.axes)
+        plain = plain and not any(a.quantile for a in q.aggregates)
         return form.attributes if plain and all(axis.plain for axis in q.axes) else None
 
     @property
@@ -219,7 +230,7 @@ class Statement:
         """Whether rows are counted, and every group is shown in its place: each number is one count."""
         q = self.question
         plain = all(f.counts and not f.units for f in q.forms) and not q.order and q.limit is None
-        return plain and all(a.denominator is None for a in q.aggregates)
+        return plain and all(a.denominator is None and a.quantile is None for a in q.aggregates)
 
     @cached_property
     def workload(self) -> Workload:
@@ -260,7 +271,7 @@ class Statement:
         for form in self.question.forms:
             for group in range(self.question.size):
                 sums.append([])
-                for piece in form.rounded(group):
+                for piece in form.rounded(group, fine=self.fine):
                     digest = piece.query.digest
                     if digest not in place:
                         place[digest] = len(queries)
@@ -272,14 +283,17 @@ class Statement:
         """From what is believed: all groups of a form at once."""
         q = self.question
         if any(a.denominator is not None for a in q.aggregates) and q.size <= _FIELLER:
-            result = q.answer(belief.linear, confidence, simultaneous=simultaneous)
+            result = q.answer(belief.linear, confidence, simultaneous=simultaneous, within=belief.within)
         else:
-            parts = [
-                belief.form(f, confidence, q.size * len(q.forms) if simultaneous else q.bounds(i))
-                for i, f in enumerate(q.forms)
-            ]
+            every = q.size * len(q.forms) if simultaneous else None
+            parts = [belief.form(f, confidence, every or q.bounds(i)) for i, f in enumerate(q.forms)]
             values, errors = (np.stack([p[i] for p in parts]) for i in (0, 1))
-            result = q.combine(values, errors, confidence=confidence)
+
+            def found(form: LinearForm, numbers: int) -> tuple[Floats, Floats]:
+                return belief.form(form, confidence, numbers)
+
+            left = q.open(found, belief.within, confidence, every)
+            result = q.combine(values, errors, confidence=confidence, open_=left)
         return Reply(result.value, result.error, result, q.notes)
 
     def assemble(self, counts: Floats, errors: Floats, confidence: float, rows: float) -> Reply:
@@ -381,8 +395,9 @@ def _statement(question: Question) -> Asked:
     """A statement; one that asks for a single count is a query like any other."""
     if question.units and not all(f.units for f in question.forms):
         raise UnsupportedQuery("ask for people and for rows in two statements")
+    quantile = any(a.quantile for a in question.aggregates)
     only = question.forms[0] if len(question.forms) == len(question.aggregates) == 1 else None
-    if only is None or question.groups or only.units or not only.counts or question.limit == 0:
+    if only is None or question.groups or only.units or not only.counts or question.limit == 0 or quantile:
         return Statement(question)
     pieces = only.rounded()
     return OneQuery(pieces[0].query, question) if pieces else Statement(question)

@@ -57,6 +57,9 @@ class Workload(Sequence[Query]):
             else:
                 asked = block.queries if isinstance(block, ListBlock) else (block.query(0),)
                 fits = all(q.attributes == block.attributes and q.shape == shape for q in asked)
+                for q in asked:
+                    if q.fine is not None:
+                        q.fine.value.check(domain)
             if not fits:
                 raise DomainMismatch("a query was made for another domain than this one")
 

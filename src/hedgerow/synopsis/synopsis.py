@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.measurement import Measurement
+    from hedgerow.queries.within import Within
 
 FORMAT = 1
 _MOST_ROWS = 10**10  # more would not be held; they are drawn in parts
@@ -130,6 +131,11 @@ class Synopsis(ABC):
         return self.provenance.cost
 
     @property
+    def within(self) -> Within | None:
+        """What was measured of numbers within their bins, if anything was."""
+        return None
+
+    @property
     def total(self) -> float:
         """The released number of rows."""
         return self.linear((), np.array(1.0), 0.95)[0]
@@ -214,11 +220,14 @@ class Synopsis(ABC):
         for name in query.attributes:
             self.domain[name]
         value, error = self.linear(query.attributes, query.weights / ONE, confidence, numbers)
+        if query.fine is not None:  # rows' own numbers are no more than this from the middles of their bins
+            worst, off = self.linear(query.attributes, query.off / ONE, confidence, numbers)
+            error += max(worst, 0.0) + off
         return float(query.to_unit(value)), abs(query.scale) * error
 
     def _ask(self, question: Question, confidence: float, simultaneous: bool) -> Answer:
         """A compiled SQL statement, answered through its linear forms."""
-        result = question.answer(self.linear, confidence, simultaneous=simultaneous)
+        result = question.answer(self.linear, confidence, simultaneous=simultaneous, within=self.within)
         return Answer(
             result.value,
             result.error,

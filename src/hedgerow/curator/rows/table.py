@@ -11,24 +11,26 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hedgerow.curator.rows import bounding, kernels, unit_ids
+from hedgerow.curator.rows import bounding, kernels, unit_ids, values
 from hedgerow.curator.rows.duckdb import DuckDBEngine
 from hedgerow.curator.rows.engine import Engine
 from hedgerow.curator.rows.files import FileEngine, LaterFile, refuse_absent
 from hedgerow.curator.rows.memory import IDS, MemoryEngine
+from hedgerow.curator.rows.owners import owners_of, present
 from hedgerow.curator.rows.unit import NullUnits, Unit
 from hedgerow.errors import DomainMismatch, RangeTooLarge, SourceError
 from hedgerow.privacy.ledger.entry import SPELLING
 from hedgerow.queries.argument import one_of
 from hedgerow.queries.domain.days import zone_is_known
 from hedgerow.queries.domain.domain import Domain, OpenDomain
-from hedgerow.queries.domain.encoding import as_text, kind_of, to_arrow
+from hedgerow.queries.domain.encoding import as_text, kind_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
     from hedgerow.curator.rows.csv_rows import Reading
+    from hedgerow.queries.valued import Valued
 
 CELL_LIMIT = 1 << 28
 _KEEP_ROWS_BYTES = 1 << 28
@@ -179,6 +181,8 @@ class Rows:
         self._key = key
         self._spelling = spelling
         self._codes: list[NDArray[Any]] | None = None
+        self._own: list[values.Remainders] | None = None  # beside those codes
+        self._sums: dict[tuple[Any, ...], NDArray[np.int64]] = {}
         self._tables: OrderedDict[tuple[str, ...], NDArray[np.int64]] = OrderedDict()
         self._held = 0  # bytes of those tables
         self._names: dict[str, int] | None = None
@@ -229,6 +233,24 @@ class Rows:
                     product *= factor[codes[place]]
                 total += int(product.sum())
         return total
+
+    def weighed(self, attributes: tuple[str, ...], value: Valued) -> NDArray[np.int64]:
+        """For every cell over some attributes the exact sum of what its rows are worth."""
+        key = (attributes, value.digest)
+        with self._lock:
+            if key not in self._sums:
+                parts = self._with_values([name for name, _ in value.parts])
+                made = values.weighed_table(parts, self.domain, attributes, value)
+                made.setflags(write=False)
+                while sum(t.nbytes for t in self._sums.values()) > _KEEP_TABLES_BYTES:
+                    self._sums.pop(next(iter(self._sums)))
+                self._sums[key] = made
+            return self._sums[key]
+
+    def remainder_sums(self, names: Sequence[str]) -> dict[tuple[str, str], NDArray[np.int64]]:
+        """What some numbers are beyond the middles of their bins, summed by the levels of every attribute."""
+        with self._lock:
+            return values.remainder_sums(self._with_values(names), self.domain, names)
 
     def names(self, elements: Iterable[str]) -> dict[str, int]:
         """How many rows carry each of some names of an open domain."""
@@ -285,6 +307,15 @@ class Rows:
             yield codes
         self._codes = kept
 
+    def _with_values(self, names: Sequence[str]) -> Iterator[tuple[NDArray[Any], values.Remainders]]:
+        """Coded rows with their own numbers, read in one pass: engines may give rows in any order."""
+        if self._table.unit is not None:
+            yield from zip(self._batches(), self._own or [], strict=True)
+            return
+        for batch in self._table._engine.batches(self.domain.names):
+            codes = self._encode(batch)
+            yield codes, values.remainders(self.domain, batch, codes, names)
+
     def _encode(self, batch: pa.RecordBatch) -> NDArray[Any]:
         widest = max(self.domain.shape)
         dtype = np.uint8 if widest <= 256 else np.uint16 if widest <= 65536 else np.int32
@@ -297,15 +328,22 @@ class Rows:
         """All coded rows after contribution bounding."""
         unit = self._table.unit
         assert unit is not None
-        parts, ids = [], []
+        parts, ids, own = [], [], []
+        names_of_values = values.binned(self.domain)
         for batch in self._table._engine.batches([*self.domain.names, self._ids_column(unit)]):
             rows = self._named_rows(batch)
             parts.append(self._encode(rows))
+            own.append(values.remainders(self.domain, rows, parts[-1], names_of_values))
             ids.append(unit_ids.spell(rows.column(len(self.domain)), self._spelling))
         codes = np.concatenate([np.zeros((len(self.domain), 0), dtype=np.uint8), *parts], axis=1)
-        owners, names = _owners(ids, unit)
-        keep = bounding.kept_rows(*_present(owners, names, codes), unit.max_rows, self._key)
-        keep = np.flatnonzero(owners >= 0)[keep]
+        owners, names = owners_of(ids, unit)
+        fine = values.stacked(own, names_of_values)
+        here = owners >= 0
+        keep = bounding.kept_rows(
+            *present(owners, names, codes), unit.max_rows, self._key, fine[:, here] if len(fine) else None
+        )
+        keep = np.flatnonzero(here)[keep]
+        self._own = [{name: fine[i, keep] for i, name in enumerate(names_of_values)}]
         self._owner = np.unique(owners[keep], return_inverse=True)[1].astype(np.int64)
         return np.ascontiguousarray(codes[:, keep])
 
@@ -340,38 +378,16 @@ class Rows:
         codes = np.asarray(encoded.indices, dtype=np.int64)
         self._people = len(codes)
         if unit is not None:
-            owners, people = _owners([unit_ids.spell(b.column(1), self._spelling) for b in batches], unit)
+            owners, people = owners_of([unit_ids.spell(b.column(1), self._spelling) for b in batches], unit)
             content = np.array([bounding.tag(self._key, n.encode()) for n in names] or [0], dtype=np.uint64)
             content = content[codes][None, :]
-            keep = bounding.kept_rows(*_present(owners, people, content), unit.max_rows, self._key)
+            keep = bounding.kept_rows(*present(owners, people, content), unit.max_rows, self._key)
             kept = np.flatnonzero(owners >= 0)[keep]
             codes, self._people = codes[kept], len(np.unique(owners[kept]))
         counts: dict[str, int] = {}
         for name, count in zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True):
             counts[name] = counts.get(name, 0) + count
         return counts
-
-
-def _owners(ids: list[pa.Array], unit: Unit) -> tuple[NDArray[np.int64], list[bytes]]:
-    """Each row's unit as a position in the list of unit ids; -1 for rows that are left out."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    encoded = to_arrow(pa.chunked_array(ids, pa.large_binary())).dictionary_encode()
-    owners = np.asarray(pc.fill_null(encoded.indices, -1), dtype=np.int64).copy()
-    names = encoded.dictionary.to_pylist()
-    if unit.null_units == "row":
-        alone = np.flatnonzero(owners < 0)
-        owners[alone] = len(names) + np.arange(len(alone))
-        names += [b""] * len(alone)  # a unit of one row keeps it whatever its tag is
-    return owners, names
-
-
-def _present(
-    owners: NDArray[np.int64], names: list[bytes], content: NDArray[Any]
-) -> tuple[NDArray[np.int64], list[bytes], NDArray[Any]]:
-    here = owners >= 0
-    return owners[here], names, np.ascontiguousarray(content[:, here])
 
 
 def _columns(source: Any, domain: Domain | OpenDomain) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from typing import TYPE_CHECKING, Any
 
@@ -171,7 +171,12 @@ class Conversation:
         )
 
     def _asked(self, asked: Asked) -> Answer:
-        """The answer to a question, put together from the answers to its queries."""
+        """The answer to a question, put together from the answers to its queries.
+
+        Sums are of the middles of bins, which a hypothesis over cells can learn, and the error allows for
+        what bins leave open.
+        """
+        asked = replace(asked, fine=False) if isinstance(asked, Statement) else asked
         said = Said.unsaid(0)
         if not isinstance(asked, Statement) or asked.pieces:  # else the schema alone says that it is zero
             with self._lock:

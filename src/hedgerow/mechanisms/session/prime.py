@@ -6,11 +6,14 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from math import isqrt, log, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from hedgerow.curator.statistics.remainders import RemainderSums
 from hedgerow.mechanisms.mechanism import finite
+from hedgerow.mechanisms.moments import share_of_moments
 from hedgerow.mechanisms.session.dense_belief import DenseBelief
 from hedgerow.mechanisms.session.factored_belief import FactoredBelief
+from hedgerow.queries.moments import BinMoments
 from hedgerow.queries.workload import marginals
 
 if TYPE_CHECKING:
@@ -87,11 +90,17 @@ def prime(curator: Curator, price: Cost, name: str, cells: int, rows: int | None
     """
     domain = finite(curator)
     if is_dense(domain, cells):
-        targets, shares = zip(*tables(domain), strict=True)
+        part = share_of_moments(domain)  # for what numbers are within their bins
+        targets: list[Any] = [names for names, _ in tables(domain)]
+        shares = [of_table * (1 - part) for _, of_table in tables(domain)]
+        if part:
+            targets.append(RemainderSums(domain))
+            shares.append(part * sum(of_table for _, of_table in tables(domain)))
         measured = curator.measure_all(
             targets, price, shares=shares, request=f"{name}: prime", note="Session: priming tables", run=name
         )
-        return DenseBelief.fitted(domain, measured, rows)
+        moments = BinMoments.of(domain, measured.pop()) if part else None
+        return DenseBelief.fitted(domain, measured, rows, moments=moments)
     from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease
     from hedgerow.privacy.budget import Budget
 

@@ -77,6 +77,11 @@ class Attribute:
         return tuple(encoding.text_of(v) for v in self.values)
 
     @property
+    def _other_names(self) -> tuple[tuple[str, ...], ...]:
+        """More names that levels are found by."""
+        return ()
+
+    @property
     def _other_label(self) -> str:
         return self.other if isinstance(self.other, str) else "other"
 
@@ -126,7 +131,8 @@ class Attribute:
     def code(self, value: Any) -> int:
         """The code of one declared level, by label or decoded value; DomainMismatch if there is none."""
         text = encoding.text_of(value)
-        for names in (self._value_labels, self.labels, tuple(map(encoding.text_of, self.examples))):
+        held = tuple(map(encoding.text_of, self.examples))
+        for names in (self._value_labels, self.labels, held, *self._other_names):
             if text in names:
                 return names.index(text)
         if value is None and self.missing:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _KINDS = ("levels", "edges", "bins", "dates")
-_OPTIONS = ("other", "missing", "hierarchy", "whole")
+_OPTIONS = ("other", "missing", "hierarchy", "whole", "step")
 _BESIDE = ("attributes", "confirmed")
 _MOST_LEVELS = 1 << 27
 
@@ -221,8 +221,9 @@ def _build(spec: Any) -> Attribute:
     kinds = [k for k in _KINDS if k in options]
     if len(kinds) != 1:
         raise DomainMismatch("needs exactly one of `levels`, `edges`, `bins` and `dates`")
-    if "whole" in options and kinds[0] not in ("edges", "bins"):
-        raise DomainMismatch("has `whole`, which is for `edges` and `bins` alone")
+    for key in ("whole", "step"):
+        if key in options and kinds[0] not in ("edges", "bins"):
+            raise DomainMismatch(f"has `{key}`, which is for `edges` and `bins` alone")
     return _kinds(kinds[0], options.pop(kinds[0]), options)
 
 
