@@ -204,7 +204,7 @@ class Expressions:
                 if both is None
                 else made(text, [one], *(f"round({b}, {digits})" for b in both))
             )
-        return term.rising(name, parts)
+        return term.root(parts[0]) if name == "sqrt" else term.rising(name, parts)
 
     def _plain(self, node: Any) -> Term:
         name, names = _PLAIN[type(node)]

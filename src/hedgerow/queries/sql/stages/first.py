@@ -312,11 +312,8 @@ class FirstStage:
         value, error = result.values[:, i], result.errors[:, i]
         low, high = value - error, value + error
         aggregate = numbers.out[i]
-        if (
-            aggregate.denominator is None
-            and aggregate.scale >= 0
-            and numbers.forms[aggregate.form].nonnegative
-        ):
+        plain = aggregate.denominator is None and aggregate.quantile is None and aggregate.scale >= 0
+        if plain and numbers.forms[aggregate.form].nonnegative:
             low = np.maximum(low, 0.0)  # a count is never less
         return value, low, high
 

@@ -64,11 +64,13 @@ class Keys:
 
     def possible(self, conditions: Sequence[Truth]) -> NDArray[np.bool_]:
         """The groups that conditions on their own attributes leave: the schema says that others are empty."""
-        shape = [axis.size for axis in self.axes]
-        keep = np.ones(shape, dtype=np.bool_)
+        keep = np.ones([axis.size for axis in self.axes], dtype=np.bool_)
         for truth in conditions:
-            for i, axis in enumerate(self.axes):
-                if truth.attributes == (axis.attribute,):
-                    part = np.bincount(axis.parent, weights=truth.true, minlength=axis.size) > 0
-                    keep &= part.reshape([-1 if j == i else 1 for j in range(len(shape))])
+            met = dict(zip(truth.attributes, np.nonzero(truth.true), strict=True))
+            mine = [axis.attribute in met for axis in self.axes]
+            if any(mine):
+                known = list(zip(self.axes, mine, strict=True))
+                parts = np.zeros([axis.size if there else 1 for axis, there in known], dtype=np.bool_)
+                parts[tuple(axis.parent[met[axis.attribute]] if there else 0 for axis, there in known)] = True
+                keep &= parts
         return keep.reshape(-1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from fractions import Fraction
 from math import isfinite, prod
 from typing import TYPE_CHECKING, Any
 
@@ -188,8 +189,8 @@ def literal(value: Any) -> exp.Expr:
 
 def plain(value: Any) -> Any:
     """What the engine returned, as Python has it; what is no number is NULL."""
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, (Decimal, Fraction)):
+        return int(value) if value == int(value) else float(value)
     if isinstance(value, float) and not isfinite(value):
         return None
     if isinstance(value, dt.datetime):
@@ -248,7 +249,8 @@ def _inside(column: SqlColumn) -> list[Any] | None:
     if isinstance(body, Dates):
         day = dt.timedelta(days=1)
         return [body.start + i * day for i in range((body.stop - body.start).days)]
-    if not isinstance(body, Bins) or not body.whole or body.edge_array[-1] - body.edge_array[0] > CELLS:
+    if not isinstance(body, Bins) or not body.stepped:
         return None
-    low, high = body.edge_array[[0, -1]]
-    return list(range(int(np.ceil(low)), int(np.floor(high)) + 1))
+    lattice = body.lattice
+    first, last = int(lattice.low[0]), int(lattice.high[-1])
+    return None if last - first >= CELLS else [plain(lattice.step * k) for k in range(first, last + 1)]

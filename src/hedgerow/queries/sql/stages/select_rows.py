@@ -11,6 +11,7 @@ from sqlglot import exp
 from hedgerow.errors import UnsupportedSQL
 from hedgerow.queries.sql.node import bare, only, spell
 from hedgerow.queries.sql.stages.first import FirstStage
+from hedgerow.queries.sql.stages.moments import by_moments
 from hedgerow.queries.sql.stages.relation import Released
 from hedgerow.queries.sql.stages.selects import Select, Subquery, has_aggregate, is_aggregate, named
 from hedgerow.queries.sql.stages.term import Term
@@ -109,7 +110,10 @@ class SelectRows(Select):
         except UnsupportedSQL:
             if type(node) in _LINEAR:
                 return None
-            raise
+            formula = by_moments(node)
+            if formula is None:
+                raise
+            return self.term(formula)
         text = f"{self.alias}.{name}"
         return Term(text, f"{text}_low", f"{text}_high", sure=False)
 
@@ -171,6 +175,9 @@ def _plainer(node: Any) -> Any:
         made_ = inner.copy()
         made_.set("this", exp.Case(ifs=[exp.If(this=condition.copy(), true=value.copy())]))
         return made_
+    if type(node) in (exp.PercentileCont, exp.PercentileDisc) and node.args.get("expression") is not None:
+        by = exp.Order(expressions=[exp.Ordered(this=node.this.copy())])
+        return exp.WithinGroup(this=type(node)(this=node.expression.copy()), expression=by)
     if type(node) is exp.CountIf:
         one = exp.Literal(this="1", is_string=False)
         return exp.Count(this=exp.Case(ifs=[exp.If(this=node.this.copy(), true=one)]))

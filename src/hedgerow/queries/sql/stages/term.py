@@ -60,6 +60,14 @@ def rising(name: str, parts: Sequence[Term]) -> Term:
     return made(text, parts, f"{name}({', '.join(both[0])})", f"{name}({', '.join(both[1])})")
 
 
+def root(a: Term) -> Term:
+    """SQRT(a), of which the truth has one: below zero there is only noise."""
+    text = f"sqrt({a.text})"
+    if a.bounds is None:
+        return made(text, [a])
+    return made(text, [a], *(f"sqrt(greatest({end}, 0))" for end in a.bounds))
+
+
 def plus(a: Term, b: Term) -> Term:
     """a + b."""
     text, both = f"({a.text} + {b.text})", ends([a, b])
