@@ -261,16 +261,18 @@ def cell(value: Any) -> Any:
         return {"True": 1.0, "true": 1.0, "False": 0.0, "false": 0.0, "(missing)": None}.get(value, value)
 
 
-def same(a: Any, b: Any, near: float = 1e-6) -> bool:
-    """Whether two cells are equal, numbers nearly."""
-    if isinstance(a, float) and isinstance(b, float):
-        return bool(np.isclose(a, b, rtol=1e-6, atol=near))
-    return bool(a == b)
-
-
 def rows_of(result: Any) -> list[tuple[Any, ...]]:
     """Our rows in that form."""
     return [tuple(cell(v) for v in row) for row in result.rows]
+
+
+def slack_of(result: Any) -> list[tuple[float, ...]]:
+    """How far off the cells of our rows may be, by their own word, where that is little: what rounding takes."""
+    out = []
+    for values, errors in zip(result.values, result.errors, strict=True):
+        little = np.where(errors <= 1e-3 * np.maximum(np.abs(values), 1.0), errors, 0.0)
+        out.append(tuple(float(little[c.index]) if c.aggregate else 0.0 for c in result.show))
+    return out
 
 
 def is_empty(row: tuple[Any, ...], numbers: list[int]) -> bool:
@@ -278,32 +280,42 @@ def is_empty(row: tuple[Any, ...], numbers: list[int]) -> bool:
     return bool(numbers) and all(row[i] is None or abs(row[i]) < 1e-6 for i in numbers)
 
 
-def agree(result: Any, exact: list[tuple[Any, ...]], in_order: bool, near: float = 1e-6) -> bool:
+def agree(result: Any, exact: list[tuple[Any, ...]], in_order: bool) -> bool:
     """Whether our rows are DuckDB's, but for groups without rows."""
     numbers = [i for i, c in enumerate(result.show) if c.aggregate]
     theirs = [tuple(cell(v) for v in row) for row in exact]
-    ours = rows_of(result)
+    ours = list(zip(rows_of(result), slack_of(result), strict=True))
     if len(ours) != len(theirs):
-        ours = [row for row in ours if not is_empty(row, numbers)]
+        ours = [pair for pair in ours if not is_empty(pair[0], numbers)]
         theirs = [row for row in theirs if not is_empty(row, numbers)]
-    pairs = zip(zip(*ours, strict=True), zip(*theirs, strict=True), strict=False)
-    if in_order and ours and not any(_alike(*columns, near) for columns in pairs):
-        return False  # rows may tie, but some column is what they are ordered by
-    ours, theirs = (sorted(rows, key=_key) for rows in (ours, theirs))
-    return len(ours) == len(theirs) and all(
-        len(a) == len(b) and all(same(x, y, near) for x, y in zip(a, b, strict=True))
-        for a, b in zip(ours, theirs, strict=True)
-    )
+    if len(ours) != len(theirs):
+        return False
+    left = list(theirs)
+    for row, slack in ours:
+        at = _place(row, slack, left)
+        if at is None:
+            return False
+        del left[at]
+    return not in_order or _ordered([row for row, _ in ours], theirs)
 
 
-def _alike(ours: tuple[Any, ...], theirs: tuple[Any, ...], near: float) -> bool:
-    return len(ours) == len(theirs) and all(same(x, y, near) for x, y in zip(ours, theirs, strict=True))
+def _place(row: tuple[Any, ...], slack: tuple[float, ...], rows: list[tuple[Any, ...]]) -> int | None:
+    """Where a row of ours is among DuckDB's."""
+    for i, other in enumerate(rows):
+        if len(row) == len(other) and all(_same(*cells) for cells in zip(row, other, slack, strict=True)):
+            return i
+    return None
 
 
-def _key(row: tuple[Any, ...]) -> list[tuple[bool, str, float]]:
-    """Texts first, numbers rounded: the same order for rows that are nearly the same."""
-    texts = [(v is None, v, 0.0) for v in row if isinstance(v, str)]
-    return [
-        *texts,
-        *((v is None, "", 0.0 if v is None else round(v, 2)) for v in row if not isinstance(v, str)),
-    ]
+def _same(a: Any, b: Any, slack: float) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return bool(np.isclose(a, b, rtol=1e-6, atol=1e-6 + slack))
+    return bool(a == b)
+
+
+def _ordered(ours: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> bool:
+    """Whether some column is the same in order: rows may tie, but one of them is what they are ordered by."""
+    if not ours:
+        return True
+    columns = zip(zip(*ours, strict=True), zip(*theirs, strict=True), strict=True)
+    return any(all(_same(a, b, 1e-2) for a, b in zip(x, y, strict=True)) for x, y in columns)

@@ -17,10 +17,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Finished:
-    """The rows of a statement in two stages, with notes."""
+    """The rows of a statement in two stages.
+
+    Args:
+        result: the rows.
+        notes: sentences that belong to them.
+        values: what statements inside conditions on rows were released as; each a list.
+    """
 
     result: Result
     notes: tuple[str, ...]
+    values: tuple[tuple[Any, ...], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -211,7 +211,7 @@ class OpenSession:
         with self._core.lock, ledger.alone():
             confidence, terms, each = self._terms(staged, wish)
             if len(staged.questions) > 1:
-                self._refuse_together(self._foretold(staged, wish))
+                self._refuse_together(staged, each)
             spent = Cost.zero(ledger.currency)
 
             def ask(questions: Sequence[Question]) -> list[Answer]:
@@ -233,17 +233,25 @@ class OpenSession:
         terms = staged.terms(sure, wish.simultaneous)
         return sure, terms, replace(wish, confidence=terms.confidence, simultaneous=terms.simultaneous)
 
-    def _refuse_together(self, expected: Explanation) -> None:
-        if expected.affordable:
+    def _refuse_together(self, staged: Staged, each: Wish) -> None:
+        """Refuse a statement that could only be answered in part, by what its questions cost now."""
+        parts = [self._explain(by_queries(q), each) for q in staged.questions]
+        cost = sum((p.cost.cost for p in parts), Cost.zero(self._payer.ledger.currency))
+        if all(p.affordable for p in parts) and cost <= self._there():
             return
-        left = self._payer.remaining
+        needed, left = self._part(cost), self._payer.remaining
         raise BudgetExceeded(
-            f"the questions of this statement cost epsilon {expected.cost.epsilon:.3g} together, and epsilon "
+            f"the questions of this statement cost epsilon {needed.epsilon:.3g} together, and epsilon "
             f"{left.epsilon:.3g} is left",
             hint="ask for less accuracy, or for a part of it",
-            needed=expected.cost,
+            needed=needed,
             remaining=left,
         )
+
+    def _there(self) -> Cost:
+        """What there is to pay with: the payer's own, and what was set aside for them."""
+        with self._core.turn():
+            return self._payer.left + self._core.reserve.held(self._payer)
 
     def _foretold(self, asked: Asked | Staged, wish: Wish, *, later: bool = False) -> Explanation:
         if not isinstance(asked, Staged):
@@ -252,12 +260,8 @@ class OpenSession:
         parts = [
             self._explain(by_queries(q), each, later=later or i > 0) for i, q in enumerate(asked.questions)
         ]
-        budget = self._payer.ledger.budget
-        nothing = Cost.zero(self._payer.ledger.currency)
-        cost = sum((p.cost.cost for p in parts), nothing)
-        with self._core.turn():
-            there = self._payer.left + self._core.reserve.held(self._payer)
-        return Explanation.together(parts, budget.part(cost), confidence, cost <= there)
+        cost = sum((p.cost.cost for p in parts), Cost.zero(self._payer.ledger.currency))
+        return Explanation.together(parts, self._part(cost), confidence, cost <= self._there())
 
     def _explain(self, asked: Asked, wish: Wish, *, later: bool = False) -> Explanation:
         with self._core.turn():

@@ -166,7 +166,7 @@ class Select(ReleasedExpressions):
         limit, offset = self.tree.args.get("limit"), self.tree.args.get("offset")
         most = None if limit is None else whole(limit, "LIMIT", 0)
         if limit is not None or offset is not None:
-            steady = steady and bool(orderings) and all(o.term.sure for o in orderings)
+            steady = steady and all(o.term.sure for o in orderings)
             source += f" LIMIT {most}" if most is not None else ""
             source += f" OFFSET {whole(offset, 'OFFSET', 0)}" if offset is not None else ""
         what, columns = listed(terms)

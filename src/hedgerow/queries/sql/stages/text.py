@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.question import Question
 
-_QUOTED = re.compile(r"'([^']{1,60})'")
+_NAMED = re.compile(r"'([^']{1,60})'|\b[A-Z][A-Z_]{2,}\b")  # what is quoted, or written in capitals
 
 
 def sql(
@@ -63,11 +63,11 @@ def _first_or_both(
 
 
 def _placed(error: HedgerowError, text: str) -> HedgerowError:
-    """The same error with the place of the word that it quotes, where that is in the text."""
-    if getattr(error, "position", None) is None and isinstance(text, str):
-        found = _QUOTED.search(str(error))
-        at = text.casefold().find(found[1].casefold()) if found else -1
-        if at >= 0:
-            before = text[:at]
-            error.position = (before.count("\n") + 1, at - before.rfind("\n"))
+    """The same error with the place of the word that it names, where that is in the text."""
+    if error.position is None and isinstance(text, str):
+        named = [m[1] or m[0] for m in _NAMED.finditer(str(error))]
+        found = (re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) for word in named)
+        at = next((match.start() for match in found if match), None)
+        if at is not None:
+            error.position = (text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
     return error

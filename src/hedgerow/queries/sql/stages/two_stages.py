@@ -160,7 +160,8 @@ class TwoStages(Staged):
                 f"{_short(inner.words)} was released first, as {shown or 'nothing'}: rows were "
                 "compared with that, and the errors are of that question."
             )
-        return _finish(relation, rows, notes, asked=any(stage.numbers for stage in split.stages))
+        made = _finish(relation, rows, notes, asked=any(stage.numbers for stage in split.stages))
+        return replace(made, values=self.values)
 
     def __repr__(self) -> str:
         return f"TwoStages({self.text!r})"

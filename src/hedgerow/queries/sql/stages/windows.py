@@ -28,9 +28,14 @@ _SHIFTS: dict[type[exp.Expr], str] = {
     exp.LastValue: "last_value",
     exp.NthValue: "nth_value",
 }
-_RISING: dict[type[exp.Expr], str] = {exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max"}
-_OTHER: dict[type[exp.Expr], str] = {
+_RISING: dict[type[exp.Expr], str] = {
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
     exp.Median: "median",
+}
+_OTHER: dict[type[exp.Expr], str] = {
     exp.Stddev: "stddev",
     exp.StddevSamp: "stddev_samp",
     exp.StddevPop: "stddev_pop",
