@@ -1,7 +1,8 @@
-"""The corpus: what analysts type, answered from noise at a huge epsilon, is what DuckDB answers from the rows.
+"""The corpus: what analysts type, answered at a huge epsilon, is what DuckDB answers from the rows.
 
-Numbers are measured by the curator, so sums are of the rows' own values. At epsilon 10^6 the noise of a count is zero
-but with probability below e^-10^5, and that of a sum is far below what two numbers may differ by here.
+Numbers are measured by the curator, so sums are of the rows' own values. At epsilon 10^6 the noise of a
+count is zero but with probability below e^-10^5, and that of a sum is far below what two numbers may differ
+by here.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from typing import Any
 
 import duckdb
 import pytest
+import worlds
 
 import hedgerow as hr
-import worlds
 from hedgerow.errors import HedgerowError
 from hedgerow.queries.question import Question
 from hedgerow.queries.sql.stages.text import sql
@@ -23,11 +24,11 @@ from hedgerow.queries.sql.stages.two_stages import TwoStages
 
 HUGE = 1e6
 CORPUS = worlds.corpus()
-REFUSED = {  # what is refused, and why: in the privacy, never in the compiler
+REFUSED = {  # what is refused, by how it begins, and why: in the privacy, never in the compiler
     "SELECT * FROM visits LIMIT 10": "rows are never shown",
-    "SELECT age, income FROM answers WHERE region = 'south' ORDER BY income DESC LIMIT 5": "rows are never shown",
-    "SELECT visitor, COUNT(*) AS hits FROM visits GROUP BY visitor ORDER BY hits DESC LIMIT 10": "single people",
-    "SELECT patient, COUNT(*) FROM stays GROUP BY patient HAVING COUNT(*) > 2": "single people",
+    "SELECT age, income FROM answers": "rows are never shown",
+    "SELECT visitor, COUNT(*) AS hits FROM visits": "single people",
+    "SELECT patient, COUNT(*) FROM stays": "single people",
 }
 COVERED = {  # what bins leave open is answered with an error that covers it
     "SELECT MEDIAN(income) FROM answers WHERE employed = 'yes'",
@@ -73,8 +74,9 @@ def test_the_corpus_has_150_statements_in_20_classes() -> None:
 @pytest.mark.parametrize("statement", CORPUS, ids=lambda s: s.name)
 def test_a_statement_is_answered_as_duckdb_does_or_refused_for_privacy(statement: worlds.Statement) -> None:
     exact = duck(statement.world).execute(statement.text, list(statement.params) or None).fetchall()
-    if statement.text in REFUSED:
-        with pytest.raises(HedgerowError, match=REFUSED[statement.text]):
+    why = next((REFUSED[start] for start in REFUSED if statement.text.startswith(start)), None)
+    if why is not None:
+        with pytest.raises(HedgerowError, match=why):
             answer(statement)
         return
     result = answer(statement)

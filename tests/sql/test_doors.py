@@ -20,7 +20,10 @@ from hedgerow.service import wire
 from hedgerow.service.asking import Ask, Desk
 
 ROWS = 2_000
-SHARE = "SELECT g, COUNT(*) AS n, COUNT(*) * 100.0 / SUM(COUNT(*)) OVER () AS percent FROM t GROUP BY g ORDER BY g"
+SHARE = (
+    "SELECT g, COUNT(*) AS n, COUNT(*) * 100.0 / SUM(COUNT(*)) OVER () AS percent "
+    "FROM t GROUP BY g ORDER BY g"
+)
 INNER = "SELECT g, COUNT(*) AS n FROM t WHERE n > (SELECT AVG(n) FROM t) GROUP BY g"
 TWO = "SELECT g, COUNT(*) AS n FROM t GROUP BY g UNION ALL SELECT h, COUNT(*) FROM t GROUP BY h"
 
@@ -33,7 +36,13 @@ def domain() -> hr.Domain:
 @pytest.fixture(scope="module")
 def frame() -> pd.DataFrame:
     rng = np.random.default_rng(5)
-    return pd.DataFrame({"g": rng.choice(["a", "b", "c"], ROWS), "h": rng.choice(["x", "y"], ROWS), "n": rng.integers(0, 10, ROWS)})
+    return pd.DataFrame(
+        {
+            "g": rng.choice(["a", "b", "c"], ROWS),
+            "h": rng.choice(["x", "y"], ROWS),
+            "n": rng.integers(0, 10, ROWS),
+        }
+    )
 
 
 @pytest.fixture
@@ -95,7 +104,9 @@ def test_an_inner_aggregate_is_charged_first_and_its_released_value_is_used(sess
     (note,) = [n for n in answer.notes if "released first" in n]
     released = float(note.split(" as ")[1].split(":")[0])
     assert 0 < released < 10
-    direct = session.ask(f"SELECT g, COUNT(*) AS n FROM t WHERE n > {int(released)} GROUP BY g", within_count=100)
+    direct = session.ask(
+        f"SELECT g, COUNT(*) AS n FROM t WHERE n > {int(released)} GROUP BY g", within_count=100
+    )
     assert np.abs(direct.value - answer.value).max() <= 200
 
 
@@ -124,7 +135,7 @@ def test_explaining_costs_nothing_and_bounds_what_asking_costs(session, curator)
 def test_declared_levels_are_free_and_say_that_they_are_declared(session, curator) -> None:
     before = curator.spent
     answer = session.ask("SELECT DISTINCT g FROM t", within_count=1)
-    assert [row for row in answer.table.rows] == [("a",), ("b",), ("c",)]
+    assert list(answer.table.rows) == [("a",), ("b",), ("c",)]
     assert curator.spent == before
     assert "declared levels" in answer.notes[0]
 
@@ -141,7 +152,9 @@ def test_parameters_are_values_and_never_text(domain, session) -> None:
     bound = session.ask(hr.sql(domain, text, params=["a", 3]))
     typed = session.ask("SELECT COUNT(*) AS n FROM t WHERE g = 'a' AND n >= 3")
     assert bound.value == pytest.approx(typed.value)
-    numbered = session.ask(hr.sql(domain, "SELECT COUNT(*) AS n FROM t WHERE n >= $2 AND g = $1", params=["a", 3]))
+    numbered = session.ask(
+        hr.sql(domain, "SELECT COUNT(*) AS n FROM t WHERE n >= $2 AND g = $1", params=["a", 3])
+    )
     assert numbered.value == pytest.approx(typed.value)
     with pytest.raises(hr.DomainMismatch, match="not a declared level"):
         hr.sql(domain, text, params=["a' OR 'x' = 'x", 3])
@@ -173,7 +186,9 @@ def test_the_service_binds_parameters_and_knows_a_request_by_them(session, curat
 
 
 def test_numbers_without_a_bound_say_so_on_the_wire(session, curator) -> None:
-    given = Desk(session, curator).ask(Ask("SELECT SUM(n) AS s FROM (SELECT g, COUNT(*) AS n FROM t GROUP BY g HAVING COUNT(*) > 5) q"))
+    given = Desk(session, curator).ask(
+        Ask("SELECT SUM(n) AS s FROM (SELECT g, COUNT(*) AS n FROM t GROUP BY g HAVING COUNT(*) > 5) q")
+    )
     row = wire.answered(given)["rows"][0]["s"]
     assert row["error"] is None
     assert "low" not in row
@@ -207,10 +222,16 @@ def test_a_workload_of_a_statement_is_the_queries_behind_it(domain) -> None:
         ("SELECT g, FROBNICATE(n) FROM t GROUP BY g", "FROBNICATE is not supported", (1, 11)),
         ("SELECT q.m FROM (SELECT g, COUNT(*) AS nn FROM t GROUP BY g) q", "no column 'm'", (1, 10)),
         ("SELECT g FROM t WHERE COUNT(*) > 3 GROUP BY g", "HAVING", (1, 17)),
-        ("SELECT g, COUNT(*) FROM t GROUP BY h HAVING COUNT(*) > 1", "'g' is in SELECT but not in GROUP BY", (1, 8)),
+        (
+            "SELECT g, COUNT(*) FROM t GROUP BY h HAVING COUNT(*) > 1",
+            "'g' is in SELECT but not in GROUP BY",
+            (1, 8),
+        ),
     ],
 )
-def test_refusals_use_the_words_that_were_typed_and_say_where(domain, text: str, said: str, position: tuple[int, int]) -> None:
+def test_refusals_use_the_words_that_were_typed_and_say_where(
+    domain, text: str, said: str, position: tuple[int, int]
+) -> None:
     with pytest.raises(hr.HedgerowError) as refused:
         hr.sql(domain, text)
     assert said in str(refused.value)

@@ -1,4 +1,4 @@
-"""The page about SQL holds: what it says works is answered, and what cannot be is refused for the reason given."""
+"""The page about SQL holds: what works is answered, what cannot be is refused for the reason given."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-
 import worlds
+
 from hedgerow.errors import HedgerowError
 from hedgerow.queries.public_rows import exact_tables
 from hedgerow.queries.sql.stages.text import sql

@@ -267,7 +267,7 @@ def rows_of(result: Any) -> list[tuple[Any, ...]]:
 
 
 def slack_of(result: Any) -> list[tuple[float, ...]]:
-    """How far off the cells of our rows may be, by their own word, where that is little: what rounding takes."""
+    """How far off the cells of our rows may be, by their own word, where that is little: rounding."""
     out = []
     for values, errors in zip(result.values, result.errors, strict=True):
         little = np.where(errors <= 1e-3 * np.maximum(np.abs(values), 1.0), errors, 0.0)

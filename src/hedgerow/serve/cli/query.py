@@ -39,9 +39,7 @@ def query(
     whose = "all numbers at once" if answer.simultaneous else "each number"
     numbers = any(column.aggregate for column in answer.table.show)
     if numbers and answer.source == "learned":
-        to.print(
-            f"Error bounds are meant to hold with {confidence:.4g} confidence for {whose}; as they come"
-        )
+        to.print(f"Error bounds are meant to hold with {confidence:.4g} confidence for {whose}; as they come")
         to.print("from a learned model, they are indicative only.")
     elif numbers:
         to.print(f"Error bounds hold with {confidence:.4g} confidence for {whose} ({answer.source}).")

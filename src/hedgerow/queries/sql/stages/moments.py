@@ -1,4 +1,4 @@
-"""Moments: variances, standard deviations and correlations as formulas of averages, which rows can be asked for."""
+"""Moments: variances, standard deviations and correlations as formulas of averages, which rows are asked."""
 
 from __future__ import annotations
 

@@ -102,9 +102,9 @@ class SelectRows(Select):
 
     def _asked(self, node: Any, meant: exp.Expr) -> Term | None:
         """The number that rows are asked for; None where only its parts can be asked for."""
-        if any(is_aggregate(part) for part in meant.walk() if part is not meant and is_aggregate(meant)):
-            if type(meant) is not exp.Filter or any(map(has_aggregate, meant.this.iter_expressions())):
-                raise UnsupportedSQL(f"{spell(meant)} of an aggregate is not supported; use a subquery")
+        inner = meant.this if type(meant) is exp.Filter else meant
+        if is_aggregate(meant) and any(map(has_aggregate, inner.iter_expressions())):
+            raise UnsupportedSQL(f"{spell(inner)} of an aggregate is not supported; use a subquery")
         try:
             name = self.stage.add(plainly(meant))
         except UnsupportedSQL:

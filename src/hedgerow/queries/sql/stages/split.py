@@ -352,7 +352,7 @@ class Split:
         return [self._stand_in(self.inner[place].relation.columns[0], beside)]
 
     def _stand_in(self, out: Output, beside: exp.Expr | None) -> exp.Expr:
-        """What a question costs does not depend on the value that rows are compared with: any of its kind will do."""
+        """What a question costs does not depend on what rows are compared with: any value will do."""
         if not out.sure:
             return literal(0)
         if type(beside) is not exp.Column:
