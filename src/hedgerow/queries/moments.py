@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Tables = Callable[[tuple[str, ...]], Floats]
 
-_INTERACTION = 0.5  # of the effects that single attributes show
-_UNSEEN = 0.06  # of a half bin: an effect that no single attribute shows
+_INTERACTION = 0.35  # of the effects that single attributes show
+_UNSEEN = 0.04  # of a half bin: an effect that no single attribute shows
 _LARGEST_SHARE = 0.15
 
 

@@ -75,7 +75,7 @@ class QuantileOf:
     def _end(
         self, before: Floats, wide: Floats, counts: Floats, errors: Floats
     ) -> tuple[float, float, float]:
-        """The least or largest value: between the declared end and a bin up to which there surely is a row."""
+        """The least or largest value: between the declared end and a bin that surely has a row or more."""
         rows, off = float(counts[-1]), float(errors[-1])
         if self.q == 0.0:
             sure, seen = counts - errors > 0, counts - errors / 2 > 0

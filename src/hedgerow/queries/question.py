@@ -306,7 +306,7 @@ class Question:
             open_: what bins leave open of forms, where the values are those of bins.
         """
         known, left = ratios or {}, open_ or {}
-        pairs = [self._aggregate(a, values, errors, known.get(a), left.get(a.form)) for a in self.aggregates]
+        pairs = [self._aggregate(a, values, errors, known.get(a), left) for a in self.aggregates]
         out, wide = (np.stack([p[i] for p in pairs], axis=1) for i in (0, 1))
         rows = self._arrange(out)
         return Result(
@@ -325,17 +325,21 @@ class Question:
         values: NDArray[np.float64],
         errors: NDArray[np.float64],
         known: NDArray[np.float64] | None,
-        left: Opened | None,
+        open_: Mapping[int, Opened],
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         if a.quantile is not None:
             picked = list(a.quantile.forms)
             value, error = a.quantile.read(values[picked], errors[picked])
-        elif a.denominator is None:
-            value, error = values[a.form], errors[a.form]
-        else:
+            return value, error
+        value, error, left = values[a.form], errors[a.form], open_.get(a.form)
+        if a.denominator is not None:
             bottom, off = values[a.denominator], errors[a.denominator]
             only_positive = self.forms[a.denominator].nonnegative
-            value, error = ratio(values[a.form], errors[a.form], bottom, off, only_positive)
+            under = open_.get(a.denominator)
+            if under is not None:  # then neither is known of the middles of bins alone
+                value, error = (value, error) if left is None else (value + left.value, left.on(error))
+                bottom, off, known, left = bottom + under.value, under.on(off), None, None
+            value, error = ratio(value, error, bottom, off, only_positive)
             if known is not None:
                 value, error = known[:, 0], known[:, 1]
             left = None if left is None else left.over(bottom, off)

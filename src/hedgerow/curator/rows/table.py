@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hedgerow.curator.rows import bounding, kernels, unit_ids, values
+from hedgerow.curator.rows.coding import Bound, coded, kept_places, kept_values
 from hedgerow.curator.rows.duckdb import DuckDBEngine
-from hedgerow.curator.rows.engine import Engine
+from hedgerow.curator.rows.engine import Engine, counted_by, reading
 from hedgerow.curator.rows.files import FileEngine, LaterFile, refuse_absent
 from hedgerow.curator.rows.memory import IDS, MemoryEngine
-from hedgerow.curator.rows.owners import owners_of, present
 from hedgerow.curator.rows.unit import NullUnits, Unit
 from hedgerow.errors import DomainMismatch, RangeTooLarge, SourceError
 from hedgerow.privacy.ledger.entry import SPELLING
@@ -82,10 +82,11 @@ class Table:
         same_rows: bool = False,
         later: bool = False,
     ) -> Table:
-        """Open a CSV or Parquet file, or a pandas, polars or Arrow frame, or a mapping of columns.
+        """Open a CSV or Parquet file, a pandas, polars or Arrow frame, a mapping of columns, or an `Engine`.
 
         Args:
-            source: the rows; with an `OpenDomain` also any iterable of names.
+            source: the rows; with an `OpenDomain` also any iterable of names. An engine of one's own is a
+                `hedgerow.extending.Engine`, and takes no option about files.
             domain: the declared domain.
             unit: the column that names the person (or household, or device) a row belongs to.
             max_rows: how many rows of each unit are used; needed with `unit`.
@@ -107,19 +108,21 @@ class Table:
             raise DomainMismatch("a table is opened with a Domain or an OpenDomain; see Domain.load")
         bound = Unit.declared(unit, max_rows, null_units, unit_type)
         one_of("engine", engine, "auto", "duckdb", "memory")
-        made: Engine
         named = Path(source).absolute() if isinstance(source, (str, Path)) else None
+        options: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "multiline": multiline}
+        if named is not None and engine == "memory":
+            raise SourceError("files have an engine of their own: leave `engine` out")
+        if isinstance(source, Engine) and (engine != "auto" or later or any(options.values())):
+            raise SourceError("an engine of one's own reads as it was made: leave options of files out")
+        made: Engine
         if named is not None:
-            if engine == "memory":
-                raise SourceError("files have an engine of their own: leave `engine` out")
-            look = partial(
-                FileEngine, source, encoding=encoding, delimiter=delimiter, multiline=multiline, watch=watch
-            )
+            look = partial(FileEngine, source, **options, watch=watch)
             made = LaterFile(source, look) if later and Path(source).is_file() else look()
+        elif isinstance(source, Engine):
+            made = source
         else:
-            made = (DuckDBEngine if engine == "duckdb" else MemoryEngine)(
-                _columns(source, domain), unit, unit_type
-            )
+            kind = DuckDBEngine if engine == "duckdb" else MemoryEngine
+            made = kind(_columns(source, domain), unit, unit_type)
         return cls(made, domain, bound, named and named.resolve(), same_rows=same_rows, named=named)
 
     def look(self) -> None:
@@ -181,7 +184,7 @@ class Rows:
         self._key = key
         self._spelling = spelling
         self._codes: list[NDArray[Any]] | None = None
-        self._own: list[values.Remainders] | None = None  # beside those codes
+        self._own: list[values.Remainders] = []  # beside those codes, where they were bounded
         self._sums: dict[tuple[Any, ...], NDArray[np.int64]] = {}
         self._tables: OrderedDict[tuple[str, ...], NDArray[np.int64]] = OrderedDict()
         self._held = 0  # bytes of those tables
@@ -206,12 +209,20 @@ class Rows:
             new = [c for c in wanted if c not in self._tables]
             found = {c: self._tables[c] for c in wanted if c in self._tables}
             if new:
-                places = {c: tuple(self.domain.index(a) for a in c) for c in new}
-                counted = kernels.count_tables(self._batches(), self.domain.shape, list(places.values()))
-                found |= {c: counted[places[c]] for c in new}
+                found |= self._counted(new)
             for clique in wanted:
                 self._remember(clique, found[clique])
             return found
+
+    def _counted(self, cliques: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], NDArray[np.int64]]:
+        """Tables counted where the rows are, if the engine can, or in one pass over its batches."""
+        if self._codes is None:
+            own = counted_by(self._table._engine, self.domain, cliques, self._bound)
+            if own is not None:
+                return own
+        places = {c: tuple(self.domain.index(a) for a in c) for c in cliques}
+        counted = kernels.count_tables(self._batches(), self.domain.shape, list(places.values()))
+        return {c: counted[places[c]] for c in cliques}
 
     def _remember(self, clique: tuple[str, ...], table: NDArray[np.int64]) -> None:
         """A cache of tables bounded in bytes, the least recently used out first."""
@@ -241,14 +252,11 @@ class Rows:
             if key not in self._sums:
                 parts = self._with_values([name for name, _ in value.parts])
                 made = values.weighed_table(parts, self.domain, attributes, value)
-                made.setflags(write=False)
-                while sum(t.nbytes for t in self._sums.values()) > _KEEP_TABLES_BYTES:
-                    self._sums.pop(next(iter(self._sums)))
-                self._sums[key] = made
+                values.keep(self._sums, key, made, _KEEP_TABLES_BYTES)
             return self._sums[key]
 
     def remainder_sums(self, names: Sequence[str]) -> dict[tuple[str, str], NDArray[np.int64]]:
-        """What some numbers are beyond the middles of their bins, summed by the levels of every attribute."""
+        """What numbers are beyond the middles of their bins, summed by the levels of every attribute."""
         with self._lock:
             return values.remainder_sums(self._with_values(names), self.domain, names)
 
@@ -297,7 +305,7 @@ class Rows:
             return
         kept: list[NDArray[Any]] | None = []
         size = 0
-        for batch in self._table._engine.batches(self.domain.names):
+        for batch in self._read(self.domain.names):
             codes = self._encode(batch)
             size += codes.nbytes
             if size > _KEEP_ROWS_BYTES:
@@ -307,45 +315,37 @@ class Rows:
             yield codes
         self._codes = kept
 
+    def _read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Batches of the engine; whoever wrote it, no error of it quotes a row."""
+        with reading():
+            for batch in self._table._engine.batches(columns):
+                yield self._named_rows(batch)
+
     def _with_values(self, names: Sequence[str]) -> Iterator[tuple[NDArray[Any], values.Remainders]]:
         """Coded rows with their own numbers, read in one pass: engines may give rows in any order."""
         if self._table.unit is not None:
-            yield from zip(self._batches(), self._own or [], strict=True)
+            codes = list(self._batches())  # bounding reads both
+            yield from zip(codes, self._own, strict=True)
             return
-        for batch in self._table._engine.batches(self.domain.names):
-            codes = self._encode(batch)
-            yield codes, values.remainders(self.domain, batch, codes, names)
+        for batch in self._read(self.domain.names):
+            codes_of = self._encode(batch)
+            yield codes_of, values.remainders(self.domain, batch, codes_of, names)
 
     def _encode(self, batch: pa.RecordBatch) -> NDArray[Any]:
-        widest = max(self.domain.shape)
-        dtype = np.uint8 if widest <= 256 else np.uint16 if widest <= 65536 else np.int32
-        codes = np.empty((len(self.domain), batch.num_rows), dtype=dtype)
-        for i, attribute in enumerate(self.domain.values()):
-            codes[i] = attribute.encode(batch.column(i))
-        return codes
+        return coded(self.domain, batch)
+
+    @property
+    def _bound(self) -> Bound | None:
+        unit = self._table.unit
+        return None if unit is None else Bound(unit, self._key, self._spelling)
 
     def _bounded(self) -> NDArray[Any]:
         """All coded rows after contribution bounding."""
-        unit = self._table.unit
-        assert unit is not None
-        parts, ids, own = [], [], []
-        names_of_values = values.binned(self.domain)
-        for batch in self._table._engine.batches([*self.domain.names, self._ids_column(unit)]):
-            rows = self._named_rows(batch)
-            parts.append(self._encode(rows))
-            own.append(values.remainders(self.domain, rows, parts[-1], names_of_values))
-            ids.append(unit_ids.spell(rows.column(len(self.domain)), self._spelling))
-        codes = np.concatenate([np.zeros((len(self.domain), 0), dtype=np.uint8), *parts], axis=1)
-        owners, names = owners_of(ids, unit)
-        fine = values.stacked(own, names_of_values)
-        here = owners >= 0
-        keep = bounding.kept_rows(
-            *present(owners, names, codes), unit.max_rows, self._key, fine[:, here] if len(fine) else None
-        )
-        keep = np.flatnonzero(here)[keep]
-        self._own = [{name: fine[i, keep] for i, name in enumerate(names_of_values)}]
-        self._owner = np.unique(owners[keep], return_inverse=True)[1].astype(np.int64)
-        return np.ascontiguousarray(codes[:, keep])
+        assert self._bound is not None
+        names = [*self.domain.names, self._ids_column(self._bound.unit)]
+        codes, self._owner, own = kept_values(self.domain, self._read(names), self._bound)
+        self._own = [own]
+        return codes
 
     def _named_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows of a batch, its last column the unit's, without lines in which that cell cannot be read.
@@ -368,7 +368,7 @@ class Rows:
         assert isinstance(self._table.domain, OpenDomain)
         unit = self._table.unit
         columns = [self._table.domain.column, *([self._ids_column(unit)] if unit else [])]
-        batches = [self._named_rows(batch) for batch in self._table._engine.batches(columns)]
+        batches = list(self._read(columns))
         texts = [as_text(b.column(0)) for b in batches]
         encoded = (
             pa.chunked_array(texts, pa.string()).combine_chunks().dictionary_encode(null_encoding="encode")
@@ -377,13 +377,11 @@ class Rows:
         names = ["" if v is None else v for v in encoded.dictionary.to_pylist()]
         codes = np.asarray(encoded.indices, dtype=np.int64)
         self._people = len(codes)
-        if unit is not None:
-            owners, people = owners_of([unit_ids.spell(b.column(1), self._spelling) for b in batches], unit)
+        if self._bound is not None:
+            ids = [unit_ids.spell(b.column(1), self._spelling) for b in batches]
             content = np.array([bounding.tag(self._key, n.encode()) for n in names] or [0], dtype=np.uint64)
-            content = content[codes][None, :]
-            keep = bounding.kept_rows(*present(owners, people, content), unit.max_rows, self._key)
-            kept = np.flatnonzero(owners >= 0)[keep]
-            codes, self._people = codes[kept], len(np.unique(owners[kept]))
+            stay, owners = kept_places(ids, content[codes][None, :], self._bound)
+            codes, self._people = codes[stay], len(np.unique(owners))
         counts: dict[str, int] = {}
         for name, count in zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True):
             counts[name] = counts.get(name, 0) + count

@@ -77,3 +77,11 @@ def remainder_sums(
         for (name, attribute), sums in out.items():
             add_weights(sums, codes[domain.index(attribute)].astype(np.intp), own[name].astype(np.int64))
     return out
+
+
+def keep(kept: dict[Any, NDArray[np.int64]], key: Any, table: NDArray[np.int64], most: int) -> None:
+    """Keep a table that nobody may change; the oldest ones go when there are more bytes than `most`."""
+    table.setflags(write=False)
+    while kept and sum(t.nbytes for t in kept.values()) > most:
+        kept.pop(next(iter(kept)))
+    kept[key] = table

@@ -210,20 +210,22 @@ class Belief(ABC):
     ) -> tuple[float, float]:
         """A weighted count and its indicative half-width."""
         table = self.table(attributes)
-        count, squares = float((table * weights).sum()), float((table * weights**2).sum())
-        return count, width(confidence, numbers) * sqrt(self.variance(len(attributes), count, squares))
+        largest = float(np.abs(weights).max(initial=0.0)) or 1.0  # factors are known for weights up to 1
+        count, squares = float((table * weights).sum()), float((table * (weights / largest) ** 2).sum())
+        off = largest * sqrt(self.variance(len(attributes), count / largest, squares))
+        return count, width(confidence, numbers) * off
 
     def form(self, form: LinearForm, confidence: float, numbers: int) -> tuple[Floats, Floats]:
         """All groups of a form at once, with their indicative half-widths."""
         table = self.table(form.attributes)
+        largest = prod(float(np.abs(f.weights).max(initial=0.0)) for f in form.factors) or 1.0
         squared = tuple(
             f if f.weights.dtype == np.bool_ else replace(f, weights=f.weights.astype(np.float64) ** 2)
             for f in form.factors
         )
         counts, squares = form.evaluate(table), replace(form, factors=squared).evaluate(table)
-        return counts, width(confidence, numbers) * np.sqrt(
-            self.variance(len(form.attributes), counts, squares)
-        )
+        off = largest * np.sqrt(self.variance(len(form.attributes), counts / largest, squares / largest**2))
+        return counts, width(confidence, numbers) * off
 
     def error(self, query: Query, count: float, confidence: float, numbers: int = 1) -> float:
         """The indicative half-width of one query's learned count, in rows."""
