@@ -350,7 +350,7 @@ def read(domain: Domain, given: Any, unit: str | None = None) -> Asked:
     if isinstance(asked, list):
         raise UnsupportedQuery("these are several questions; ask them one by one")
     if isinstance(asked, Staged):
-        raise _two_stages()
+        raise asked.refusal()
     return asked
 
 
@@ -367,7 +367,7 @@ def _workload(meant: Meant) -> Workload:
         return Workload.grouped([meant])
     if isinstance(meant, Staged):
         if meant.waits or not meant.questions:
-            raise _two_stages()
+            raise meant.refusal()
         return Workload.together([_statement(q).workload for q in meant.questions])
     return meant.workload if isinstance(meant, WholeTable) else _statement(meant).workload
 
@@ -376,14 +376,10 @@ def _by_queries(meant: Meant) -> Asked | Staged:
     return meant if isinstance(meant, Staged) else by_queries(meant)
 
 
-def _two_stages() -> UnsupportedQuery:
-    return UnsupportedQuery("this statement is worked out in two stages; a synopsis or a session answers it")
-
-
 def by_queries(meant: Meant) -> Asked:
     """What was understood, by its queries."""
     if isinstance(meant, Staged):
-        raise _two_stages()
+        raise meant.refusal()
     if isinstance(meant, Question):
         return _statement(meant)
     if isinstance(meant, WholeTable):

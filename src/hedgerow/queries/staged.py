@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.errors import UnsupportedQuery
+
 if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.question import Question, Result
@@ -80,6 +82,12 @@ class Staged(ABC):
         Args:
             ask: answers questions with objects that have a `table`.
         """
+
+    def refusal(self) -> UnsupportedQuery:
+        """Why who takes queries alone does not take it."""
+        return UnsupportedQuery(
+            "this statement is worked out in two stages; a synopsis or a session answers it"
+        )
 
     def terms(self, confidence: float, simultaneous: bool) -> AnswerTerms:
         """What to ask of the answers, by the union bound: all of them miss with no more than one may.
