@@ -17,6 +17,7 @@ from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.low_sensitivity import is_low_sensitivity
 from hedgerow.queries.query import Query, SparseQuery
 from hedgerow.queries.question import Question
+from hedgerow.queries.staged import Staged
 from hedgerow.queries.workload import Workload, marginals
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ class WholeTable:
         return np.asarray(flat).reshape(self.shape).transpose(self.axes)
 
 
-Meant = Query | Question | Workload | WholeTable
-AnyQuestion = str | Question | Query | Workload | Iterable[Any]
+Meant = Query | Question | Workload | WholeTable | Staged
+AnyQuestion = str | Question | Staged | Query | Workload | Iterable[Any]
 """What a door takes: see the head of this file."""
 
 
@@ -120,10 +121,10 @@ def _single(domain: Domain | None, given: Any, unit: str | None) -> Meant:
     if isinstance(given, str):
         if domain is None or not _is_sql(domain, given):
             return _together(domain, [given], given)
-        from hedgerow.queries.sql.statement import sql  # SQL is not loaded before it is spoken
+        from hedgerow.queries.sql.stages.text import sql  # SQL is not loaded before it is spoken
 
         return sql(domain, given, unit=unit)
-    if isinstance(given, Question):
+    if isinstance(given, Question | Staged):
         if domain is not None and given.domain != domain:
             raise DomainMismatch(
                 "the statement was compiled for another domain; compile it with hr.sql again"

@@ -52,7 +52,9 @@ class Answer:
         return np.asarray(self.value, dtype=dtype)
 
     def __repr__(self) -> str:
-        if np.ndim(self.value) == 0:
+        if not np.size(self.value):
+            body = "no numbers" if self.table is None else f"{len(self.table):,} rows without numbers"
+        elif np.ndim(self.value) == 0:
             body = f"{float(self.value):,.6g} ± {float(self.error):,.4g}"
         else:
             body = f"{np.size(self.value):,} numbers, each ± up to {float(np.max(self.error)):,.4g}"

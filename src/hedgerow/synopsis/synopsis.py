@@ -25,8 +25,10 @@ from hedgerow.queries.domain.domain import Domain, OpenDomain
 from hedgerow.queries.pieces import Statement, read
 from hedgerow.queries.query import ONE, Query
 from hedgerow.queries.question import Question
+from hedgerow.queries.staged import Staged
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.answer import Answer, Source
+from hedgerow.synopsis.in_stages import in_stages
 from hedgerow.synopsis.limits import MeasuredTable, limits
 
 if TYPE_CHECKING:
@@ -166,6 +168,14 @@ class Synopsis(ABC):
         if isinstance(asked, WholeTable):
             found = self._answer(asked.workload, confidence, simultaneous)
             return replace(found, value=asked.shaped(found.value), error=asked.shaped(found.error))
+        if isinstance(asked, Staged):
+            terms = asked.terms(confidence, simultaneous)
+            return in_stages(
+                asked,
+                lambda questions: [self._answer(q, terms.confidence, terms.simultaneous) for q in questions],
+                confidence,
+                terms.simultaneous,
+            )
         if isinstance(asked, Question):
             found = self._ask(asked, confidence, simultaneous)
         elif isinstance(asked, Query):

@@ -98,10 +98,11 @@ def _answered(given: Answered, json: bool) -> None:
     whose = "all numbers at once" if answer.simultaneous else "each number"
     hold, indicative = _hold(answer.source)
     again = ", as answered before" if answer.cached else ""
-    to.print(
-        f"Error bounds {hold} with {answer.confidence:.4g} confidence for {whose} "
-        f"({answer.source}{indicative}{again})."
-    )
+    if any(column.aggregate for column in answer.table.show):
+        to.print(
+            f"Error bounds {hold} with {answer.confidence:.4g} confidence for {whose} "
+            f"({answer.source}{indicative}{again})."
+        )
     if not given.learning.is_zero:
         to.print(f"Learning what rows look like, once, cost {amount(budget.part(given.learning), budget)}.")
     to.print("Asking was free." if answer.cost is None else f"Asking cost {amount(answer.cost, budget)}.")

@@ -36,13 +36,13 @@ def query(
         return
     to = screen()
     to.print(table_of(answer))
-    if answer.source == "learned":
-        to.print(
-            f"Error bounds are meant to hold with {confidence:.4g} confidence for each number; as they come"
-        )
+    whose = "all numbers at once" if answer.simultaneous else "each number"
+    numbers = any(column.aggregate for column in answer.table.show)
+    if numbers and answer.source == "learned":
+        to.print(f"Error bounds are meant to hold with {confidence:.4g} confidence for {whose}; as they come")
         to.print("from a learned model, they are indicative only.")
-    else:
-        to.print(f"Error bounds hold with {confidence:.4g} confidence for each number ({answer.source}).")
+    elif numbers:
+        to.print(f"Error bounds hold with {confidence:.4g} confidence for {whose} ({answer.source}).")
     for note in answer.notes:
         to.print(f"Note: {note}")
     if not released.private:
