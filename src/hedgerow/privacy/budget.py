@@ -299,6 +299,11 @@ class Budget:
         first = f"epsilon={self.epsilon!r}" if self.epsilon_exact is not None else f"rho={self.rho!r}"
         return f"Budget({first}, delta={self.delta!r})" if self.delta_exact else f"Budget({first})"
 
+    def _repr_html_(self) -> str:
+        """Epsilon and delta: what rho amounts to is what people compare."""
+        delta = f", delta {self.delta:.4g}" if self.delta_exact else ""
+        return f"<b>epsilon {self.epsilon:.4g}</b>{delta}"
+
     def to_json(self) -> dict[str, Any]:
         """The budget as JSON data, exact."""
         names = _FIELDS if self.raise_delta else _FIELDS[:-1]

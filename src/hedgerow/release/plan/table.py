@@ -14,6 +14,7 @@ from hedgerow.release.numerals import amount
 if TYPE_CHECKING:
     from hedgerow.mechanisms.card import Kind
     from hedgerow.mechanisms.task import Task
+    from hedgerow.synopsis.plot import Plot
 
 HEADS = ("mechanism", "theorem", "rows needed", "error (rows)", "% of rows", "time", "memory", "verdict")
 
@@ -203,6 +204,16 @@ class Plan:
         from hedgerow.release.plan.curve import picture
 
         return picture(self, self.simulated if simulate is None else simulate)
+
+    def plot(self, *, simulate: bool | None = None) -> Plot:
+        """The same as a picture, which a notebook shows and `save` writes.
+
+        Args:
+            simulate: as in `chart`.
+        """
+        from hedgerow.synopsis.plot import Plot
+
+        return Plot(self.chart(simulate=simulate), "errors against rows, queries and epsilon")
 
 
 def number(value: float) -> str:
