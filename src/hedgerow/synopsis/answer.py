@@ -90,15 +90,14 @@ class Answer:
         """What its error bounds mean, as a sentence.
 
         >>> Answer(120.4, 7.7, 0.95, "learned").words
-        'Bounds are meant to hold with 0.95 confidence for each number (learned, indicative only).'
+        'Error bounds are meant to hold with 0.95 confidence for each number (learned, indicative only).'
         """
         whose = "all numbers at once" if self.simultaneous else "each number"
         learned = self.source == "learned"
         hold, also = ("are meant to hold", ", indicative only") if learned else ("hold", "")
         again = ", as answered before" if self.cached else ""
-        return (
-            f"Bounds {hold} with {self.confidence:.4g} confidence for {whose} ({self.source}{also}{again})."
-        )
+        sure = f"with {self.confidence:.4g} confidence"
+        return f"Error bounds {hold} {sure} for {whose} ({self.source}{also}{again})."
 
     # -- for other programs -------------------------------------------------------------------------------
 

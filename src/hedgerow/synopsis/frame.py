@@ -29,7 +29,7 @@ _NUMBER = (("text-align:right", ""), ("text-align:left;color:#7d877f;padding-rig
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
+class LabelColumn:
     """A column of labels: a group, or the number of a question."""
 
     name: str
@@ -37,7 +37,7 @@ class Labels:
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
+class NumberColumn:
     """A column of numbers, how far off each may be, and where each comes from."""
 
     name: str
@@ -61,14 +61,12 @@ class Frame:
     """An answer as columns, in the order in which they were asked for.
 
     >>> import numpy as np
-    >>> n = Numbers("n", np.array([12.0, 30.0]), np.array([2.0, 3.0]), ["measured"] * 2)
-    >>> print(Frame((Labels("sex", ["F", "M"]), n)).text())
-    sex      n     ±
-    F    12.00  2.00
-    M    30.00  3.00
+    >>> n = NumberColumn("n", np.array([12.0, 30.0]), np.array([2.0, 3.0]), ["measured"] * 2)
+    >>> Frame((LabelColumn("sex", ["F", "M"]), n)).text().splitlines()
+    ['sex      n     ±', 'F    12.00  2.00', 'M    30.00  3.00']
     """
 
-    columns: tuple[Labels | Numbers, ...]
+    columns: tuple[LabelColumn | NumberColumn, ...]
 
     @classmethod
     def of(cls, answer: Answer) -> Frame:
@@ -81,33 +79,33 @@ class Frame:
             sizes = [len(labels) for _, labels in answer.axes]
             places = np.indices(sizes).reshape(len(sizes), -1)
             groups = [
-                Labels(name, [labels[i] for i in place])
+                LabelColumn(name, [labels[i] for i in place])
                 for (name, labels), place in zip(answer.axes, places.tolist(), strict=True)
             ]
-            return cls((*groups, Numbers("count", values, errors, sources)))
-        only = Numbers("value", values, errors, sources)
+            return cls((*groups, NumberColumn("count", values, errors, sources)))
+        only = NumberColumn("value", values, errors, sources)
         if np.ndim(answer.value) == 0:
             return cls((only,))
-        return cls((Labels("question", [str(i) for i in range(len(values))]), only))
+        return cls((LabelColumn("question", [str(i) for i in range(len(values))]), only))
 
     def __len__(self) -> int:
         return len(self.columns[0].values) if self.columns else 0
 
     @property
-    def groups(self) -> list[Labels]:
+    def groups(self) -> list[LabelColumn]:
         """The columns of labels."""
-        return [c for c in self.columns if isinstance(c, Labels)]
+        return [c for c in self.columns if isinstance(c, LabelColumn)]
 
     @property
-    def numbers(self) -> list[Numbers]:
+    def numbers(self) -> list[NumberColumn]:
         """The columns of numbers."""
-        return [c for c in self.columns if isinstance(c, Numbers)]
+        return [c for c in self.columns if isinstance(c, NumberColumn)]
 
     def data(self) -> dict[str, list[Any]]:
         """Plain columns: NAME, NAME_low, NAME_high and NAME_source for a number; None where there is none."""
         out: dict[str, list[Any]] = {}
         for column in self.columns:
-            if isinstance(column, Labels):
+            if isinstance(column, LabelColumn):
                 out[_free(column.name, out)] = list(column.values)
                 continue
             name = _free(column.name, out)
@@ -144,7 +142,7 @@ class Frame:
     def _float_names(self) -> set[str]:
         """The names of columns that hold numbers, though all of them may be missing."""
         names = list(self.data())
-        kinds = [kind for c in self.columns for kind in ("s" if isinstance(c, Labels) else "fffs")]
+        kinds = [kind for c in self.columns for kind in ("s" if isinstance(c, LabelColumn) else "fffs")]
         return {name for name, kind in zip(names, kinds, strict=True) if kind == "f"}
 
     # -- text ---------------------------------------------------------------------------------------------
@@ -152,14 +150,16 @@ class Frame:
     @property
     def heads(self) -> list[str]:
         """The names over the columns that people see: a number is followed by its bound."""
-        return [name for c in self.columns for name in ([c.name] if isinstance(c, Labels) else [c.name, "±"])]
+        return [
+            name for c in self.columns for name in ([c.name] if isinstance(c, LabelColumn) else [c.name, "±"])
+        ]
 
     def cells(self) -> Iterator[list[str]]:
         """The rows that people see."""
         for i in range(len(self)):
             row: list[str] = []
             for c in self.columns:
-                if isinstance(c, Labels):
+                if isinstance(c, LabelColumn):
                     row.append(str(c.values[i]))
                 else:
                     row += [signed(c.values[i], c.errors[i]), bound(c.errors[i])]
@@ -168,7 +168,7 @@ class Frame:
     def text(self, most: int | None = None) -> str:
         """A table for a screen."""
         rows = [self.heads, *self._first(most)]
-        left = [side for c in self.columns for side in ("<" if isinstance(c, Labels) else ">>")]
+        left = [side for c in self.columns for side in ("<" if isinstance(c, LabelColumn) else ">>")]
         widths = [max(len(row[i]) for row in rows) for i in range(len(self.heads))]
         lines = [
             "  ".join(f"{cell:{s}{w}}" for cell, s, w in zip(r, left, widths, strict=True)) for r in rows
@@ -180,7 +180,9 @@ class Frame:
 
     def markdown(self) -> str:
         """A table in Markdown."""
-        right = [side for c in self.columns for side in (["---"] if isinstance(c, Labels) else ["---:"] * 2)]
+        right = [
+            side for c in self.columns for side in (["---"] if isinstance(c, LabelColumn) else ["---:"] * 2)
+        ]
         safe = [
             [cell.replace("\\", "\\\\").replace("|", "\\|") for cell in row]
             for row in [self.heads, *self.cells()]
@@ -198,7 +200,7 @@ class Frame:
 
     def html(self) -> str:
         """A table for a notebook: labels to the left, numbers to the right, bounds paler beside them."""
-        sides = [s for c in self.columns for s in (_LABEL if isinstance(c, Labels) else _NUMBER)]
+        sides = [s for c in self.columns for s in (_LABEL if isinstance(c, LabelColumn) else _NUMBER)]
 
         def line(cells: Sequence[str], tag: str) -> str:
             made = (
@@ -223,16 +225,16 @@ class Frame:
         ]
 
 
-def _of_result(answer: Answer) -> Iterator[Labels | Numbers]:
+def _of_result(answer: Answer) -> Iterator[LabelColumn | NumberColumn]:
     result = answer.table
     alone = result.values.shape[1] == 1
     for column in result.show:
         if not column.aggregate:
-            yield Labels(column.name, [labels[column.index] for labels in result.groups])
+            yield LabelColumn(column.name, [labels[column.index] for labels in result.groups])
             continue
         values, errors = result.values[:, column.index], result.errors[:, column.index]
         sources = _sources(answer, len(values)) if alone else [answer.source] * len(values)
-        yield Numbers(column.name, values, errors, sources)
+        yield NumberColumn(column.name, values, errors, sources)
 
 
 def _flat(value: Any, error: Any) -> tuple[Floats, Floats]:

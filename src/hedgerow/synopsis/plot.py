@@ -12,7 +12,7 @@ from hedgerow.errors import UnsupportedQuery, of_system
 from hedgerow.synopsis.drawing import PLAIN, THEME, panel, refuse_unreadable, untitled
 
 if TYPE_CHECKING:
-    from hedgerow.synopsis.frame import Frame, Labels
+    from hedgerow.synopsis.frame import Frame, LabelColumn
 
 _VEGA_LITE = "https://vega.github.io/schema/vega-lite/v5.json"
 
@@ -112,5 +112,5 @@ class Plot:
         return kinds[ending]
 
 
-def _by(groups: Sequence[Labels]) -> str:
+def _by(groups: Sequence[LabelColumn]) -> str:
     return f" by {' and '.join(g.name for g in groups)}" if groups else ""
