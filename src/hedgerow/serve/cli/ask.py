@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hedgerow.serve.cli.options import As, Data, DataOptions, Json, Sql
-from hedgerow.serve.cli.terminal import emit, printing, progress, screen, table_of
+from hedgerow.serve.cli.progress import progress
+from hedgerow.serve.cli.terminal import emit, printing, screen, table_of
 from hedgerow.service import wire
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -58,13 +58,8 @@ def show(found: Description, *, everything: bool = False) -> None:
     for sentence in found.sentences:
         to.print(sentence, soft_wrap=not to.is_terminal)
     if found.columns:
-        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-        for name in ("column", "kind", "levels or bins"):
-            table.add_column(name)
-        for column in found.columns:
-            table.add_row(column.name, f"{len(column.levels)} {column.kind}", column.words)
         to.print()
-        to.print(table)
+        to.print(columns_table(found))
     if not found.pairs:
         return
     shown = found.pairs if everything else found.pairs[:_PAIRS]
@@ -80,3 +75,15 @@ def show(found: Description, *, everything: bool = False) -> None:
         to.print(
             f"The other {rest:,} pairs are better, the best {found.pairs[-1].words()}: --all lists them."
         )
+
+
+def columns_table(found: Description) -> Any:
+    """The columns of a description as a table for the screen."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name in ("column", "kind", "levels or bins"):
+        table.add_column(name)
+    for column in found.columns:
+        table.add_row(column.name, f"{len(column.levels)} {column.kind}", column.words)
+    return table

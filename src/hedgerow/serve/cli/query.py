@@ -12,7 +12,8 @@ import typer
 
 import hedgerow as hr
 from hedgerow.serve.cli.options import Force, Json, Released, Sql
-from hedgerow.serve.cli.terminal import emit, in_utf8, progress, screen, table_of
+from hedgerow.serve.cli.progress import progress
+from hedgerow.serve.cli.terminal import emit, in_utf8, screen, table_of
 
 Confidence = Annotated[float, typer.Option(help="How often each error bound must hold.")]
 
