@@ -21,7 +21,7 @@ _ORDER: tuple[Kind, ...] = ("release", "session", "account", "act", "budget")
 # How accounts and runs are called in ledgers; a release made in Python says so in the note of its account.
 _RELEASE = re.compile(r"(\S+) release [0-9a-f]{16} \d+(?: #\d+)?")
 _PLAN = re.compile(r"(\S+), plan [0-9a-f]{12}")
-_SESSION = re.compile(r"(?:\S+ )?session (.+) [0-9a-f]{12}(?:: .+)?")
+_SESSION = re.compile(r"(?:\S+ )?session (?:(.+) )?[0-9a-f]{12}(?:: .+)?")
 _LOST = re.compile(r"lost lines .+")
 
 
@@ -57,7 +57,7 @@ class Spending:
             return f"The budget itself, from {day}"
         title = {
             "release": f"A release by {self.name}",
-            "session": f"Questions, and learning for them (session {self.name})",
+            "session": f"Questions, and learning for them (session {self.name})".replace(" (session )", ""),
             "account": f"The account {self.name}",
         }.get(self.kind, self.name)
         held = "" if self.held.is_zero else f", of which {_epsilon(self.held, budget)} is not spent"
@@ -121,6 +121,11 @@ def _epsilon(cost: Cost, budget: Budget) -> str:
     return f"epsilon {small(part.epsilon)}" if 0 < part.epsilon < float("inf") else amount(part)
 
 
+def _session(found: re.Match[str]) -> tuple[Kind, str]:
+    """A session by its name, which may be none."""
+    return "session", found[1] or ""
+
+
 class _Book:
     """Lines sorted by what they belong to."""
 
@@ -148,9 +153,9 @@ class _Book:
     def _account(self, name: str, note: str) -> tuple[Kind, str]:
         if found := _RELEASE.fullmatch(name) or _PLAN.fullmatch(note):
             session = _SESSION.fullmatch(name)
-            return ("session", session[1]) if session else self._called("release", name, found[1])
+            return _session(session) if session else self._called("release", name, found[1])
         if found := _SESSION.fullmatch(name):
-            return "session", found[1]
+            return _session(found)
         if _LOST.fullmatch(name):
             return self._called("act", name, "what a ledger that was put back had lost")
         return "account", name
@@ -161,9 +166,9 @@ class _Book:
 
     def _owners(self, line: Mapping[str, Any]) -> tuple[Kind, str]:
         """What a line of the owner's own account belongs to."""
-        run, note = line["run"] or "", line["note"].strip()
+        run, note = line["run"] or line["request"] or "", line["note"].strip()
         if found := _SESSION.fullmatch(run):
-            return "session", found[1]
+            return _session(found)
         if line["kind"] != "charge":
             return "budget", ""
         name = re.split(r"[:,]", note)[0] if note else "measurements"
