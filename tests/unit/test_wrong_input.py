@@ -13,6 +13,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.primitives import LevelCounts, QueryErrors, TableErrors
+from hedgerow.synopsis.answer import Answer
+from hedgerow.synopsis.plot import Plot
 
 DOMAIN = hr.Domain({"sex": ["F", "M"], "k": 3})
 ROWS = {"sex": ["F", "M", "F"] * 20, "k": [0, 1, 1] * 20}
@@ -102,6 +104,10 @@ PUBLIC: dict[str, Callable[[Any], Any]] = {
     "Curator, budget": lambda x: hr.Curator(TABLE, x, ":memory:"),
     "Curator, neighbours": lambda x: hr.Curator(TABLE, hr.Budget(1), ":memory:", x),
     "Synopsis.load": hr.Synopsis.load,
+    "Answer.plot, title": lambda x: Answer(1.0, 1.0, 0.95, "measured").plot(x),
+    "Plot": lambda x: Plot(x),
+    "Plot, words": lambda x: Plot({}, x),
+    "Plot.save": lambda x: Plot({"mark": "bar", "data": {"values": []}}).save(x),
 }  # fmt: skip
 
 ACTS: dict[str, Callable[[hr.Curator, Any], Any]] = {
@@ -217,6 +223,10 @@ def test_synopses_answer_or_refuse_in_our_own_words(kind: str) -> None:
         refused(lambda x=x: synopsis.answer(x))
         refused(lambda x=x: synopsis.answer(asked, confidence=x))
         refused(lambda x=x: synopsis.table(x))
+        refused(lambda x=x: synopsis.to_pandas(x))
+        refused(lambda x=x: synopsis.to_pandas("sex", confidence=x))
+        refused(lambda x=x: synopsis.plot(x))
+        refused(lambda x=x: synopsis.plot("sex", confidence=x))
         refused(lambda x=x: synopsis.sample(x))
         refused(lambda x=x: synopsis.sample(3, seed=x))
         refused(lambda x=x: synopsis.limits(x) if hasattr(synopsis, "limits") else None)

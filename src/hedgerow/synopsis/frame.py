@@ -77,7 +77,7 @@ class Frame:
         sources = _sources(answer, len(values))
         if answer.axes is not None and np.ndim(answer.value) == len(answer.axes):
             sizes = [len(labels) for _, labels in answer.axes]
-            places = np.indices(sizes).reshape(len(sizes), -1)
+            places = np.indices(sizes).reshape(len(sizes), len(values))
             groups = [
                 LabelColumn(name, [labels[i] for i in place])
                 for (name, labels), place in zip(answer.axes, places.tolist(), strict=True)
