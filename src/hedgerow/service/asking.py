@@ -279,7 +279,7 @@ class Visit:
                 return self._first_question(curator)
             self.step("Learning", None)
             payer = accounts.payer(curator, self.account)
-            with self.learning.open(curator, self._first) as session:
+            with self.learning.open(curator, self._first, self.step) as session:
                 return Desk(session.share(payer), payer).explain(self.ask)
 
     def answer(self) -> Answered:
@@ -295,7 +295,7 @@ class Visit:
                 self._refuse_unpaid()
             before = curator.ledger.spent()
             self.step("Learning", None)
-            session = self.learning.open(curator, self._first)
+            session = self.learning.open(curator, self._first, self.step)
             after = curator.ledger.spent()  # less than before when somebody gave a reserve back meanwhile
             paid = after - before if before <= after else Cost.zero(after.currency)
             with session:

@@ -25,6 +25,7 @@ from hedgerow.release.numerals import amount, rest, used_up
 from hedgerow.release.writing import naming, put
 from hedgerow.service import runs, witness
 from hedgerow.service.dataset import Dataset, Step
+from hedgerow.service.learning import watching
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
@@ -149,7 +150,7 @@ class Publication:
         if "run" in offer.takes:
             told["run"] = own["run"] = runs.first_unsaved(curator.ledger, plan)
         if "watch" in offer.takes:
-            options["watch"] = self._watch
+            options["watch"] = watching(self.step)
         mechanism = offer.make(epsilon=self.epsilon, **own)
         begun = "run" in own and mechanism.begun(curator)
         try:
@@ -186,11 +187,6 @@ class Publication:
         plan = repr((domain.fingerprint, str(self.epsilon), self.workload, self.mechanism, self.objective,
                      self.seconds, self.memory, sha256(prior).hexdigest()))  # fmt: skip
         return sha256(plan.encode()).hexdigest()[:16]
-
-    def _watch(self, progress: Any) -> None:
-        """Tell how far a model is, and how far off it still seems."""
-        about = "" if progress.error is None else f": tables about {progress.error:.1%} off"
-        self.step(f"Learning{about}", progress.step / max(progress.steps, 1))
 
     def _make_room(self, plan: str) -> bool:
         """See that the folder can be written and holds no earlier release; says whether it was made.

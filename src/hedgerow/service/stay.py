@@ -179,7 +179,7 @@ class DataStay(Stay):
         step("Learning", None)
         ledger = self._curator.ledger
         before = ledger.spent()
-        session = self._opened.enter_context(Learning().open(self._curator, ask.foreseen))
+        session = self._opened.enter_context(Learning().open(self._curator, ask.foreseen, step))
         after = ledger.spent()
         paid = after - before if before <= after else Cost.zero(after.currency)
         self._desk = Desk(session, self._curator)
