@@ -267,6 +267,8 @@ class Budget:
         >>> Budget(epsilon=1).part(Cost("epsilon", "1/4"))
         Budget(epsilon=0.25)
         """
+        if not isinstance(cost, Cost):
+            raise BadValue(f"A part of a budget is a Cost, not a {type(cost).__name__}.")
         if cost.currency != self.currency:
             raise BadValue(f"This budget is counted in {self.currency}, not in {cost.currency}.")
         pure = cost.currency == "epsilon"

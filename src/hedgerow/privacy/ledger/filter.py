@@ -77,6 +77,8 @@ class Filter:
 
     def afford(self, cost: Cost, name: str) -> Account:
         """An account that can pay a cost; otherwise BudgetExceeded."""
+        if not isinstance(cost, Cost):
+            raise LedgerError(f"What is paid is a Cost, not a {type(cost).__name__}.")
         if cost.currency != self.currency:
             raise LedgerError(f"This ledger counts {self.currency}, not {cost.currency}.")
         account = self.usable(name)
@@ -102,7 +104,8 @@ class Filter:
 def named(what: str, name: str) -> str:
     """A name that looks the same to SQLite, JSON and people."""
     if not isinstance(name, str) or not name or not name.isprintable():
-        raise LedgerError(f"The {what} must be printable text, not {name!r}.")
+        given = repr(name) if isinstance(name, str) else f"a {type(name).__name__}"
+        raise LedgerError(f"The {what} must be printable text, not {given}.")
     return name
 
 

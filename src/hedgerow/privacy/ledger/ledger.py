@@ -19,7 +19,7 @@ from hedgerow.privacy.ledger.entry import OWNER, Entry, Settings
 from hedgerow.privacy.ledger.failure import no_ledger
 from hedgerow.privacy.ledger.filter import Filter
 from hedgerow.privacy.ledger.line import FORMAT
-from hedgerow.privacy.ledger.making import make_new, new_settings, refuse_second_name
+from hedgerow.privacy.ledger.making import make_new, new_settings, refuse_second_name, refuse_types
 from hedgerow.privacy.ledger.place import Data, note
 from hedgerow.privacy.ledger.receipt import Receipt, Verification, verify_export, verify_lines
 from hedgerow.privacy.ledger.store import Store
@@ -84,6 +84,7 @@ class Ledger:
             "neighbours": neighbours, "unit": unit, "max_rows": max_rows, "null_units": null_units,
             "unit_type": unit_type,
         }  # fmt: skip
+        refuse_types(path, budget)
         if str(path) == ":memory:":
             return cls(Store(None, opening(new_settings(budget, asked, simulation=True))))
         file = Path(path).resolve()

@@ -21,6 +21,14 @@ from hedgerow.privacy.ledger.sqlite import connect, flush, lay_out, uri
 from hedgerow.privacy.ledger.transaction import opening
 
 
+def refuse_types(path: object, budget: object) -> None:
+    """Refuse what is no path, or no budget."""
+    if not isinstance(path, str | os.PathLike) or not str(path):
+        raise LedgerError("A ledger is the path of a file, or ':memory:'.")
+    if not isinstance(budget, Budget | None):
+        raise LedgerError(f"A ledger keeps a Budget, not a {type(budget).__name__}.")
+
+
 def make_new(path: Path, settings: Settings, data: Data | None, reason: str | None) -> None:
     """Make a ledger; for data that another one knows, only for a reason."""
     first = opening(settings, _kept(reason))

@@ -8,6 +8,7 @@ from html import escape
 from math import isfinite, sqrt
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.errors import UnknownName
 from hedgerow.mechanisms import cards
 from hedgerow.release.numerals import amount
 
@@ -136,9 +137,10 @@ class Plan:
 
     def __getitem__(self, mechanism: str) -> Prediction:
         for row in self.rows:
-            if row.mechanism == mechanism:
+            if isinstance(mechanism, str) and row.mechanism == mechanism:
                 return row
-        raise KeyError(mechanism)
+        known = ", ".join(row.mechanism for row in self.rows)
+        raise UnknownName(f"a plan is asked for a mechanism by its name, one of {known}")
 
     @property
     def title(self) -> str:
