@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hedgerow.privacy.ledger.receipt import resting
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.release.numerals import amount
 from hedgerow.release.report.views import one_way, two_way
@@ -93,6 +94,8 @@ def write_readme(synopsis: Synopsis, data: str, files: list[str], path: Path) ->
         if synopsis.private
         else "NOT PRIVATE: this was made with test randomness or a simulated ledger, and protects nobody."
     )
+    if synopsis.claims:
+        promise += f" {resting(synopsis.claims)}"
     listed = "".join(f"- `{name}`: {_FILES[name]}.\n" for name in files if name in _FILES)
     path.write_text(
         f"<!-- {_MARK}: it may be written over by the next one. -->\n"

@@ -11,7 +11,7 @@ from hedgerow.errors import HedgerowError, LedgerError, of_system
 from hedgerow.mechanisms.session.log import give_back
 from hedgerow.privacy.budget import epsilon_of
 from hedgerow.privacy.ledger.ledger import Ledger, verify_export
-from hedgerow.privacy.ledger.receipt import Receipt
+from hedgerow.privacy.ledger.receipt import Receipt, resting
 from hedgerow.release.numerals import amount, rest, small
 from hedgerow.release.schema import Schema
 from hedgerow.service.dataset import make_budget, open_ledger, refuse_missing
@@ -150,6 +150,7 @@ def sentences(ledger: Ledger, tables: int | None = None) -> list[str]:
         f"Spent: {'nothing' if spent.is_zero else amount(budget.part(spent)).partition(', delta')[0]}.",
         *([f"On: {on}."] if on else []),
         f"Left: {said}.{_why_not_the_difference(ledger)}",
+        *([resting(claims)] if (claims := ledger.claims()) else []),
         *([] if said == "nothing" else [f"What is left buys {buys}."]),
     ]
 

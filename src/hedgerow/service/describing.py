@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.errors import HedgerowError, RangeTooLarge, UnsupportedQuery
+from hedgerow.privacy.ledger.receipt import resting
 from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.workload import marginals
@@ -140,6 +141,8 @@ def of_synopsis(path: Path) -> Description:
         f"{path.name}: a release{rows} by {by} for {cost}.",
         f"{_whom(synopsis.receipt.settings)} It {does}, all free of charge: `hedgerow query`.",
     ]
+    if synopsis.claims:
+        said.append(resting(synopsis.claims))
     if not synopsis.private:
         said.append("NOT PRIVATE: it was made with test randomness or a simulated ledger.")
     if not isinstance(synopsis.domain, Domain):

@@ -321,13 +321,13 @@ def _pack_measurement(measurement: Measurement, put: Any) -> dict[str, Any]:
         "values": put(measurement.values),
         "noise": measurement.noise.to_json(),
         "private": measurement.private,
-    }
+    } | ({"claims": list(measurement.claims)} if measurement.claims else {})
 
 
 def _unpack_measurement(data: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Measurement:
     names, noise = tuple(data["attributes"]), Noise.from_json(data["noise"])
     values, private = arrays[data["values"]], bool(data["private"])
     if data["groups"] is None:
-        return Measurement(names, values, noise, None, private)
+        return Measurement(names, values, noise, None, private, claims=tuple(data.get("claims", ())))
     block = GroupBlock(names, tuple(arrays[g].astype(np.int64) for g in data["groups"]))
     return Measurement((), values, noise, Workload([block], name=" x ".join(names)), private)

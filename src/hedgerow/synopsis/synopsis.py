@@ -116,8 +116,16 @@ class Synopsis(ABC):
 
     @property
     def private(self) -> bool:
-        """False when made with test randomness or a simulated ledger."""
+        """False when made with test randomness or a simulated ledger; see also `claims`."""
         return self.provenance.private
+
+    @property
+    def claims(self) -> tuple[int, ...]:
+        """Lines of its ledger, up to its receipt, that are private if what their authors claim is true.
+
+        What the dataset has spent, and so what this and all before it promise together, rests on them.
+        """
+        return self.receipt.claims
 
     @property
     def receipt(self) -> Receipt:
@@ -287,7 +295,8 @@ class Synopsis(ABC):
     @property
     def _words(self) -> str:
         """What it is, in a few words."""
-        mark = "" if self.private else ", NOT PRIVATE"
+        mark = ", private if an author's claim is true" if self.claims else ""
+        mark = mark if self.private else ", NOT PRIVATE"
         whole = self.receipt.settings.budget.delta
         delta = f", delta {whole:.4g}" if whole else ""
         return f"{self.provenance.mechanism} for epsilon {self.cost.epsilon:.4g}{delta}{mark}"

@@ -85,6 +85,8 @@ def _show(answer: Any, released: hr.Synopsis, *, shown: bool) -> None:
             to.print(f"Note: {note}")
     if not released.private:
         to.print("NOT PRIVATE: this synopsis was made with test randomness or a simulated ledger.")
+    if released.claims:
+        to.print("Private if an author's claim is true: its receipt names the lines.")
 
 
 def sample(
