@@ -146,7 +146,8 @@ def test_a_folder_never_holds_half_a_release(data, monkeypatch):
     assert not Path("out").exists()
     assert run(*command, "--workload", "marginals:1").exit_code == 0
     assert sorted(p.name for p in Path("out").iterdir()) == [
-        "receipt.json", "report.html", "synopsis.hedgerow", "synthetic.csv"]  # fmt: skip
+        "README.md", "receipt.json", "report.html", "schema.yaml", "synopsis.hedgerow", "synthetic.csv",
+        "tables.csv"]  # fmt: skip
 
 
 # -- beginning anew --------------------------------------------------------------------------------------

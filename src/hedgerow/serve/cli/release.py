@@ -13,7 +13,8 @@ from typer.core import TyperCommand
 from hedgerow.release import catalogue
 from hedgerow.serve.cli import signals
 from hedgerow.serve.cli.options import Data, DataOptions, Json, Workload
-from hedgerow.serve.cli.terminal import emit, printing, progress, say, screen
+from hedgerow.serve.cli.progress import progress
+from hedgerow.serve.cli.terminal import emit, printing, say, screen
 
 if TYPE_CHECKING:
     from hedgerow.service.dataset import Dataset

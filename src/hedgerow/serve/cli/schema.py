@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from hedgerow.serve.cli.options import CsvOptions, Data, Json, LedgerFile, spelled_out
-from hedgerow.serve.cli.terminal import emit, progress, say, screen
+from hedgerow.serve.cli.progress import progress
+from hedgerow.serve.cli.terminal import emit, say, screen
 
 app = typer.Typer(help="Propose a schema, and check one.", no_args_is_help=True, rich_markup_mode=None)
 

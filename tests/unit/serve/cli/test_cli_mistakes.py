@@ -283,7 +283,7 @@ def test_a_narrow_terminal_leaves_room_for_words(data, monkeypatch):
     run("budget", "init", data, "--epsilon", 1)
     for width, shown in ((80, False), (140, True)):
         monkeypatch.setattr(budget, "screen", lambda width=width: Console(width=width))
-        told = run("budget", "show", data).stdout
+        told = run("budget", "show", data, "--lines").stdout
         assert ("spent so far" in told) is shown
         assert "gave the dataset a" in told
 
