@@ -12,7 +12,7 @@ import numpy as np
 from hedgerow.errors import UnsupportedQuery
 
 if TYPE_CHECKING:
-    from hedgerow.synopsis.frame import Frame, LabelColumn, NumberColumn
+    from hedgerow.synopsis.frame import Frame, FrameColumn, LabelColumn
 
     Spec = dict[str, Any]
 
@@ -81,7 +81,7 @@ def untitled(made: Spec) -> None:
                 side["axis"] = side["axis"] | {"title": None}
 
 
-def panel(groups: Sequence[LabelColumn], numbers: NumberColumn) -> tuple[Spec, str]:
+def panel(groups: Sequence[LabelColumn], numbers: FrameColumn) -> tuple[Spec, str]:
     """One number over its groups, and what kind of picture it is."""
     rows = _rows(groups, numbers)
     if len(groups) == 2:
@@ -91,7 +91,7 @@ def panel(groups: Sequence[LabelColumn], numbers: NumberColumn) -> tuple[Spec, s
     return _bars(rows, groups, numbers), "bars with whiskers"
 
 
-def _rows(groups: Sequence[LabelColumn], numbers: NumberColumn) -> list[Spec]:
+def _rows(groups: Sequence[LabelColumn], numbers: FrameColumn) -> list[Spec]:
     """Data of a panel; NULLs are left out, and a bound that is not known is not drawn."""
     out = []
     for i, (value, low, high) in enumerate(zip(numbers.values, numbers.low, numbers.high, strict=True)):
@@ -140,7 +140,7 @@ def _ordered(labels: Sequence[str]) -> bool:
     return len(ranks) >= 3 and rising and len(labels) - len(ranks) <= 2
 
 
-def _tips(groups: Sequence[LabelColumn], numbers: NumberColumn) -> list[Spec]:
+def _tips(groups: Sequence[LabelColumn], numbers: FrameColumn) -> list[Spec]:
     sizes = np.abs(numbers.values[np.isfinite(numbers.values)])
     form = ",.0f" if sizes.size and sizes.max() >= 100 else ",.4~g"
     told = [{"field": f"g{k}", "title": g.name} for k, g in enumerate(groups)]
@@ -162,7 +162,7 @@ def _amount(rows: list[Spec], name: str) -> Spec:
     }
 
 
-def _bars(rows: list[Spec], groups: Sequence[LabelColumn], numbers: NumberColumn) -> Spec:
+def _bars(rows: list[Spec], groups: Sequence[LabelColumn], numbers: FrameColumn) -> Spec:
     """Bars with whiskers: lying for a few levels, standing for many."""
     lying = len(rows) <= _LYING
     level, count = ("y", "x") if lying else ("x", "y")
@@ -191,7 +191,7 @@ def _whisker(level: str, names: Spec, count: str, amount: Spec, tips: list[Spec]
     }
 
 
-def _line(rows: list[Spec], group: LabelColumn, numbers: NumberColumn) -> Spec:
+def _line(rows: list[Spec], group: LabelColumn, numbers: FrameColumn) -> Spec:
     """A line with its band along bins or dates; levels beside them are points with whiskers."""
     names = {
         "field": "g0",
@@ -231,7 +231,7 @@ def _line(rows: list[Spec], group: LabelColumn, numbers: NumberColumn) -> Spec:
     return {"data": {"values": rows}, "layer": layer, "width": width, "height": 240}
 
 
-def _heat_map(rows: list[Spec], groups: Sequence[LabelColumn], numbers: NumberColumn) -> Spec:
+def _heat_map(rows: list[Spec], groups: Sequence[LabelColumn], numbers: FrameColumn) -> Spec:
     """A darker square for a larger number; what noise alone could make of nothing is marked with a dot."""
     across, down = _sides(groups)
     axes = [

@@ -37,7 +37,7 @@ class LabelColumn:
 
 
 @dataclass(frozen=True, eq=False)
-class NumberColumn:
+class FrameColumn:
     """A column of numbers, how far off each may be, and where each comes from."""
 
     name: str
@@ -61,12 +61,12 @@ class Frame:
     """An answer as columns, in the order in which they were asked for.
 
     >>> import numpy as np
-    >>> n = NumberColumn("n", np.array([12.0, 30.0]), np.array([2.0, 3.0]), ["measured"] * 2)
+    >>> n = FrameColumn("n", np.array([12.0, 30.0]), np.array([2.0, 3.0]), ["measured"] * 2)
     >>> Frame((LabelColumn("sex", ["F", "M"]), n)).text().splitlines()
     ['sex      n     ±', 'F    12.00  2.00', 'M    30.00  3.00']
     """
 
-    columns: tuple[LabelColumn | NumberColumn, ...]
+    columns: tuple[LabelColumn | FrameColumn, ...]
 
     @classmethod
     def of(cls, answer: Answer) -> Frame:
@@ -82,8 +82,8 @@ class Frame:
                 LabelColumn(name, [labels[i] for i in place])
                 for (name, labels), place in zip(answer.axes, places.tolist(), strict=True)
             ]
-            return cls((*groups, NumberColumn("count", values, errors, sources)))
-        only = NumberColumn("value", values, errors, sources)
+            return cls((*groups, FrameColumn("count", values, errors, sources)))
+        only = FrameColumn("value", values, errors, sources)
         if np.ndim(answer.value) == 0:
             return cls((only,))
         return cls((LabelColumn("question", [str(i) for i in range(len(values))]), only))
@@ -97,9 +97,9 @@ class Frame:
         return [c for c in self.columns if isinstance(c, LabelColumn)]
 
     @property
-    def numbers(self) -> list[NumberColumn]:
+    def numbers(self) -> list[FrameColumn]:
         """The columns of numbers."""
-        return [c for c in self.columns if isinstance(c, NumberColumn)]
+        return [c for c in self.columns if isinstance(c, FrameColumn)]
 
     def data(self) -> dict[str, list[Any]]:
         """Plain columns: NAME, NAME_low, NAME_high and NAME_source for a number; None where there is none."""
@@ -225,7 +225,7 @@ class Frame:
         ]
 
 
-def _of_result(answer: Answer) -> Iterator[LabelColumn | NumberColumn]:
+def _of_result(answer: Answer) -> Iterator[LabelColumn | FrameColumn]:
     result = answer.table
     alone = result.values.shape[1] == 1
     for column in result.show:
@@ -234,7 +234,7 @@ def _of_result(answer: Answer) -> Iterator[LabelColumn | NumberColumn]:
             continue
         values, errors = result.values[:, column.index], result.errors[:, column.index]
         sources = _sources(answer, len(values)) if alone else [answer.source] * len(values)
-        yield NumberColumn(column.name, values, errors, sources)
+        yield FrameColumn(column.name, values, errors, sources)
 
 
 def _flat(value: Any, error: Any) -> tuple[Floats, Floats]:
