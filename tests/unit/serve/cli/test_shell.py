@@ -69,7 +69,8 @@ def test_a_statement_ends_at_a_semicolon_outside_quotes_and_comments(text, done,
 
 
 def test_every_statement_gets_one_object_and_the_exit_code_is_that_of_the_last_error(shell):
-    done = shell(f"{COUNT};\nSELECT nope FROM t; SELECT sex,\nCOUNT(*) AS n FROM t GROUP BY sex", "--json")
+    wrong = "SELECT nope, COUNT(*) FROM t GROUP BY nope"
+    done = shell(f"{COUNT};\n{wrong}; SELECT sex,\nCOUNT(*) AS n FROM t GROUP BY sex", "--json")
     one, wrong, two = objects(done)
     assert one["rows"][0]["n"]["source"] == "learned"
     assert (wrong["exit_code"], wrong["code"]) == (2, "unknown_column")
