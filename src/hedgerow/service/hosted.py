@@ -182,12 +182,16 @@ class Hosted:
     def free(self, ask: Ask, who: Token) -> Answered | None:
         """The answer, if it needs no row and so costs nothing; None if it must be asked in the lane."""
         opened, reading = self._readable()
-        return self._given(opened, reading.free(ask.sql, **ask.wish), ask, who)
+        return self._given(opened, reading.free(self._meant(ask), ask.bound, **ask.wish), ask, who)
 
     def again(self, ask: Ask, who: Token) -> Answered | None:
         """The same, only if the same words got it before: quick enough to wait for."""
         opened, reading = self._readable()
-        return self._given(opened, reading.again(ask.sql, **ask.wish), ask, who)
+        return self._given(opened, reading.again(ask.bound), ask, who)
+
+    def _meant(self, ask: Ask) -> Any:
+        unit = self.opened.curator.table.unit
+        return ask.meant(self.domain, unit.column if unit else None)
 
     def _given(self, opened: Opened, answer: Answer | None, ask: Ask, who: Token) -> Answered | None:
         """An answer that cost nothing, with what is said beside it."""
@@ -201,7 +205,7 @@ class Hosted:
 
     def foretell(self, ask: Ask) -> Explanation | None:
         """What asking would do, where that needs no turn of the session; None where it does."""
-        return self._readable()[1].foretell(ask.sql, **ask.wish)
+        return self._readable()[1].foretell(self._meant(ask), **ask.wish)
 
     def ask(self, ask: Ask, who: Token) -> Answered:
         """The answer, charged if it must be; for the lane."""

@@ -28,8 +28,10 @@ def draft(hosted: Hosted) -> dict[str, Any]:
     reading: dict[str, Any] = {"encoding": None, "delimiter": None, "multiline": False}
     found = inspecting.propose(hosted.dataset.data, _LEAST, reading, lambda words, part: None, told.append)
     assert found.domain is not None
-    text = proposal_text(found.domain, found.skipped, schema_path(hosted).name, found.notes)
-    return {"yaml": text, "confirmed": False, "words": told}
+    path = schema_path(hosted)
+    notes = inspecting.owner_notes(found, path)
+    text = proposal_text(found.domain, path.name)
+    return {"yaml": text, "confirmed": False, "words": told, "notes": notes}
 
 
 def keep_schema(hosted: Hosted, text: Any, confirm: Any) -> None:

@@ -14,6 +14,7 @@ from hedgerow.errors import RangeTooLarge
 from hedgerow.learning.factored.factored import FactoredHypothesis, Zeros
 from hedgerow.learning.factored.resolution import Node, Resolutions
 from hedgerow.queries.measurement import Measurement, Noise
+from hedgerow.queries.moments import BinMoments, WithinBins
 from hedgerow.queries.query import ONE, Query
 from hedgerow.queries.question import Question
 from hedgerow.queries.strategies.coarse import GroupBlock
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.domain.domain import Domain
+    from hedgerow.queries.form import LinearForm
     from hedgerow.synopsis.answer import Source
     from hedgerow.synopsis.cells import Weighed
 
@@ -52,12 +54,14 @@ class Learned:
         measurements: everything noisy that it was fitted to.
         spread: the variance of an unmeasured cell's error, in units of its count.
         corrected: whether full tables among the measurements pull the model's answers towards them.
+        moments: what was measured of numbers within their bins.
     """
 
     hypothesis: FactoredHypothesis
     measurements: tuple[Measurement, ...]
     spread: float
     corrected: bool = False
+    moments: BinMoments | None = None
 
     def settled(self) -> Learned:
         """The same with a hypothesis as from a file: answers must not depend on how it was fitted."""
@@ -77,7 +81,8 @@ class Learned:
             arrays[name] = np.asarray(array)
             return name
 
-        return {
+        own = {} if self.moments is None else {"moments": self.moments.to_json(arrays)}
+        return own | {
             "total": h.total,
             "cells": h.cells,
             "whole": h.whole,
@@ -108,7 +113,8 @@ class Learned:
             zeros=[Zeros(tuple(names), arrays[name]) for names, name in body["zeros"]],
         )
         measured = tuple(_unpack_measurement(m, arrays) for m in body["measurements"])
-        return cls(hypothesis, measured, float(body["spread"]), bool(body["corrected"]))
+        moments = BinMoments.from_json(domain, body.get("moments"), arrays)
+        return cls(hypothesis, measured, float(body["spread"]), bool(body["corrected"]), moments)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -144,6 +150,12 @@ class ModelSynopsis(CellsSynopsis):
     def total(self) -> float:
         """The released number of rows."""
         return self.hypothesis.total
+
+    @property
+    def within(self) -> WithinBins | None:
+        """What was measured of numbers within their bins."""
+        moments = self._learned.moments
+        return None if moments is None else WithinBins(moments, self._table)
 
     def _notes(self, question: Query | Workload | Question) -> tuple[str, ...]:
         """Whether a question looks at more attributes together than any measured table."""
@@ -187,16 +199,20 @@ class ModelSynopsis(CellsSynopsis):
         except RangeTooLarge:
             if question.size * len(question.forms) > _PRODUCTS:
                 raise
-        values = np.zeros((len(question.forms), question.size))
-        errors = np.zeros_like(values)
-        for i, form in enumerate(question.forms):
-            numbers = values.size if simultaneous else question.bounds(i)
+        every = len(question.forms) * question.size if simultaneous else None
+
+        def found(form: LinearForm, numbers: int) -> tuple[Floats, Floats]:
+            pairs = np.zeros((question.size, 2))
             for g in range(question.size):
-                for worth, query in form.pieces(g):
-                    value, error = self._query(query, confidence, numbers)
-                    values[i, g] += worth * value
-                    errors[i, g] += abs(worth) * error
-        result = question.combine(values, errors, confidence=confidence)
+                for piece in form.rounded(g, fine=False):
+                    value, error = self._query(piece.query, confidence, numbers)
+                    pairs[g] += (piece.worth * value, abs(piece.worth) * error)
+            return pairs[:, 0], pairs[:, 1]
+
+        parts = [found(form, every or question.bounds(i)) for i, form in enumerate(question.forms)]
+        values, errors = (np.stack([p[i] for p in parts]) for i in (0, 1))
+        left = question.open(found, self.within, confidence, every)
+        result = question.combine(values, errors, confidence=confidence, open_=left)
         notes = question.notes
         return Answer(
             result.value,

@@ -16,14 +16,20 @@ from hedgerow.mechanisms.session.decision import reply_as, way_of
 from hedgerow.mechanisms.session.explain import Explanation
 from hedgerow.mechanisms.session.open_session import OpenSession, Wish
 from hedgerow.privacy.budget import Cost
+from hedgerow.queries.pieces import by_queries
+from hedgerow.queries.staged import Staged
 from hedgerow.synopsis.dense import DenseSynopsis
+from hedgerow.synopsis.in_stages import in_stages
 from hedgerow.synopsis.model import ModelSynopsis
 from hedgerow.synopsis.synopsis import Provenance
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hedgerow.mechanisms.session.cache import Promise
     from hedgerow.mechanisms.session.core import Core
     from hedgerow.privacy.ledger.receipt import Receipt
+    from hedgerow.queries.question import Question
     from hedgerow.queries.reply import Asked
     from hedgerow.synopsis.answer import Answer
 
@@ -44,7 +50,8 @@ class SessionReading(OpenSession):
         super().__init__(core, payer)
         self._belief, self._stamp = core.belief.copied(), core.belief.stamp
         self._said: OrderedDict[tuple[str, str], Answer] = earlier._said if earlier else OrderedDict()
-        self._shown: OrderedDict[tuple[Any, ...], Answer] = OrderedDict()
+        self._shown: OrderedDict[str, Answer] = OrderedDict()
+        self._staging = threading.Lock()
         self._compute = threading.Lock()  # of readers among themselves: tables are kept on first use
 
     @classmethod
@@ -68,36 +75,27 @@ class SessionReading(OpenSession):
         """About how many rows there are, as it was released."""
         return self._belief.total
 
-    def free(self, query: Any, **wish: Any) -> Answer | None:
+    def free(self, query: Any, words: str | None = None, **wish: Any) -> Answer | None:
         """The answer, if it takes no comparison and no measurement; None if it does.
 
         Args:
             query: SQL text, or another question that is one.
+            words: what to know the question and the wish again by, see `again`.
             wish: the options of `OpenSession.ask`.
         """
-        said = self.again(query, **wish)
-        if said is not None:
-            return said
         wished = Wish(**_ANY | wish)
         asked = self._read(query)
         assert not isinstance(asked, list)
-        goal, promise = self._meant(asked, wished)
-        answer = self._known(asked, promise)
-        if answer is None:
-            if way_of(asked, goal) != "learned":
-                return None
-            answer = self._learned(asked, promise)
-        answer = asked.shown(answer)
-        answer = replace(answer, notes=(*answer.notes, *self._doubts(wished, goal)))
-        if isinstance(query, str):
-            self._shown[(query, *wish.items())] = replace(answer, cached=True)
+        answer = self._staged(asked, wished) if isinstance(asked, Staged) else self._one(asked, wished)
+        if answer is not None and words is not None:
+            self._shown[words] = replace(answer, cached=True)
             while len(self._shown) > _KEPT:
                 self._shown.popitem(last=False)
         return answer
 
-    def again(self, query: Any, **wish: Any) -> Answer | None:
-        """What this reading said to the same text before: at once, without reading the text again."""
-        return self._shown.get((query, *wish.items())) if isinstance(query, str) else None
+    def again(self, words: str) -> Answer | None:
+        """What this reading said to the same words before: at once, without reading them again."""
+        return self._shown.get(words)
 
     def foretell(self, query: Any, **wish: Any) -> Explanation | None:
         """What asking would do, where that needs no turn of the session; None where it does."""
@@ -120,6 +118,30 @@ class SessionReading(OpenSession):
         kind = DenseSynopsis if self._belief.kind == "dense" else ModelSynopsis
         with self._compute:
             return kind(self._core.domain, signed, self._belief.learned)
+
+    def _one(self, asked: Asked, wish: Wish) -> Answer | None:
+        goal, promise = self._meant(asked, wish)
+        answer = self._known(asked, promise)
+        if answer is None:
+            if way_of(asked, goal) != "learned":
+                return None
+            answer = self._learned(asked, promise)
+        answer = asked.shown(answer)
+        return replace(answer, notes=(*answer.notes, *self._doubts(wish, goal)))
+
+    def _staged(self, staged: Staged, wish: Wish) -> Answer | None:
+        """A statement in two stages, if all of its questions are free."""
+        confidence, terms, each = self._terms(staged, wish)
+        given = {id(q): self._one(by_queries(q), each) for q in staged.questions}
+        if None in given.values():
+            return None
+
+        def ask(questions: Sequence[Question]) -> list[Answer]:
+            said = [given[id(q)] if id(q) in given else self._one(by_queries(q), each) for q in questions]
+            return [answer for answer in said if answer is not None]
+
+        with self._staging:
+            return in_stages(staged, ask, confidence, terms.simultaneous)
 
     def _known(self, asked: Asked, promise: Promise) -> Answer | None:
         """What was said before: by the session, which only ever adds to it, or by a reading."""

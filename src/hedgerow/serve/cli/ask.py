@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hedgerow.serve.cli.options import Data, DataOptions, Json, Sql
-from hedgerow.serve.cli.terminal import emit, printing, progress, screen, table_of
+from hedgerow.serve.cli.options import As, Data, DataOptions, Json, Sql
+from hedgerow.serve.cli.progress import progress
+from hedgerow.serve.cli.terminal import emit, printing, screen, table_of
 from hedgerow.service import wire
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def ask(
         str | None,
         typer.Option(help="What the first question spends on learning; half of what remains if not given."),
     ] = None,
+    account: As = None,
     anew: Annotated[
         bool, typer.Option("--anew", help="Learn again, and pay again: for other rows or another schema.")
     ] = False,
@@ -75,25 +77,29 @@ def ask(
     if there:
         remote.ask(str(data), question, explain=explain, json=json)
     else:
-        _ask_here(opening.dataset(data, schema=schema), question, Learning(epsilon, anew), explain, json)
+        _ask_here(
+            opening.dataset(data, schema=schema), question, Learning(epsilon, anew), account, explain, json
+        )
 
 
-def _ask_here(dataset: Dataset, question: Ask, learning: Learning, explain: bool, json: bool) -> None:
+def _ask_here(
+    dataset: Dataset, question: Ask, learning: Learning, account: str | None, explain: bool, json: bool
+) -> None:
     from hedgerow.service.asking import Visit
 
     with progress(json) as step:
-        visit = Visit(dataset, question, learning, step)
+        visit = Visit(dataset, question, learning, step, account)
         found = visit.explain() if explain else visit.answer()
     pays = learning.epsilon is not None or learning.anew
     with printing(_KEPT) if pays and not explain else nullcontext():
-        _told(found, json)
+        _told(found, json, account)
 
 
-def _told(found: Answered | Explanation | FirstQuestion, json: bool) -> None:
+def _told(found: Answered | Explanation | FirstQuestion, json: bool, account: str | None) -> None:
     from hedgerow.service.asking import Answered, FirstQuestion
 
     if isinstance(found, Answered):
-        _answered(found, json)
+        _answered(found, json, account)
     elif isinstance(found, FirstQuestion):
         _unlearned(found, json)
     else:
@@ -109,7 +115,7 @@ def _unlearned(found: FirstQuestion, json: bool) -> None:
     to.print(found.costs)
 
 
-def _answered(given: Answered, json: bool) -> None:
+def _answered(given: Answered, json: bool, account: str | None) -> None:
     from hedgerow.release.numerals import amount, rest
 
     if json:
@@ -117,17 +123,13 @@ def _answered(given: Answered, json: bool) -> None:
         return
     answer, budget, to = given.answer, given.budget, screen()
     to.print(table_of(answer))
-    whose = "all numbers at once" if answer.simultaneous else "each number"
-    hold, indicative = _hold(answer.source)
-    again = ", as answered before" if answer.cached else ""
-    to.print(
-        f"Error bounds {hold} with {answer.confidence:.4g} confidence for {whose} "
-        f"({answer.source}{indicative}{again})."
-    )
+    if answer.has_numbers:
+        to.print(answer.words)
     if not given.learning.is_zero:
         to.print(f"Learning what rows look like, once, cost {amount(budget.part(given.learning), budget)}.")
     to.print("Asking was free." if answer.cost is None else f"Asking cost {amount(answer.cost, budget)}.")
-    to.print(f"Left of the dataset's budget: {rest(given.left, budget)}.")
+    whose = "the dataset's budget" if account is None else f"{account}'s part of the budget"
+    to.print(f"Left of {whose}: {rest(given.left, budget)}.")
     for note in answer.notes:
         to.print(f"Note: {note}")
 

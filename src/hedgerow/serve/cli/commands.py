@@ -7,7 +7,21 @@ from typing import Annotated
 import typer
 
 import hedgerow
-from hedgerow.serve.cli import ask, budget, copies, demo, plan, query, release, schema, serve, token, tools
+from hedgerow.serve.cli import (
+    ask,
+    budget,
+    copies,
+    demo,
+    describe,
+    plan,
+    query,
+    release,
+    schema,
+    serve,
+    shell,
+    token,
+    tools,
+)  # fmt: skip
 from hedgerow.serve.cli.options import spelled_out
 from hedgerow.serve.cli.terminal import Commands
 
@@ -42,7 +56,9 @@ app.command("plan", cls=release.WithGuests)(plan.plan)
 app.command("release", cls=release.WithGuests)(spelled_out(release.release))
 app.command("query")(query.query)
 app.command("ask")(spelled_out(ask.ask))
+app.command("shell")(spelled_out(shell.shell))
 app.command("sample")(query.sample)
+app.command("describe")(describe.describe)
 app.command("serve")(spelled_out(serve.serve))
 app.add_typer(token.app, name="token")
 app.add_typer(budget.app, name="budget")
