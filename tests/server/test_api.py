@@ -240,3 +240,16 @@ def test_the_ledger_verifies_and_its_lines_can_be_read(server):
     assert server.get(f"{D}/verify").json()["ok"] is True
     lines = server.get(f"{D}/ledger").json()["lines"]
     assert lines[0]["kind"] == "open"
+
+
+def test_placeholders_and_statements_in_two_stages_are_answered_free(server):
+    asked = {"sql": "SELECT COUNT(*) AS n FROM people WHERE sex = ? AND k >= ?", "params": ["F", 1]}
+    first, again = (server.ask(**asked, request="with params").json() for _ in range(2))
+    assert (first["source"], first["cost"], again["cached"]) == ("learned", None, True)
+    other = server.ask(**asked | {"params": ["M", 1]}, request="with params")
+    assert other.json()["error"]["code"] == "request_reused"
+    staged = server.ask(
+        sql="SELECT MAX(n) AS most FROM (SELECT k, COUNT(*) AS n FROM people GROUP BY k) AS by_k"
+    )
+    assert staged.json()["source"] == "learned", staged.text
+    assert staged.json()["cost"] is None

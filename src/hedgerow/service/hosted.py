@@ -29,7 +29,7 @@ from hedgerow.mechanisms.mechanism import finite
 from hedgerow.mechanisms.session.reading import SessionReading
 from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.ledger.limit import set_limit
-from hedgerow.service import budgeting, freezing
+from hedgerow.service import accounts, budgeting, freezing
 from hedgerow.service.asking import Answered, Ask, Desk, not_learned
 from hedgerow.service.learning import Learning
 from hedgerow.service.opened import Opened, last_change
@@ -357,16 +357,5 @@ class Hosted:
 
     def limit(self, name: str, epsilon: Any) -> None:
         """Let an analyst spend so much in all; for the lane."""
-        curator = self.opened.curator
-        most = None
-        if epsilon is not None:
-            price = curator.price(_number(epsilon))
-            most = Cost(price.currency, price.amount, curator.ledger.budget.cost.delta)
-        set_limit(curator.ledger, name, most, "Set by the owner")
+        accounts.limit(self.opened.ledger, name, epsilon)
         self._left.clear()
-
-
-def _number(given: Any) -> Any:
-    if isinstance(given, bool) or not isinstance(given, (int, float, str)):
-        raise HedgerowError("an epsilon is a number above 0")
-    return given

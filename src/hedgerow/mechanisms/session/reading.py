@@ -49,7 +49,7 @@ class SessionReading(OpenSession):
     def __init__(self, core: Core, payer: Any, earlier: SessionReading | None = None) -> None:
         super().__init__(core, payer)
         self._belief, self._stamp = core.belief.copied(), core.belief.stamp
-        self._said: OrderedDict[tuple[str, str], Answer] = earlier._said if earlier else OrderedDict()
+        self._learnt: OrderedDict[tuple[str, str], Answer] = earlier._learnt if earlier else OrderedDict()
         self._shown: OrderedDict[str, Answer] = OrderedDict()
         self._staging = threading.Lock()
         self._compute = threading.Lock()  # of readers among themselves: tables are kept on first use
@@ -147,14 +147,14 @@ class SessionReading(OpenSession):
         """What was said before: by the session, which only ever adds to it, or by a reading."""
         known = self._core.cache.find(asked.key, promise, asked)
         if known is None:
-            known = self._said.get((asked.key, promise.text))
+            known = self._learnt.get((asked.key, promise.text))
         return None if known is None else replace(known, cached=True, cost=None)
 
     def _learned(self, asked: Asked, promise: Promise) -> Answer:
         with self._compute:
             reply = asked.learned(self._belief, promise.confidence, promise.simultaneous)
             answer = reply_as(reply, promise, "learned")
-            answer = self._said.setdefault((asked.key, promise.text), answer)
-            while len(self._said) > _KEPT:
-                self._said.popitem(last=False)
+            answer = self._learnt.setdefault((asked.key, promise.text), answer)
+            while len(self._learnt) > _KEPT:
+                self._learnt.popitem(last=False)
             return answer

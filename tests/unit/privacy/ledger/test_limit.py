@@ -129,3 +129,15 @@ def test_a_ledger_that_was_forged_around_a_limit_does_not_verify(ledger, kind):
             line["limit"]["epsilon"] = str(int(line["limit"]["epsilon"]) + 10)
 
     assert not verify_export(_forged(export, change)).ok
+
+
+def test_the_command_sets_a_limit_and_lists_it(people_cli):
+    assert people_cli("budget", "init", "people.csv", "--epsilon", "1").exit_code == 0
+    for epsilon in ("0.3", "0.4"):  # set, and changed
+        done = people_cli("budget", "limit", "people.csv", "ann", "--epsilon", epsilon, "--json")
+        assert done.exit_code == 0, done.output
+    (part,) = json.loads(people_cli("budget", "list", "people.csv", "--json").stdout)["accounts"]
+    assert part["limit"]["epsilon"] == pytest.approx(0.4, rel=1e-6)
+    assert people_cli("budget", "limit", "people.csv", "owner", "--epsilon", "1").exit_code == 2
+    assert people_cli("budget", "limit", "people.csv", "ann", "--epsilon", "x").exit_code == 2
+    assert people_cli("budget", "verify", "people.csv").exit_code == 0
