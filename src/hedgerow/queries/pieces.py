@@ -16,6 +16,7 @@ from hedgerow.queries.one_form import is_nothing, one_form
 from hedgerow.queries.query import Query
 from hedgerow.queries.question import Question
 from hedgerow.queries.reply import Asked, Believer, Reply, Shown
+from hedgerow.queries.staged import Staged
 from hedgerow.queries.workload import Workload, marginals
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class ManyQueries:
     workload: Workload
     shape: tuple[int, ...] | None = None
     axes: tuple[int, ...] = ()
+    named: tuple[tuple[str, tuple[str, ...]], ...] = ()
     selects: ClassVar[bool] = False
 
     @property
@@ -146,8 +148,8 @@ class ManyQueries:
         return Reply(self._shaped(self.workload.to_units(counts)), self._shaped(errors * scales))
 
     def shown(self, answer: Shown) -> Shown:
-        """Numbers need no columns: the answer itself."""
-        return answer
+        """Numbers need no columns; those of a whole table are told whose they are."""
+        return replace(answer, axes=self.named) if self.named else answer
 
     def in_unit(self, error: Any) -> Any:
         """Errors of queries are in their units already."""
@@ -333,14 +335,14 @@ def _width(piece: Piece, count: float, error: float, rows: float) -> float:
     return wide
 
 
-def read_all(domain: Domain, given: Any, unit: str | None = None) -> Asked | list[Asked]:
+def read_all(domain: Domain, given: Any, unit: str | None = None) -> Asked | Staged | list[Asked | Staged]:
     """Any question by its queries; a list of several is read whole before any of it is asked."""
     meant = understood(domain, given, unit)
     for part in meant if isinstance(meant, list) else [meant]:
         cliques = part.cliques if isinstance(part, Workload) else [part.attributes]
-        if not isinstance(part, WholeTable) and any(domain.order(c) != tuple(c) for c in cliques):
+        if not isinstance(part, WholeTable | Staged) and any(domain.order(c) != tuple(c) for c in cliques):
             raise DomainMismatch("a query names its attributes in the domain's order; make it with Query.of")
-    return [by_queries(m) for m in meant] if isinstance(meant, list) else by_queries(meant)
+    return [_by_queries(m) for m in meant] if isinstance(meant, list) else _by_queries(meant)
 
 
 def read(domain: Domain, given: Any, unit: str | None = None) -> Asked:
@@ -348,6 +350,8 @@ def read(domain: Domain, given: Any, unit: str | None = None) -> Asked:
     asked = read_all(domain, given, unit)
     if isinstance(asked, list):
         raise UnsupportedQuery("these are several questions; ask them one by one")
+    if isinstance(asked, Staged):
+        raise asked.refusal()
     return asked
 
 
@@ -362,15 +366,25 @@ def _workload(meant: Meant) -> Workload:
         return meant
     if isinstance(meant, Query):
         return Workload.grouped([meant])
+    if isinstance(meant, Staged):
+        if meant.waits or not meant.questions:
+            raise meant.refusal()
+        return Workload.together([_statement(q).workload for q in meant.questions])
     return meant.workload if isinstance(meant, WholeTable) else _statement(meant).workload
+
+
+def _by_queries(meant: Meant) -> Asked | Staged:
+    return meant if isinstance(meant, Staged) else by_queries(meant)
 
 
 def by_queries(meant: Meant) -> Asked:
     """What was understood, by its queries."""
+    if isinstance(meant, Staged):
+        raise meant.refusal()
     if isinstance(meant, Question):
         return _statement(meant)
     if isinstance(meant, WholeTable):
-        return ManyQueries(meant.workload, meant.shape, meant.axes)
+        return ManyQueries(meant.workload, meant.shape, meant.axes, meant.named)
     return OneQuery(meant) if isinstance(meant, Query) else ManyQueries(meant)
 
 
