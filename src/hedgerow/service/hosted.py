@@ -32,7 +32,7 @@ from hedgerow.privacy.ledger.limit import set_limit
 from hedgerow.service import accounts, budgeting, freezing
 from hedgerow.service.asking import Answered, Ask, Desk, not_learned
 from hedgerow.service.learning import Learning
-from hedgerow.service.opened import Opened, last_change
+from hedgerow.service.opened import OpenedDataset, last_change
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
@@ -64,7 +64,7 @@ class Hosted:
         self.settings, self.name = settings, settings.called
         self.dataset = settings.dataset()
         self._lane = ThreadPoolExecutor(1, f"lane of {self.name}")
-        self._opened: Opened | None = None
+        self._opened: OpenedDataset | None = None
         self._why: HedgerowError | None = None
         self._changed, self._looked = False, 0.0
         self._frozen = False
@@ -96,7 +96,7 @@ class Hosted:
         return finite(self.opened.curator)
 
     @property
-    def opened(self) -> Opened:
+    def opened(self) -> OpenedDataset:
         """What is open; refused while the dataset is being set up."""
         if self._opened is None:
             raise NotLearned(
@@ -143,7 +143,7 @@ class Hosted:
             curator = until.enter_context(self.dataset.curator(table, known))
             self._frozen = freezing.is_frozen(curator.ledger)
             session, reading = self._session(curator)
-            self._opened = Opened(curator, session, reading, seen, until)
+            self._opened = OpenedDataset(curator, session, reading, seen, until)
             self._changed = reading is not None and session is None
         except HedgerowError as error:
             until.close()
@@ -169,7 +169,7 @@ class Hosted:
                     opened.session.close()
             opened.until.close()
 
-    def _has_changed(self, opened: Opened) -> bool:
+    def _has_changed(self, opened: OpenedDataset) -> bool:
         """Whether the data file was written since it was opened; looked at once a second."""
         now = time.monotonic()
         if not self._changed and now - self._looked > _LOOK:
@@ -193,7 +193,7 @@ class Hosted:
         unit = self.opened.curator.table.unit
         return ask.meant(self.domain, unit.column if unit else None)
 
-    def _given(self, opened: Opened, answer: Answer | None, ask: Ask, who: Token) -> Answered | None:
+    def _given(self, opened: OpenedDataset, answer: Answer | None, ask: Ask, who: Token) -> Answered | None:
         """An answer that cost nothing, with what is said beside it."""
         if answer is None:
             return None
@@ -259,7 +259,7 @@ class Hosted:
         opened, reading = self._readable()
         return reading.synopsis(opened.ledger.receipt())
 
-    def _readable(self) -> tuple[Opened, SessionReading]:
+    def _readable(self) -> tuple[OpenedDataset, SessionReading]:
         opened = self.opened
         self.refuse_frozen()
         if opened.reading is None:

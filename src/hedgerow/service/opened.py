@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedDataset:
     """A dataset that has a budget: its curator, and its session once it was learned.
 
     Args:

@@ -63,6 +63,7 @@ class SessionReading(OpenSession):
             earlier: a reading that it takes the place of.
         """
         with session._core.turn():
+            _ = session._core.belief.spread  # found once, and kept: else the first reader waits for it
             return cls(session._core, session._payer, earlier)
 
     @property
