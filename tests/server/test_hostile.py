@@ -93,7 +93,7 @@ def neighbours(tmp_path_factory):
 def test_no_mutated_statement_gets_a_500_or_a_message_that_depends_on_rows(neighbours, size):
     rng = random.Random(20261117)
     refused = 0
-    for _ in range(size(400, 20_000)):
+    for _ in range(size(300, 20_000)):
         asked = {"sql": mutated(rng)} | ({"within_count": 10} if rng.random() < 0.1 else {})
         one, other = (client.post(f"{D}/ask", json=asked) for client in neighbours)
         assert one.status_code == other.status_code < 500, (asked, one.text, other.text)
@@ -102,7 +102,7 @@ def test_no_mutated_statement_gets_a_500_or_a_message_that_depends_on_rows(neigh
             continue
         refused += 1
         assert one.json()["error"]["message"] == other.json()["error"]["message"], asked
-    assert refused > 100
+    assert refused > 50
 
 
 def test_explanations_and_sizes_do_not_depend_on_rows(neighbours):
@@ -144,12 +144,12 @@ ODD = [None, True, [], {}, "", "x", "nan", "inf", "1e999", -1, 0, 10**400, 1e308
 
 
 @pytest.mark.parametrize("endpoint", [e for e in ENDPOINTS if e.body], ids=lambda e: f"{e.method} {e.path}")
-def test_odd_values_get_no_500_from_anybody(odd, endpoint):
+def test_odd_values_get_no_500_from_anybody(odd, endpoint, size):
     clients, ids = odd
     path = endpoint.path.format(dataset="people", id=ids, name="ann")
     fields = dict.fromkeys([*endpoint.body, *(ASK_FIELDS if "sql" in endpoint.body else ())])
     for field in fields:
-        for value in ODD:
+        for value in size(ODD[::3], ODD):
             body = json.dumps(endpoint.body | {field: value}).encode()
             for client in clients:
                 reply = client.request(endpoint.method, path, content=body)

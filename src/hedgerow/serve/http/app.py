@@ -18,7 +18,7 @@ from hedgerow.serve.http.call import Call, failed, nowhere, reply
 from hedgerow.serve.http.endpoints import ENDPOINTS, Endpoint
 from hedgerow.service.host import Host
 
-_READERS = 4
+_READERS = 2  # they share one interpreter: more only wait for each other
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; style-src 'self'; img-src 'self'; connect-src 'self'; "

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hedgerow.service.config import Config
 
 GRACE = 10.0  # seconds in which a server ends
+_SWITCH = 0.001  # seconds after which a thread that computes lets the one that replies go on
 _HEAD = 10.0  # seconds for the head of a request
 _BUSY = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
@@ -92,6 +93,7 @@ def serve(config: Config, ready: Callable[[dict[str, Any]], None], *, json_log: 
         json_log: write the log as lines of JSON.
     """
     _log(json_log)
+    sys.setswitchinterval(_SWITCH)
     listening = _listen(config)
     host = Host(config)
     try:
