@@ -9,6 +9,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -27,7 +28,7 @@ from hedgerow.queries.query import ONE, Query
 from hedgerow.queries.question import Question
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.answer import Answer, Source
-from hedgerow.synopsis.limits import MeasuredTable, limits
+from hedgerow.synopsis.limits import MeasuredTable, limits_by
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -176,12 +177,18 @@ class Synopsis(ABC):
         asked = read(self.domain, question, self.receipt.settings.unit)
         if isinstance(asked, Statement) and not asked.counts:
             raise UnsupportedQuery("limits are known of one count of rows, or one for each group: COUNT(*)")
-        if not any(MeasuredTable.all_of(self.measurements)):
+        tables = self._measured_tables
+        if not tables:
             raise UnsupportedQuery(f"a {self.kind} synopsis holds no measured tables to limit a count by")
-        rows = np.array([limits(self.measurements, q, confidence) for q in asked.workload]).reshape(-1, 2)
+        rows = np.array([limits_by(tables, q, confidence) for q in asked.workload]).reshape(-1, 2)
         ends = [asked.told(rows[:, i], np.zeros(len(rows)), confidence, 0.0).value for i in (0, 1)]
         low, high = np.minimum(*ends), np.maximum(*ends)  # a negative unit turns them round
         return (float(low), float(high)) if np.ndim(low) == 0 else (low, high)
+
+    @cached_property
+    def _measured_tables(self) -> list[MeasuredTable]:
+        """What limits are read from."""
+        return list(MeasuredTable.all_of(self.measurements))
 
     def _notes(self, question: Query | Workload | Question) -> tuple[str, ...]:
         """Sentences that belong to the answer."""

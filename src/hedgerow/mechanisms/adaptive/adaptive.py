@@ -11,6 +11,7 @@ import numpy as np
 from hedgerow.curator.curator import Curator
 from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
 from hedgerow.learning.factored.factored import FactoredHypothesis, Zeros
+from hedgerow.mechanisms.adaptive.everything import worth_holding
 from hedgerow.mechanisms.adaptive.plan import CELL_BYTES
 from hedgerow.mechanisms.adaptive.prior import PublicTables
 from hedgerow.mechanisms.adaptive.run import Run
@@ -89,6 +90,7 @@ class AdaptiveRelease(Resumable):
         prior: Synopsis | Mapping[str, Any] | None = None,
         zeros: Sequence[tuple[Sequence[str], Any]] = (),
         watch: Callable[[Progress], None] | None = None,
+        choose: bool = False,
     ) -> ModelSynopsis:
         """Release a model of the rows that answers a workload well, and anything else as well as it can.
 
@@ -99,16 +101,18 @@ class AdaptiveRelease(Resumable):
             prior: what is public already and a good start: a synopsis, or columns of public rows.
             zeros: pairs (attributes, array over their table, False where a combination cannot occur).
             watch: told how far the release is, and its current estimated error.
+            choose: choose tables in any case, and never measure all of the workload at once.
         """
         domain = finite(curator)
         queries = Workload.of(workload, domain)
         self._check(queries, weights)
         believed = None if prior is None else PublicTables.of(domain, prior)
-        model = self._model(domain, zeros, believed)
+        everything = not choose and self._everything(curator, queries, believed, zeros)
+        model = self._model(domain, zeros, believed, queries.cliques if everything else ())
         plan = self._plan(domain, curator.account, queries, weights, believed, model.zeros)
         with self._paying(curator, plan) as purse:
             run = Run(purse, domain, queries, self, watch or unwatched)
-            outcome, facts = run.learn(model, weights)
+            outcome, facts = run.learn(model, weights, everything_too=everything)
         said = {"workload": queries.name} | facts | ({} if believed is None else {"prior": believed.digest})
         signed = self._signed(curator, purse.spent, self._own() | said)
         real = signed.private and (not isinstance(prior, Synopsis) or prior.private)
@@ -139,11 +143,30 @@ class AdaptiveRelease(Resumable):
         if not any(b.attributes for b in queries.blocks):
             raise UnsupportedQuery("an adaptive release needs questions about at least one attribute")
 
+    def _everything(
+        self, curator: Curator, queries: Workload, prior: PublicTables | None, zeros: Sequence[Any]
+    ) -> bool:
+        """Whether all of the workload may be measured at once: tables, Gaussian noise, nothing declared."""
+        plain = self.objective == "mean" and self.measurements is None and self.hypothesis != "factored"
+        gaussian = curator.ledger.currency == "rho"
+        return plain and gaussian and queries.is_tables and prior is None and not zeros
+
     def _model(
-        self, domain: Domain, zeros: Sequence[tuple[Sequence[str], Any]], prior: PublicTables | None
+        self,
+        domain: Domain,
+        zeros: Sequence[tuple[Sequence[str], Any]],
+        prior: PublicTables | None,
+        tables: Sequence[tuple[str, ...]],
     ) -> FactoredHypothesis:
-        """What learns: it knows the declared zeros and the prior; refuses what leaves nothing possible."""
+        """What learns: it knows the declared zeros and the prior; refuses what leaves nothing possible.
+
+        Args:
+            domain, zeros, prior: what is declared.
+            tables: what may be measured all at once; a larger domain is held densely for it.
+        """
         few = domain.size <= min(DENSE_CELLS, self.most_cells or DENSE_CELLS)
+        if tables and domain.size <= (self.most_cells or domain.size):
+            few = few or worth_holding(domain.shape, tables)
         if self.hypothesis == "dense" and domain.size > DENSE_LIMIT:
             raise RangeTooLarge(
                 f"all {domain.size:,} cells are more than the {DENSE_LIMIT:,} of a dense model"
