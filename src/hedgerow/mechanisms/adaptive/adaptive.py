@@ -36,7 +36,7 @@ DENSE_LIMIT = 1 << 22
 
 @dataclass(frozen=True)
 class AdaptiveRelease(Resumable):
-    """Select - measure - fit over tables of a few attributes, with a hypothesis that any domain fits into.
+    """All tables of a workload at once, or select - measure - fit, with a hypothesis that any domain fits.
 
     Privacy: what is public is the domain, the workload, these parameters, and everything already released.
     One-way tables are measured by the discrete Gaussian mechanism ([CKS20] Thm 4; under a pure budget by the
@@ -44,7 +44,9 @@ class AdaptiveRelease(Resumable):
     exponential mechanism ([MT07]; bounded range [DDR20]; under a pure budget permute-and-flip [MS20]) among
     public candidates, scored by the L1 distance of the true table to the hypothesis's: a row is in one cell,
     so a score moves by 1 (2 when a row is swapped) times its weight. The chosen table, coarsened by groups
-    that follow from released values, is measured as one more table. Fitting, groups, number of rounds and
+    that follow from released values, is measured as one more table. Where it is expected to be better, all
+    residuals of the workload are measured instead, in one act of discrete Gaussian noise on whole numbers at
+    the strategy's exact norms ([CKS20] Thm 4; residuals [XHZK23]). Fitting, groups, number of rounds and
     size of the model depend on released values only; the number of rows is the measured one (public under
     `replace`). Every act composes under the ledger's filter. Accuracy: no bound is proved; answers are
     `learned` and their error indicative. Charged in `Curator.measure_all` and `Curator.select`, from an
@@ -78,7 +80,7 @@ class AdaptiveRelease(Resumable):
     hypothesis: Literal["auto", "dense", "factored"] = "auto"
     run: str | None = None
 
-    citations: ClassVar[tuple[str, ...]] = ("MT07", "CKS20", "BS16", "DDR20")
+    citations: ClassVar[tuple[str, ...]] = ("MT07", "CKS20", "BS16", "DDR20", "XHZK23")
     account_kind: ClassVar[str] = "adaptive"
 
     def release(
