@@ -39,6 +39,7 @@ _BEYOND = (
     "No measured table looks at so many attributes together: the error is indicative, and `limits` says "
     "what is certain."
 )
+_LEAST = 0.05  # of its noise's half width: no stated error is less
 _SOFT = 1.5  # a corrected cell differs from its measurement by at most this many standard deviations
 
 
@@ -101,8 +102,9 @@ class ModelSynopsis(CellsSynopsis):
         attributes, table, weights = asked
         known = self._known(attributes)
         if known is not None:
-            gap = abs(float(((table - known.counts) * weights).sum()))
-            return gap + known.half_width(confidence, weights, numbers)
+            value, noisy = float((table * weights).sum()), float((known.counts * weights).sum())
+            wide = known.half_width(confidence, weights, numbers)
+            return float(_reach(value, noisy, wide, counts=bool((weights >= 0.0).all())))
         return _width(confidence, numbers) * float(np.sqrt(self._variance(attributes, table, weights)))
 
     def _query(self, query: Query, confidence: float, numbers: int) -> tuple[float, float]:
@@ -160,7 +162,7 @@ class ModelSynopsis(CellsSynopsis):
             off = _width(confidence, numbers) * np.sqrt(each)
             known = self._known(block.attributes)
             if known is not None:
-                off = np.abs(table - known.counts) + known.cell_width(confidence, numbers)
+                off = _reach(table, known.counts, known.cell_width(confidence, numbers), counts=True)
             values.append(table.reshape(-1))
             errors.append(off.reshape(-1))
         return np.concatenate(values), np.concatenate(errors)
@@ -245,6 +247,23 @@ class ModelSynopsis(CellsSynopsis):
         cls, domain: Domain, provenance: Provenance, body: dict[str, Any], arrays: dict[str, NDArray[Any]]
     ) -> ModelSynopsis:
         return cls(domain, provenance, Learned.unpack(domain, body, arrays))
+
+
+def _reach(value: Any, noisy: Any, wide: float, *, counts: bool) -> Any:
+    """How far from an answer the truth may be that lies within `wide` of what was measured.
+
+    Args:
+        value: the answer.
+        noisy: what was measured of it.
+        wide: the half width of its noise.
+        counts: whether the truth cannot be negative: then a cell put to 0 is off by what was measured above
+            0, and its noise.
+    """
+    if not counts:
+        return np.abs(value - noisy) + wide
+    most = noisy + wide - value
+    least = value - np.maximum(noisy - wide, 0.0)
+    return np.maximum(np.maximum(most, least), _LEAST * wide)
 
 
 def _width(confidence: float, numbers: int) -> float:
