@@ -169,7 +169,11 @@ class Everything:
             last = int(np.clip(_VISITS / visits, 60, 400))
             steps = last if order == orders[-1] else 20 if order == 1 else _FIRST
             hypothesis.fit_targets(
-                list(targets.values()), total=evidence.total, iterations=steps, guard=False, agreed=True
+                list(targets.values()),
+                total=evidence.total,
+                iterations=steps,
+                guard=order == orders[-1],  # a fit may end far from what was measured: then again
+                agreed=True,
             )
         return {s: self._followed(hypothesis, t) for s, t in targets.items()}
 
