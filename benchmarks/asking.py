@@ -22,8 +22,8 @@ from hedgerow.privacy.ledger.ledger import Ledger
 ROWS, LINES, BAR = 300_000, 100_000, 0.5
 SIZES = {"a weight for each cell": (4, 4, 4), "a product of tables": (8, 6, 7)}
 LOADS = (
-    "import hedgerow.serve.cli, hedgerow.serve.commands, hedgerow.release.dataset, hedgerow.release.schema, "
-    "hedgerow.mechanisms.session.session, hedgerow.mechanisms.session.foresee, "
+    "import hedgerow.serve.cli.commands, hedgerow.service.dataset, hedgerow.service.asking, "
+    "hedgerow.release.schema, hedgerow.mechanisms.session.session, hedgerow.mechanisms.session.foresee, "
     "hedgerow.mechanisms.adaptive.adaptive, typer._adapters, pydantic.fields, rich.table, yaml\n"
 )
 TIMED = (

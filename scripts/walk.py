@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -33,6 +34,15 @@ attributes:
 """
 
 
+def importing(frame: FrameType | None) -> bool:
+    """Whether a module of the package is being imported below this call."""
+    while frame is not None:
+        code, frame = frame.f_code, frame.f_back
+        if code.co_name == "<module>" and code.co_filename.startswith(HOME):
+            return True
+    return False
+
+
 @contextlib.contextmanager
 def walked() -> Iterator[set[CodeType]]:
     """The functions of the package that are entered meanwhile, in every thread."""
@@ -40,7 +50,9 @@ def walked() -> Iterator[set[CodeType]]:
 
     def enter(frame: FrameType, what: str, _: object) -> None:
         code = frame.f_code
-        if what == "call" and code.co_filename.startswith(HOME) and not code.co_name.startswith("<"):
+        if what != "call" or not code.co_filename.startswith(HOME) or code.co_name.startswith("<"):
+            return
+        if code.co_flags & CO_OPTIMIZED and not importing(frame):  # a class's body is not optimised
             seen.add(code)
 
     threading.setprofile(enter)

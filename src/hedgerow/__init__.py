@@ -66,7 +66,7 @@ _HOME = {
     "SourceError": "errors",
     "RunClosed": "errors",
 }
-_MODULES = ("primitives", "testing", "errors", "audit", "theory")
+_MODULES = ("primitives", "testing", "extending", "errors", "audit", "theory")
 
 __all__ = [*_HOME, *HOMES, *_MODULES, "__version__"]
 

@@ -2,6 +2,7 @@
 
 from hedgerow import audit as audit
 from hedgerow import errors as errors
+from hedgerow import extending as extending
 from hedgerow import primitives as primitives
 from hedgerow import testing as testing
 from hedgerow import theory as theory

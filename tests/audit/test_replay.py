@@ -15,7 +15,7 @@ import pytest
 import hedgerow as hr
 from hedgerow import audit
 from hedgerow.audit import command
-from hedgerow.audit.coupled.cases import PEOPLE, cases
+from hedgerow.audit.coupled.cases import PEOPLE, own_cases
 from hedgerow.audit.coupled.planted import DOMAIN, planted
 from hedgerow.audit.coupled.replay import LIMITS, joined
 from hedgerow.audit.coupled.scenes import extremes, scenes
@@ -28,14 +28,14 @@ from sizes import size
 NEIGHBOURS = size(6, 400)
 SECONDS = size(60.0, 600.0)
 PLANTED = {p.name: p for p in planted()}
-CASES = {f"{c.name} {i}": c for i, c in enumerate(cases())}
+CASES = {f"{c.name} {i}": c for i, c in enumerate(own_cases())}
 SLOW = {name for name in CASES if name.startswith("Session")}
 
 
 def test_every_exported_mechanism_is_replayed():
-    missing = set(exported()) - {c.name for c in cases()}
+    missing = set(exported()) - {c.name for c in own_cases()}
     assert not missing, f"add a case to hedgerow.audit.coupled.cases for {sorted(missing)}"
-    assert {c.name for c in cases()} <= set(exported())
+    assert {c.name for c in own_cases()} <= set(exported())
 
 
 @pytest.mark.slow
@@ -107,7 +107,7 @@ def test_acts_that_are_not_understood_are_named_and_not_passed_over():
 def test_the_session_is_replayed_while_it_compares_trips_measures_and_learns():
     """Otherwise its replay would look at priming only."""
     scene = next(islice(scenes(PEOPLE, "add_remove", 1, named=False), 3, None))[0]
-    runs = [c for c in cases() if c.name == "Session" and c.budget.currency == "epsilon"][:3]
+    runs = [c for c in own_cases() if c.name == "Session" and c.budget.currency == "epsilon"][:3]
     played = [play(c.run, scene.table(), c.budget, "add_remove") for c in runs]
     acts = Counter(m.told for p in played for m in p.met)
     assert acts["compare"] > 10

@@ -23,9 +23,9 @@ import pytest
 from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.event import Pure
-from hedgerow.privacy.ledger import store as ledger_store
+from hedgerow.privacy.ledger import sqlite_store as ledger_store
 from hedgerow.privacy.ledger.ledger import Ledger
-from hedgerow.privacy.ledger.store import Store
+from hedgerow.privacy.ledger.sqlite_store import SQLiteStore
 
 WORKER = Path(__file__).parent.parent / "faults" / "ledger_worker.py"
 BUDGET = Budget(epsilon=1)
@@ -336,5 +336,5 @@ def test_a_ledger_of_the_earlier_kind_with_everything_in_its_log_goes_on(tmp_pat
         assert ledger.spent().amount == Fraction(3, 10**6)
         assert ledger.verify().ok
         ledger.charge(STEP, says)
-        assert Store.places(ledger._store)
+        assert SQLiteStore.places(ledger._store)
     assert spent(path) == 4

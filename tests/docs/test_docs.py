@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent.parent
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-
-
-def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.S)
+from pages import PAGES, ROOT, blocks
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
@@ -21,7 +15,7 @@ def test_python_examples_run(page, tmp_path, monkeypatch):
     rows = ["sex,age,person_id"] + [f"{'FM'[i % 2]},{i % 90},{i // 2}" for i in range(300)]
     (tmp_path / "people.csv").write_text("\n".join(rows))
     for code in blocks(page, "python"):
-        exec(compile(code, page.name, "exec"), {})
+        exec(compile(code, page.name, "exec", dont_inherit=True), {})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -13,7 +13,7 @@ from hedgerow.errors import BudgetExceeded
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.event import Pure
 from hedgerow.privacy.ledger.ledger import Ledger
-from hedgerow.privacy.ledger.store import Store
+from hedgerow.privacy.ledger.sqlite_store import SQLiteStore
 
 BUDGET = Budget(epsilon=1)
 STEP = Pure("1/1000000")
@@ -41,12 +41,12 @@ def loop(path: str, start: str) -> None:
 
 def die(path: str, where: str) -> None:
     """Make one charge and die by SIGKILL at a chosen point of it."""
-    run = Store._run
+    run = SQLiteStore._run
 
     def kill() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    def lethal(self: Store, sql: str, args: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
+    def lethal(self: SQLiteStore, sql: str, args: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
         if sql == "COMMIT" and where == "before commit":
             kill()
         rows = run(self, sql, args)
@@ -60,7 +60,7 @@ def die(path: str, where: str) -> None:
         return draw()
 
     ledger = Ledger.open(path, budget=BUDGET)
-    Store._run = lethal  # type: ignore[method-assign]
+    SQLiteStore._run = lethal  # type: ignore[method-assign]
     entry = ledger.charge(STEP, act, request="r0", question="q0")
     say(answer=entry.answer and entry.answer.decode())
     if where == "after return":
@@ -69,16 +69,16 @@ def die(path: str, where: str) -> None:
 
 def pace(path: str, charges: str) -> None:
     """Make charges and records, stopping before and after every statement until somebody lets it go on."""
-    ledger, run = Ledger.open(path, budget=BUDGET), Store._run
+    ledger, run = Ledger.open(path, budget=BUDGET), SQLiteStore._run
 
-    def stopping(self: Store, sql: str, args: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
+    def stopping(self: SQLiteStore, sql: str, args: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
         os.kill(os.getpid(), signal.SIGSTOP)
         rows = run(self, sql, args)
         if sql == "COMMIT" or "checkpoint" in sql:
             os.kill(os.getpid(), signal.SIGSTOP)
         return rows
 
-    Store._run = stopping  # type: ignore[method-assign]
+    SQLiteStore._run = stopping  # type: ignore[method-assign]
     for i in range(int(charges)):
         ledger.record(b"below", durable=False)
         ledger.charge(STEP, draw, request=f"r{i}", question=f"q{i}")

@@ -12,7 +12,7 @@ import numpy as np
 
 import hedgerow as hr
 from hedgerow.curator.runs import comparison
-from hedgerow.privacy.ledger.store import Store
+from hedgerow.privacy.ledger.sqlite_store import SQLiteStore
 
 DOMAIN = hr.Domain({"x": hr.bins(0, 32, 1), "y": 3})
 OPTIONS: dict[str, Any] = {"updates": 12, "threshold": 120.0, "queries": 500, "epsilon": 0.9, "run": "mine"}
@@ -50,9 +50,9 @@ def talk(path: str, start: str, noise: str, die_at: str) -> None:
     if noise == "quiet":
         silence()
     _, session = open_session(path, noise)
-    left, run = [int(die_at)], Store._run
+    left, run = [int(die_at)], SQLiteStore._run
 
-    def lethal(self: Store, sql: str, args: tuple[object, ...] = ()) -> Any:
+    def lethal(self: SQLiteStore, sql: str, args: tuple[object, ...] = ()) -> Any:
         if sql == "COMMIT":
             left[0] -= 1
         if sql == "COMMIT" and left[0] == 0:
@@ -63,7 +63,7 @@ def talk(path: str, start: str, noise: str, die_at: str) -> None:
         return rows
 
     if int(die_at):
-        Store._run = lethal  # type: ignore[method-assign]
+        SQLiteStore._run = lethal  # type: ignore[method-assign]
     for i, query in enumerate(stream()[int(start) :], int(start)):
         a = session.ask(query)
         fact = {"i": i, "value": a.value, "error": a.error, "source": a.source, "updates": session.updates}

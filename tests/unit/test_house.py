@@ -42,6 +42,7 @@ FRONT = {  # the front door and what stands beside it
     "__main__",
     "primitives",
     "testing",
+    "extending",
     "demo",
     "theory",
 }

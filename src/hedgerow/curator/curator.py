@@ -18,7 +18,8 @@ from hedgerow.curator.rows.table import Rows, Table
 from hedgerow.curator.runs.comparison import State, advance
 from hedgerow.curator.runs.sparse_vector_plan import RESERVED, SparseVectorPlan, planned
 from hedgerow.curator.spender import Spend, Spender, divided
-from hedgerow.curator.statistics.statistics import Score, Statistic, is_score
+from hedgerow.curator.statistics.claimed import a_score, claims_of
+from hedgerow.curator.statistics.statistics import Score, Statistic
 from hedgerow.curator.statistics.target import MeasureTarget
 from hedgerow.errors import LedgerError, UnsupportedQuery
 from hedgerow.privacy import events
@@ -32,7 +33,9 @@ from hedgerow.privacy.budget import (
     selection_epsilon,
 )
 from hedgerow.privacy.event import Event
+from hedgerow.privacy.ledger.claim import Claim
 from hedgerow.privacy.ledger.ledger import Ledger
+from hedgerow.privacy.ledger.store import Store
 from hedgerow.privacy.rational import Number
 from hedgerow.queries.argument import one_of, text
 from hedgerow.queries.domain.domain import Domain
@@ -56,7 +59,8 @@ class Curator(Spender):
     Args:
         table: the private rows.
         budget: what may be spent in all; needed when the ledger is new, refused when it differs.
-        ledger: a path, `":memory:"` for simulation, or an open `Ledger`; by default the file beside the data.
+        ledger: a path, `":memory:"` for simulation, an open `Ledger`, or a store of one's own
+            (`hedgerow.extending.Store`); by default the file beside the data.
         neighbours: `add_remove` (one unit more or less) or `replace` (one unit swapped).
         new_ledger: the reason for a new ledger although another one knows the data; kept in its first line.
         entropy: only for tests, see `hedgerow.testing.seeded`; marks every result as not private.
@@ -66,7 +70,7 @@ class Curator(Spender):
         self,
         table: Table,
         budget: Budget | None = None,
-        ledger: Ledger | str | Path | None = None,
+        ledger: Ledger | Store | str | Path | None = None,
         neighbours: Literal["add_remove", "replace"] | None = None,
         *,
         new_ledger: str | None = None,
@@ -77,7 +81,7 @@ class Curator(Spender):
             raise UnsupportedQuery("a curator guards a Table; see hedgerow.Table.open")
         if not isinstance(budget, Budget | None):
             raise UnsupportedQuery("a budget is given as hedgerow.Budget(epsilon=..., delta=...)")
-        if not isinstance(ledger, Ledger | str | PathLike | None):
+        if not isinstance(ledger, Ledger | Store | str | PathLike | None):
             raise LedgerError("a ledger is an open Ledger, the path of a file, or ':memory:'")
         self.table = table
         super().__init__(open_ledger(table, budget, ledger, neighbours, new_ledger), account)
@@ -186,7 +190,8 @@ class Curator(Spender):
         def draw(exact_values: list[NDArray[np.int64]]) -> list[NDArray[Any]]:
             return [v + self._noise(law, v) for law, v in zip(laws, exact_values, strict=True)]
 
-        values = self._act(event, evaluate, draw, question, request=request, note=note, run=run)
+        known: dict[str, Any] = {"request": request, "note": note, "run": run, "claims": claims_of(*stats)}
+        values = self._act(event, evaluate, draw, question, **known)
         return [t.measurement(law, v, self.private) for t, law, v in zip(asked, laws, values, strict=True)]
 
     def select(
@@ -206,17 +211,13 @@ class Curator(Spender):
         charged in the transaction that draws the choice.
 
         Args:
-            score: one of the scores in `curator.statistics.statistics`; each carries its own sensitivity.
+            score: one of `hedgerow.primitives`, or a claimed one (`hedgerow.extending`).
             spend: an epsilon, Budget or Cost.
             method: `exponential`; `permute_and_flip` (never worse under pure epsilon); `report_noisy_max`
                 (with geometric noise), `report_noisy_max_laplace`.
             request, note, run: as in `measure_all`.
         """
-        if not is_score(score):
-            raise UnsupportedQuery(
-                "a score must carry its own sensitivity; see hedgerow.curator.statistics.statistics"
-            )
-        score.check(self._domain)
+        score = a_score(score, self._domain)
         one_of("method", method, *CHOICES)
         kind, draw = CHOICES[method]
         epsilon = selection_epsilon(self.price(spend, request), bounded_range=kind is events.Exponential)
@@ -227,10 +228,8 @@ class Curator(Spender):
             return [np.array(draw(scores, sensitivity, epsilon, self._entropy), dtype=np.int64)]
 
         question = f"select:{method}:{score.digest}" + event_text(event)
-        chosen = self._act(
-            event, lambda: score.exact(self._rows), choose, question, request=request, note=note, run=run
-        )
-        return int(chosen[0])
+        known: dict[str, Any] = {"request": request, "note": note, "run": run, "claims": claims_of(score)}
+        return int(self._act(event, lambda: score.exact(self._rows), choose, question, **known)[0])
 
     def sparse_vector(
         self,
@@ -332,6 +331,7 @@ class Curator(Spender):
         request: str | None = None,
         note: str = "",
         run: str | None = None,
+        claims: Sequence[Claim] = (),
     ) -> list[NDArray[Any]]:
         """The law in one place: refuse, read, then charge and draw in one transaction, then return."""
         for name, given in (("a request id", request), ("a run's label", run), ("a note", note)):
@@ -356,6 +356,7 @@ class Curator(Spender):
                 question=question,
                 note=note,
                 run=run,
+                claims=claims,
             )
         assert entry.answer is not None
         return unpack(entry.answer)

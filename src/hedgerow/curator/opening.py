@@ -10,21 +10,22 @@ from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.ledger.nearby import SUFFIX
+from hedgerow.privacy.ledger.store import Store
 
 
 def open_ledger(
     table: Table,
     budget: Budget | None,
-    ledger: Ledger | str | Path | None,
+    ledger: Ledger | Store | str | Path | None,
     neighbours: str | None,
     reason: str | None = None,
 ) -> Ledger:
-    """The dataset's ledger: an open one, a path, or the file beside the data.
+    """The dataset's ledger: an open one, a path, a store, or the file beside the data.
 
     Args:
         table: the private rows.
         budget, neighbours: what the ledger must say, or will if it is new.
-        ledger: the ledger or its path; None for the one that belongs to the table.
+        ledger: the ledger, its path or its store; None for the one that belongs to the table.
         reason: why a new one is made although another one knows the data.
     """
     if ledger is None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from hedgerow.curator.curator import Curator, NoiseChoice
 from hedgerow.curator.spender import Spend
@@ -16,7 +16,16 @@ from hedgerow.mechanisms.fingerprint import fingerprint
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.measurement import Measurement
-from hedgerow.synopsis.synopsis import Provenance
+from hedgerow.synopsis.synopsis import Provenance, Synopsis
+
+
+@runtime_checkable
+class Release(Protocol):
+    """What every mechanism is that releases at once: public parameters, and one verb that meets a curator."""
+
+    def release(self, curator: Curator, workload: Any) -> Synopsis:
+        """Spend what its parameters say, or all that remains, and return what people take home."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -63,7 +72,11 @@ class Mechanism:
 
 
 class Resumable(Mechanism):
-    """What releases share that go on where they stopped: they have a name, and an account of their own."""
+    """What releases share that go on where they stopped: they have a name, and an account of their own.
+
+    One's own is a frozen dataclass with a field `run`, whose `release` pays from `paying` and signs with
+    `signed`. Its other fields are public, and all of them are what the release is known by.
+    """
 
     run: str | None
     account_kind: ClassVar[str] = ""
@@ -76,6 +89,23 @@ class Resumable(Mechanism):
     def abandon(self, curator: Curator) -> None:
         """Leave an unfinished run of this name for good, or all without a name; what is unspent goes back."""
         self._account("").abandon(curator)
+
+    def paying(self, curator: Curator, *public: object) -> AbstractContextManager[Purse]:
+        """What pays for the acts of a release, taken up again if it was left unfinished.
+
+        A release is known by its `fingerprint`: all fields of its class, always, but for those that came
+        `later`; with the domain, the account, and what else is public that it depends on.
+
+        Args:
+            curator: the guardian of the rows.
+            public: such as the digest of a workload.
+        """
+        plan = fingerprint(self, finite(curator).fingerprint, curator.account, *public)
+        return self._paying(curator, plan.encode())
+
+    def signed(self, curator: Curator, purse: Purse, **facts: Any) -> Provenance:
+        """How a synopsis came to be, when its acts are paid for: parameters, public facts, receipt."""
+        return self._signed(curator, purse.spent, self._own() | facts)
 
     def _account(self, digest: str) -> RunAccount:
         return RunAccount(self.account_kind or type(self).__name__, self.run, digest)

@@ -108,7 +108,8 @@ class Measurement:
     """Noisy values of one table (`attributes`), a list of queries (`workload`) or a `strategy`, in steps.
 
     `private` is False when the randomness or the ledger behind it was only for tests or simulation. `asked`
-    is the question that was measured, as long as it is remembered: files do not keep it.
+    is the question that was measured, as long as it is remembered: files do not keep it. `claims` says whose
+    word it rests on, where it is a statistic of somebody else's: it is private if that is true.
     """
 
     attributes: tuple[str, ...]
@@ -118,6 +119,7 @@ class Measurement:
     private: bool = True
     strategy: Strategy | None = None
     asked: Asked | list[Asked] | None = None
+    claims: tuple[str, ...] = ()
 
     @cached_property
     def counts(self) -> NDArray[np.float64]:
@@ -127,7 +129,7 @@ class Measurement:
     @property
     def is_table(self) -> bool:
         """Whether this is the whole table of its attributes."""
-        return self.workload is None and self.strategy is None
+        return self.workload is None and self.strategy is None and not self.claims
 
     def reply(self, confidence: float = 0.95, *, simultaneous: bool = False) -> Any:
         """What was asked, answered from these numbers: value and error in its unit; a list for several.
@@ -151,6 +153,8 @@ class Measurement:
         what = " x ".join(self.attributes) or "total" if self.is_table else repr(self.workload)
         if self.strategy is not None:
             what = f"{self.values.size:,} numbers of a strategy"
+        if self.claims:
+            what = f"{self.values.size:,} numbers of a claimed statistic"
         return f"Measurement({what}, {self.noise.family} noise of scale {float(self.noise.scale):.4g})"
 
 

@@ -33,16 +33,15 @@ def pack_measurement(measurement: Measurement, arrays: Arrays) -> dict[str, Any]
         "noise": measurement.noise.to_json(),
         "workload": None if workload is None else pack_workload(workload, arrays),
         "private": measurement.private,
-    }
+    } | ({"claims": list(measurement.claims)} if measurement.claims else {})
 
 
 def unpack_measurement(data: dict[str, Any], arrays: Held) -> Measurement:
     """The inverse of `pack_measurement`."""
     workload = None if data["workload"] is None else unpack_workload(data["workload"], arrays)
-    noise = Noise.from_json(data["noise"])
-    return Measurement(
-        tuple(data["attributes"]), arrays[data["values"]], noise, workload, bool(data["private"])
-    )
+    noise, claims = Noise.from_json(data["noise"]), tuple(data.get("claims", ()))
+    names, values = tuple(data["attributes"]), arrays[data["values"]]
+    return Measurement(names, values, noise, workload, bool(data["private"]), claims=claims)
 
 
 def pack_strategy(strategy: ResidualStrategy, arrays: Arrays) -> dict[str, Any]:

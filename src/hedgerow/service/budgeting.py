@@ -11,7 +11,7 @@ from hedgerow.errors import HedgerowError, LedgerError, of_system
 from hedgerow.mechanisms.session.log import give_back
 from hedgerow.privacy.budget import epsilon_of
 from hedgerow.privacy.ledger.ledger import Ledger, verify_export
-from hedgerow.privacy.ledger.receipt import Receipt
+from hedgerow.privacy.ledger.receipt import Receipt, resting
 from hedgerow.release.numerals import amount, rest, small
 from hedgerow.service.dataset import make_budget, open_ledger, refuse_missing
 
@@ -139,6 +139,7 @@ def sentences(ledger: Ledger) -> list[str]:
         f"Budget: {amount(budget)}. It protects {whom} ({how}).",
         *([] if recorded.promises(budget) else [earlier]),
         f"Spent: {'nothing' if spent.is_zero else amount(budget.part(spent), budget)}. Left: {said}.",
+        *([resting(claims)] if (claims := ledger.claims()) else []),
         *([] if said == "nothing" else [f"What is left buys {Forecast.of_ledger(ledger).words}."]),
     ]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.event import Event
 from hedgerow.privacy.events import from_json
+from hedgerow.privacy.ledger.claim import CLAIMS, claims_in
 from hedgerow.privacy.ledger.entry import Settings, grains_from
 from hedgerow.release.numerals import amount
 
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Explained:
-    """One line of a ledger for people: its number, when, what it cost, the total after it, what happened."""
+    """One line of a ledger for people: its number, when, what it cost, the total after it, what happened.
+
+    `claims` is whose word its privacy rests on, where that is not this house's.
+    """
 
     seq: int
     time: str
@@ -29,6 +33,7 @@ class Explained:
     spent: str
     words: str
     note: str
+    claims: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -52,6 +57,7 @@ def _explain(line: dict[str, Any], budget: Budget) -> Explained:
         _price(spent, budget) or "nothing",
         _words(line),
         line["note"],
+        tuple(claim.words for claim in claims_in(line["details"])),
     )
 
 
@@ -69,9 +75,12 @@ def _words(line: dict[str, Any]) -> str:
     if kind == "open" and line["parent"] is None:
         return _opening(Settings.from_json(line["details"])) + (f" Why a new one: {note}" if note else "")
     if kind == "charge":
-        return f"{note + ': ' if note else ''}{describe(from_json(line['event']))}{who}"
+        rests = "".join(f" Private if this is true: {c.words}" for c in claims_in(line["details"]))
+        return f"{note + ': ' if note else ''}{describe(from_json(line['event']))}{who}{rests}"
     if kind == "raise":
         return f"The owner raised the budget to {amount(Budget.from_json(line['details']))}: {note}"
+    if kind == "note" and line["run"] == CLAIMS:
+        return str(line["words"])
     if kind == "note":
         return f"{note or 'An answer was kept'}: it cost nothing{who}."
     return f"{line['words']}{' ' + note if note else ''}{who}"

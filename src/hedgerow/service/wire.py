@@ -91,6 +91,7 @@ def answered(given: Answered) -> Plain:
         "remaining": price(part(given.left)),
         "notes": list(answer.notes),
         "private": given.private,
+        **({"claims": list(given.receipt.claims)} if given.receipt and given.receipt.claims else {}),
         "request": given.ask.request,
         "receipt": point(given.receipt),
     }
@@ -103,6 +104,7 @@ def released(sql: str, answer: Answer, synopsis: Synopsis) -> Plain:
         "cost": None,
         "notes": list(answer.notes),
         "private": synopsis.private,
+        **({"claims": list(synopsis.claims)} if synopsis.claims else {}),
         "receipt": point(synopsis.receipt),
     }
 

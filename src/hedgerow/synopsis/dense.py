@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hedgerow.learning.dense.dense import DenseHypothesis
 from hedgerow.privacy.bounds import selection_off, thm_12_6
-from hedgerow.queries.measurement import Noise
+from hedgerow.queries.measurement import Measurement, Noise
 from hedgerow.queries.packing import pack_measurement, pack_workload, unpack_measurement, unpack_workload
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.cells import BoundedSynopsis, ProvenBound, rows_off
@@ -27,6 +28,26 @@ class DenseSynopsis(ModelSynopsis):
     """A learned distribution over all cells; its errors are indicative only."""
 
     kind: ClassVar[str] = "dense"
+
+    @classmethod
+    def of_hypothesis(
+        cls,
+        hypothesis: DenseHypothesis,
+        measurements: Sequence[Measurement],
+        provenance: Provenance,
+        *,
+        spread: float = 1.0,
+    ) -> DenseSynopsis:
+        """A synopsis of what was learned.
+
+        Args:
+            hypothesis: the fitted distribution over all cells.
+            measurements: everything noisy that it was fitted to.
+            provenance: how it came to be.
+            spread: the variance of an unmeasured cell's error, in units of its count.
+        """
+        held: Any = settled(hypothesis)
+        return cls(hypothesis.domain, provenance, Learned(held, tuple(measurements), spread))
 
     def _pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         measured = [pack_measurement(m, arrays) for m in self.measurements]

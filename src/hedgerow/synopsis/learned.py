@@ -113,7 +113,7 @@ def _pack_measurement(measurement: Measurement, put: Any, arrays: dict[str, NDAr
         "values": put(measurement.values),
         "noise": measurement.noise.to_json(),
         "private": measurement.private,
-    }
+    } | ({"claims": list(measurement.claims)} if measurement.claims else {})
 
 
 def _unpack_measurement(data: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Measurement:
@@ -122,6 +122,6 @@ def _unpack_measurement(data: dict[str, Any], arrays: Mapping[str, NDArray[Any]]
     if "strategy" in data:
         return Measurement((), values, noise, None, private, unpack_strategy(data["strategy"], arrays))
     if data["groups"] is None:
-        return Measurement(names, values, noise, None, private)
+        return Measurement(names, values, noise, None, private, claims=tuple(data.get("claims", ())))
     block = GroupBlock(names, tuple(arrays[g].astype(np.int64) for g in data["groups"]))
     return Measurement((), values, noise, Workload([block], name=" x ".join(names)), private)

@@ -115,8 +115,16 @@ class Synopsis(ABC):
 
     @property
     def private(self) -> bool:
-        """False when made with test randomness or a simulated ledger."""
+        """False when made with test randomness or a simulated ledger; see also `claims`."""
         return self.provenance.private
+
+    @property
+    def claims(self) -> tuple[int, ...]:
+        """Lines of its ledger, up to its receipt, that are private if what their authors claim is true.
+
+        What the dataset has spent, and so what this and all before it promise together, rests on them.
+        """
+        return self.receipt.claims
 
     @property
     def receipt(self) -> Receipt:
@@ -264,7 +272,8 @@ class Synopsis(ABC):
         return "\n".join(f"[{key}] {ENTRIES[key]}" for key in self.provenance.citations)
 
     def __repr__(self) -> str:
-        mark = "" if self.private else ", NOT PRIVATE"
+        mark = ", private if an author's claim is true" if self.claims else ""
+        mark = mark if self.private else ", NOT PRIVATE"
         return f"{type(self).__name__}({self.provenance.mechanism}, cost={self.cost!r}{mark})"
 
     # -- files --------------------------------------------------------------------------------------------

@@ -14,7 +14,9 @@ from typing import Any
 from hedgerow.audit.coupled.replay import GROUPS, Replayed, joined, replay_neighbours
 from hedgerow.audit.coupled.scenes import Relation
 from hedgerow.curator.curator import Curator
+from hedgerow.curator.statistics.claimed import REGISTERED
 from hedgerow.errors import HedgerowError
+from hedgerow.mechanisms.cards import guests
 from hedgerow.privacy.budget import Budget
 from hedgerow.queries.domain.attribute import Categorical
 from hedgerow.queries.domain.bins import bins
@@ -82,9 +84,28 @@ def told(ask: Callable[[Any], Any], questions: Sequence[Any]) -> list[Any]:
 
 
 @cache
-def cases() -> tuple[Coupled, ...]:
+def own_cases() -> tuple[Coupled, ...]:
     """Every way into the curator that is replayed on neighbouring tables."""
     return (*_primitives(), *_runs(), *_offline(), *_boosting(), *_online(), *_sessions())
+
+
+def cases() -> tuple[Coupled, ...]:
+    """Our own, and what guests claim of statistics and scores, as far as they give examples."""
+    for card in guests().values():
+        card.load()  # claims are entered where a mechanism is at home
+    return (*own_cases(), *_claims())
+
+
+def _claims() -> Iterator[Coupled]:
+    for known in REGISTERED.values():
+        for example in known.examples(PEOPLE) if known.examples else ():
+            measured = known.word == "statistic"
+
+            def run(curator: Curator, example: Any = example, measured: bool = measured) -> Any:
+                return curator.measure(example, 1) if measured else curator.select(example, 1)
+
+            for budget in (PURE, LARGE):
+                yield Coupled(f"claim {known.kind.__name__}", run, budget=budget)
 
 
 def replays(

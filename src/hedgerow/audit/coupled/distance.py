@@ -9,7 +9,7 @@ move one way.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -55,7 +55,7 @@ def _distances(one: Played, two: Played, unchecked: Unchecked) -> Iterator[str]:
 def _measured(here: Met, there: Met, unchecked: Unchecked) -> Iterator[str]:
     pieces = list(zip(parts(here), parts(there), strict=False))
     if not pieces:
-        unchecked.add(here.event.kind)
+        unchecked.add("claimed act" if isinstance(here.exact, Mapping) else here.event.kind)
     for (leaf, times, x, _), (_, _, y, _) in pieces:
         if isinstance(leaf, events.Laplace | events.Gaussian):
             yield from _far(leaf, times, x, y)

@@ -8,7 +8,7 @@ outcomes follow from its exact differences, its threshold and its draws.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -28,6 +28,8 @@ Part = tuple[Event, int, Any, Any]
 
 def parts(met: Met) -> list[Part]:
     """The simple acts of a meeting, each with how often it happens, what met and what was drawn."""
+    if isinstance(met.exact, Mapping):
+        return []  # the tables of an act of somebody else's, which says nothing of how it draws
     many = met.event.events if isinstance(met.event, events.Together) else (met.event,)
     exact = met.exact if isinstance(met.exact, list) else [met.exact]
     if not len(many) == len(exact) == len(met.drawn):
@@ -50,7 +52,7 @@ def unlawful(played: Played, *, scripted: bool = False) -> Iterator[str]:
 
 
 def _act(met: Met) -> Iterator[str]:
-    draws = list(met.draws)
+    draws = [] if isinstance(met.exact, Mapping) else list(met.draws)
     for leaf, times, exact, said in parts(met):
         if isinstance(leaf, events.Laplace):
             yield from _noise("laplace", leaf.scale, exact, said, draws)

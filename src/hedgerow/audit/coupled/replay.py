@@ -31,6 +31,7 @@ LIMITS = (
     "That a law, a scale and a sensitivity cost what is charged: the ledger's replay is about that.",
     "Acts of kinds that it does not know; it names them. A round of boosting's theorem mode is one: the rows "
     "that it samples are no vector with a distance.",
+    "Acts of one's own (`extending.carry_out`), whose noise is their author's: the statistical audit is.",
     "Time, memory, and the order of work; labels of 12 or 16 hexadecimal digits, which are drawn at random.",
 )
 """What a replay does not show."""

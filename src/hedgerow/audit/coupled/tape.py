@@ -8,7 +8,7 @@ as the real one does, with a real ledger in memory. Given a script - the meeting
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -23,6 +23,7 @@ from hedgerow.curator.runs.comparison import State
 from hedgerow.curator.runs.sparse_vector_plan import SparseVectorPlan
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.event import Event
+from hedgerow.privacy.ledger.claim import Claim
 from hedgerow.privacy.ledger.ledger import Entry
 from hedgerow.testing import SeededEntropy, seeded
 
@@ -142,6 +143,7 @@ class Replaying(Curator):
         request: str | None = None,
         note: str = "",
         run: str | None = None,
+        claims: Sequence[Claim] = (),
     ) -> list[NDArray[Any]]:
         met = self.witness.meets(event, question, request, note, run, self.account)
 
@@ -155,7 +157,8 @@ class Replaying(Curator):
                 met.drawn = draw(held)
             return copied(self.witness.said(met))  # type: ignore[no-any-return]
 
-        return super()._act(event, read, drawn, question, request=request, note=note, run=run)
+        known: dict[str, Any] = {"request": request, "note": note, "run": run, "claims": claims}
+        return super()._act(event, read, drawn, question, **known)
 
     def _compare(
         self, plan: SparseVectorPlan, state: State, values: NDArray[np.int64], most: int | None = None

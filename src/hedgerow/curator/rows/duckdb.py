@@ -32,7 +32,8 @@ class DuckDBEngine:
         self._connection.execute("SET enable_progress_bar = false")
         self._frame, self.untyped = arrow_table(frame, unit, unit_type)
         try:
-            self._connection.register("rows", _counted(self._frame))
+            self._counted = _counted(self._frame)
+            self._connection.register("rows", self._counted)
         except duckdb.Error:  # a column's type; its values are not looked at
             raise SourceError("a column has a type that DuckDB does not know; use engine='memory'") from None
 
@@ -51,7 +52,9 @@ class DuckDBEngine:
         names = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
         times = {field.name: _time(field.type) for field in self._frame.schema}
         try:
-            result = self._connection.sql(f"SELECT {names} FROM rows")
+            own = self._connection.cursor()  # one who reads at the same time is not disturbed
+            own.register("rows", self._counted)
+            result = own.sql(f"SELECT {names} FROM rows")
             reader = getattr(result, "to_arrow_reader", None) or result.fetch_record_batch
             for batch in reader(BATCH_ROWS):
                 yield _retyped(batch, times)

@@ -1,16 +1,33 @@
-"""Engine: where rows come from. One small contract, one file per source; all decisions are made above it."""
+"""Engine: where rows come from. One small contract, one file per source; all decisions are made above it.
+
+To write one's own, subclass `Engine` and give `schema` and `batches`, run
+`hedgerow.testing.contracts.check_engine` on it, and hand it to `Table.open`. One that can count by itself,
+where the rows are, also has `count_tables`, see `CountingEngine`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from hedgerow.errors import HedgerowError, SourceError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from hedgerow.curator.rows.coding import Bound
+    from hedgerow.queries.domain.domain import Domain
 
 BATCH_ROWS = 1 << 16
 
+Clique = tuple[str, ...]
 
+
+@runtime_checkable
 class Engine(Protocol):
     """A readable source of rows.
 
@@ -20,18 +37,72 @@ class Engine(Protocol):
     Errors are SourceError and never quote a value.
     """
 
-    untyped: bool
+    untyped: bool = False
     in_memory: bool = False
 
     @property
     def written(self) -> int | None:
         """When the file was last changed, in nanoseconds."""
+        return None
 
     def schema(self) -> pa.Schema:
         """Names and types of the columns."""
+        ...
 
     def check(self, columns: Sequence[str]) -> None:
         """Refuse, for the owner to hear when the table is opened, what would fail when it is read."""
+        return None
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """All rows of some columns, in any order, a batch at a time."""
+        ...
+
+
+@runtime_checkable
+class CountingEngine(Engine, Protocol):
+    """An engine that counts tables itself, and bounds what one unit contributes, without handing over rows.
+
+    It owes the same integers, to the last one, that its batches would give: rows are coded as
+    `coding.coded` does, and of every unit those rows stay that `coding.kept` keeps. What stays of a unit
+    depends on its own rows and the key alone, so units may be divided among machines.
+    """
+
+    def count_tables(
+        self, domain: Domain, cliques: Sequence[Clique], bound: Bound | None
+    ) -> Mapping[Clique, NDArray[np.int64]] | None:
+        """Exact tables, axes in the clique's order; None leaves this to `batches`.
+
+        Args:
+            domain: the declared domain.
+            cliques: the attributes of each table.
+            bound: whose rows are bounded, and how; None where every row counts.
+        """
+        ...
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Whatever an engine raises is said in one sentence without its words, which may quote rows."""
+    try:
+        yield
+    except HedgerowError:
+        raise
+    except Exception:
+        raise SourceError("the rows could not be read to their end") from None
+
+
+def counted_by(
+    engine: Engine, domain: Domain, cliques: Sequence[Clique], bound: Bound | None
+) -> dict[Clique, NDArray[np.int64]] | None:
+    """Tables that an engine counts itself, checked for their form; None if it does not."""
+    if not isinstance(engine, CountingEngine):
+        return None
+    with reading():
+        found = engine.count_tables(domain, list(cliques), bound)
+    return None if found is None else {c: _checked(found.get(c), domain.shape_of(c)) for c in cliques}
+
+
+def _checked(table: Any, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    if not isinstance(table, np.ndarray) or table.dtype != np.int64 or table.shape != shape:
+        raise SourceError("the engine did not count the tables that it was asked for")
+    return table.copy()

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hedgerow.curator.rows import bounding, kernels, unit_ids
+from hedgerow.curator.rows.coding import Bound, coded, kept, kept_places
 from hedgerow.curator.rows.duckdb import DuckDBEngine
-from hedgerow.curator.rows.engine import Engine
+from hedgerow.curator.rows.engine import Engine, counted_by, reading
 from hedgerow.curator.rows.files import FileEngine, LaterFile, refuse_absent
 from hedgerow.curator.rows.memory import IDS, MemoryEngine
 from hedgerow.curator.rows.unit import NullUnits, Unit
@@ -22,7 +23,7 @@ from hedgerow.privacy.ledger.entry import SPELLING
 from hedgerow.queries.argument import one_of
 from hedgerow.queries.domain.days import zone_is_known
 from hedgerow.queries.domain.domain import Domain, OpenDomain
-from hedgerow.queries.domain.encoding import as_text, kind_of, to_arrow
+from hedgerow.queries.domain.encoding import as_text, kind_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,10 +81,11 @@ class Table:
         same_rows: bool = False,
         later: bool = False,
     ) -> Table:
-        """Open a CSV or Parquet file, or a pandas, polars or Arrow frame, or a mapping of columns.
+        """Open a CSV or Parquet file, a pandas, polars or Arrow frame, a mapping of columns, or an `Engine`.
 
         Args:
-            source: the rows; with an `OpenDomain` also any iterable of names.
+            source: the rows; with an `OpenDomain` also any iterable of names. An engine of one's own is a
+                `hedgerow.extending.Engine`, and takes no option about files.
             domain: the declared domain.
             unit: the column that names the person (or household, or device) a row belongs to.
             max_rows: how many rows of each unit are used; needed with `unit`.
@@ -105,19 +107,21 @@ class Table:
             raise DomainMismatch("a table is opened with a Domain or an OpenDomain; see Domain.load")
         bound = Unit.declared(unit, max_rows, null_units, unit_type)
         one_of("engine", engine, "auto", "duckdb", "memory")
-        made: Engine
         named = Path(source).absolute() if isinstance(source, (str, Path)) else None
+        options: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "multiline": multiline}
+        if named is not None and engine == "memory":
+            raise SourceError("files have an engine of their own: leave `engine` out")
+        if isinstance(source, Engine) and (engine != "auto" or later or any(options.values())):
+            raise SourceError("an engine of one's own reads as it was made: leave options of files out")
+        made: Engine
         if named is not None:
-            if engine == "memory":
-                raise SourceError("files have an engine of their own: leave `engine` out")
-            look = partial(
-                FileEngine, source, encoding=encoding, delimiter=delimiter, multiline=multiline, watch=watch
-            )
+            look = partial(FileEngine, source, **options, watch=watch)
             made = LaterFile(source, look) if later and Path(source).is_file() else look()
+        elif isinstance(source, Engine):
+            made = source
         else:
-            made = (DuckDBEngine if engine == "duckdb" else MemoryEngine)(
-                _columns(source, domain), unit, unit_type
-            )
+            kind = DuckDBEngine if engine == "duckdb" else MemoryEngine
+            made = kind(_columns(source, domain), unit, unit_type)
         return cls(made, domain, bound, named and named.resolve(), same_rows=same_rows, named=named)
 
     def look(self) -> None:
@@ -202,12 +206,20 @@ class Rows:
             new = [c for c in wanted if c not in self._tables]
             found = {c: self._tables[c] for c in wanted if c in self._tables}
             if new:
-                places = {c: tuple(self.domain.index(a) for a in c) for c in new}
-                counted = kernels.count_tables(self._batches(), self.domain.shape, list(places.values()))
-                found |= {c: counted[places[c]] for c in new}
+                found |= self._counted(new)
             for clique in wanted:
                 self._remember(clique, found[clique])
             return found
+
+    def _counted(self, cliques: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], NDArray[np.int64]]:
+        """Tables counted where the rows are, if the engine can, or in one pass over its batches."""
+        if self._codes is None:
+            own = counted_by(self._table._engine, self.domain, cliques, self._bound)
+            if own is not None:
+                return own
+        places = {c: tuple(self.domain.index(a) for a in c) for c in cliques}
+        counted = kernels.count_tables(self._batches(), self.domain.shape, list(places.values()))
+        return {c: counted[places[c]] for c in cliques}
 
     def _remember(self, clique: tuple[str, ...], table: NDArray[np.int64]) -> None:
         """A cache of tables bounded in bytes, the least recently used out first."""
@@ -275,7 +287,7 @@ class Rows:
             return
         kept: list[NDArray[Any]] | None = []
         size = 0
-        for batch in self._table._engine.batches(self.domain.names):
+        for batch in self._read(self.domain.names):
             codes = self._encode(batch)
             size += codes.nbytes
             if size > _KEEP_ROWS_BYTES:
@@ -285,29 +297,26 @@ class Rows:
             yield codes
         self._codes = kept
 
+    def _read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Batches of the engine; whoever wrote it, no error of it quotes a row."""
+        with reading():
+            for batch in self._table._engine.batches(columns):
+                yield self._named_rows(batch)
+
     def _encode(self, batch: pa.RecordBatch) -> NDArray[Any]:
-        widest = max(self.domain.shape)
-        dtype = np.uint8 if widest <= 256 else np.uint16 if widest <= 65536 else np.int32
-        codes = np.empty((len(self.domain), batch.num_rows), dtype=dtype)
-        for i, attribute in enumerate(self.domain.values()):
-            codes[i] = attribute.encode(batch.column(i))
-        return codes
+        return coded(self.domain, batch)
+
+    @property
+    def _bound(self) -> Bound | None:
+        unit = self._table.unit
+        return None if unit is None else Bound(unit, self._key, self._spelling)
 
     def _bounded(self) -> NDArray[Any]:
         """All coded rows after contribution bounding."""
-        unit = self._table.unit
-        assert unit is not None
-        parts, ids = [], []
-        for batch in self._table._engine.batches([*self.domain.names, self._ids_column(unit)]):
-            rows = self._named_rows(batch)
-            parts.append(self._encode(rows))
-            ids.append(unit_ids.spell(rows.column(len(self.domain)), self._spelling))
-        codes = np.concatenate([np.zeros((len(self.domain), 0), dtype=np.uint8), *parts], axis=1)
-        owners, names = _owners(ids, unit)
-        keep = bounding.kept_rows(*_present(owners, names, codes), unit.max_rows, self._key)
-        keep = np.flatnonzero(owners >= 0)[keep]
-        self._owner = np.unique(owners[keep], return_inverse=True)[1].astype(np.int64)
-        return np.ascontiguousarray(codes[:, keep])
+        assert self._bound is not None
+        names = [*self.domain.names, self._ids_column(self._bound.unit)]
+        codes, self._owner = kept(self.domain, self._read(names), self._bound)
+        return codes
 
     def _named_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows of a batch, its last column the unit's, without lines in which that cell cannot be read.
@@ -330,7 +339,7 @@ class Rows:
         assert isinstance(self._table.domain, OpenDomain)
         unit = self._table.unit
         columns = [self._table.domain.column, *([self._ids_column(unit)] if unit else [])]
-        batches = [self._named_rows(batch) for batch in self._table._engine.batches(columns)]
+        batches = list(self._read(columns))
         texts = [as_text(b.column(0)) for b in batches]
         encoded = (
             pa.chunked_array(texts, pa.string()).combine_chunks().dictionary_encode(null_encoding="encode")
@@ -339,39 +348,15 @@ class Rows:
         names = ["" if v is None else v for v in encoded.dictionary.to_pylist()]
         codes = np.asarray(encoded.indices, dtype=np.int64)
         self._people = len(codes)
-        if unit is not None:
-            owners, people = _owners([unit_ids.spell(b.column(1), self._spelling) for b in batches], unit)
+        if self._bound is not None:
+            ids = [unit_ids.spell(b.column(1), self._spelling) for b in batches]
             content = np.array([bounding.tag(self._key, n.encode()) for n in names] or [0], dtype=np.uint64)
-            content = content[codes][None, :]
-            keep = bounding.kept_rows(*_present(owners, people, content), unit.max_rows, self._key)
-            kept = np.flatnonzero(owners >= 0)[keep]
-            codes, self._people = codes[kept], len(np.unique(owners[kept]))
+            stay, owners = kept_places(ids, content[codes][None, :], self._bound)
+            codes, self._people = codes[stay], len(np.unique(owners))
         counts: dict[str, int] = {}
         for name, count in zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True):
             counts[name] = counts.get(name, 0) + count
         return counts
-
-
-def _owners(ids: list[pa.Array], unit: Unit) -> tuple[NDArray[np.int64], list[bytes]]:
-    """Each row's unit as a position in the list of unit ids; -1 for rows that are left out."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    encoded = to_arrow(pa.chunked_array(ids, pa.large_binary())).dictionary_encode()
-    owners = np.asarray(pc.fill_null(encoded.indices, -1), dtype=np.int64).copy()
-    names = encoded.dictionary.to_pylist()
-    if unit.null_units == "row":
-        alone = np.flatnonzero(owners < 0)
-        owners[alone] = len(names) + np.arange(len(alone))
-        names += [b""] * len(alone)  # a unit of one row keeps it whatever its tag is
-    return owners, names
-
-
-def _present(
-    owners: NDArray[np.int64], names: list[bytes], content: NDArray[Any]
-) -> tuple[NDArray[np.int64], list[bytes], NDArray[Any]]:
-    here = owners >= 0
-    return owners[here], names, np.ascontiguousarray(content[:, here])
 
 
 def _columns(source: Any, domain: Domain | OpenDomain) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from hedgerow.curator.statistics.claimed import claims_of, welcomed
 from hedgerow.curator.statistics.people import PeopleCounts
 from hedgerow.curator.statistics.statistics import _STATISTICS, Answers, SparseAnswers, Statistic, TableOf
 from hedgerow.errors import DomainMismatch, UnsupportedQuery
@@ -37,13 +38,14 @@ class MeasureTarget:
 
     @classmethod
     def of(cls, given: Any, domain: Any, unit: str | None = None) -> MeasureTarget:
-        """Any question (see `queries.asked`), or a statistic of this room.
+        """Any question (see `queries.asked`), or a statistic of this room, or of a guest with a claim.
 
         Args:
             given: what was asked.
             domain: of the rows.
             unit: the column that names people, for COUNT(DISTINCT unit).
         """
+        given = welcomed(given, "statistic")
         if type(given) is Answers:
             return cls(_answers(given.workload, domain))
         if type(given) in _STATISTICS:  # this room's own, with a proven sensitivity; a score is not one
@@ -77,7 +79,8 @@ class MeasureTarget:
         stat, strategy = self.statistic, getattr(self.statistic, "strategy", None)
         attributes = stat.attributes if isinstance(stat, TableOf) else ()
         workload = stat.workload if isinstance(stat, Answers) else None
-        return Measurement(attributes, values, law, workload, private, strategy, self.asked)
+        claims = tuple(claim.words for claim in claims_of(stat))
+        return Measurement(attributes, values, law, workload, private, strategy, self.asked, claims)
 
     def placed(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """The statistic's numbers, flat, in the order in which they were asked for."""

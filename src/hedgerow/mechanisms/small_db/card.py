@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hedgerow.errors import HedgerowError
 from hedgerow.mechanisms import needs
 from hedgerow.mechanisms.card import Auditor, Card, Theorem, later
+from hedgerow.mechanisms.cost import of_counting
 
 if TYPE_CHECKING:
     from hedgerow.mechanisms.task import Task
@@ -30,6 +31,18 @@ def _range(task: Task) -> str | None:
     return None
 
 
+def _cost(task: Task) -> tuple[float, float]:
+    """Every small database is visited and asked every query: about 3 ns a query."""
+    from hedgerow.curator.statistics.small_range import SmallRange, steps
+    from hedgerow.mechanisms.small_db.small_db import LARGEST
+    from hedgerow.privacy.bounds import small_db_size
+
+    seconds, megabytes = of_counting(task)
+    known = SmallRange(task.asked, 1, 1).incidence(task.finite)
+    size = small_db_size(known.queries, LARGEST)
+    return seconds + 3e-9 * known.queries * steps(len(known.member), size, task.finite.size), megabytes
+
+
 def _audit(auditor: Auditor) -> None:
     for delta in (0.0, auditor.delta):  # the total, then the choice
         ones, few = auditor.workload("ones"), auditor.pairs("few")
@@ -49,6 +62,7 @@ CARDS = (
         needs=(needs.counting,),
         limits=(_range,),
         theorem=Theorem("[DR14] Prop. 4.4", later("small_db.promise:rule")),
+        cost=_cost,
         audits=_audit,
     ),
 )

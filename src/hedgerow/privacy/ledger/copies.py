@@ -16,13 +16,13 @@ from pathlib import Path
 from hedgerow.errors import LedgerError
 from hedgerow.privacy.ledger.line import Line
 from hedgerow.privacy.ledger.receipt import verify_lines
-from hedgerow.privacy.ledger.store import Store
+from hedgerow.privacy.ledger.sqlite_store import SQLiteStore
 
 _AGAIN = "if it is a copy, take it again while nobody writes, or go on with the original"
 _LOOKS = 3  # at a file that others may be writing
 
 
-def refuse_torn(store: Store) -> None:
+def refuse_torn(store: SQLiteStore) -> None:
     """Refuse a ledger whose pages, chain or sums do not fit together."""
     if (wrong := _wrong(store)) is not None:
         raise LedgerError(f"The ledger {store.path} is not whole ({wrong}): {_AGAIN}.")
@@ -38,7 +38,7 @@ def refuse_older_log(path: Path) -> None:
         return
     if not all(_takes_back(path) for _ in range(_LOOKS)):
         return
-    with closing(Store(path, readonly=True, log=False)) as alone:
+    with closing(SQLiteStore(path, readonly=True, log=False)) as alone:
         apart = "" if _wrong(alone) else "alone the ledger is whole, so move it away and ask again; "
     raise LedgerError(
         f"The log {log} is older than the ledger {path} and would take charges back: {apart}{_AGAIN}."
@@ -51,7 +51,7 @@ def _takes_back(path: Path) -> bool:
     if alone is None:
         return False
     try:
-        with closing(Store(path, readonly=True)) as whole:
+        with closing(SQLiteStore(path, readonly=True)) as whole:
             found = next(whole.lines(after=alone.seq - 1), None)
     except LedgerError as error:
         if getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_CORRUPT:
@@ -63,13 +63,13 @@ def _takes_back(path: Path) -> bool:
 def _newest_alone(path: Path) -> Line | None:
     """The newest line of the file without its log; None if only the log can make its pages one."""
     try:
-        with closing(Store(path, readonly=True, log=False)) as alone:
+        with closing(SQLiteStore(path, readonly=True, log=False)) as alone:
             return alone.head()
     except LedgerError:
         return None
 
 
-def _wrong(store: Store) -> str | None:
+def _wrong(store: SQLiteStore) -> str | None:
     """What does not fit together in a ledger, if anything."""
     if (damage := store.damage()) is not None:
         return damage

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from hedgerow.privacy.budget import Budget, Cost, Currency, rho_of
 from hedgerow.privacy.event import Event
+from hedgerow.privacy.ledger.claim import CLAIMS, Claim
 from hedgerow.privacy.ledger.copies import refuse_older_log
 from hedgerow.privacy.ledger.entry import OWNER, Entry, Settings
 from hedgerow.privacy.ledger.failure import no_ledger
 from hedgerow.privacy.ledger.filter import Filter
-from hedgerow.privacy.ledger.line import FORMAT
-from hedgerow.privacy.ledger.making import make_new, new_settings, refuse_second_name
+from hedgerow.privacy.ledger.making import begin, make_new, new_settings, refuse_second_name
 from hedgerow.privacy.ledger.place import Data, note
-from hedgerow.privacy.ledger.receipt import Receipt, Verification, verify_export, verify_lines
+from hedgerow.privacy.ledger.receipt import Receipt, Verification, exported, verify_export, verify_lines
+from hedgerow.privacy.ledger.sqlite_store import SQLiteStore
 from hedgerow.privacy.ledger.store import Store
 from hedgerow.privacy.ledger.transaction import BYTES, Act, Question, Transaction, opening
 from hedgerow.privacy.raising import doubled
@@ -49,7 +48,7 @@ class Ledger:
     @classmethod
     def open(
         cls,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | Store,
         *,
         budget: Budget | None = None,
         neighbours: str | None = None,
@@ -65,7 +64,7 @@ class Ledger:
         """Open a ledger, or make it; None means whatever the ledger says, any other difference is refused.
 
         Args:
-            path: the file, or ":memory:" for simulation.
+            path: the file, ":memory:" for simulation, or a store of one's own (`hedgerow.extending.Store`).
             budget: what may be spent in all; needed to make a ledger.
             neighbours: "add_remove" (made so by default) or "replace".
             unit: the column that names the protected unit; a new ledger without one protects rows.
@@ -75,7 +74,8 @@ class Ledger:
             create: whether to make the ledger when there is none.
             readonly: open it for reading only, without writing to the file or its folder.
             data: the data file as it was named, so that it is known again under another name.
-            reason: why a new ledger is made for data that another one knows; kept in its first line.
+            reason: why a new ledger is made for data that another one knows; kept in its first line. A store
+                of one's own knows no data files.
 
         >>> Ledger.open(":memory:", budget=Budget(epsilon=1), max_rows=3).settings.max_rows
         3
@@ -85,20 +85,29 @@ class Ledger:
             "unit_type": unit_type,
         }  # fmt: skip
         if str(path) == ":memory:":
-            return cls(Store(None, opening(new_settings(budget, asked, simulation=True))))
+            return cls(SQLiteStore(None, opening(new_settings(budget, asked, simulation=True))))
+        if not isinstance(path, str | os.PathLike):
+            begin(path, budget, asked, reason, create=create and not readonly)
+            return cls(path)._agreed(budget, asked)
         file = Path(path).resolve()
         known = None if data is None else Data.named(data)
         if not os.path.lexists(file):
             if not create or readonly or os.path.islink(path):  # a link's disk may be away
                 raise no_ledger(file)
             make_new(file, new_settings(budget, asked, simulation=False), known, reason)
+        return cls._of_file(file, budget, asked, known, readonly=readonly)
+
+    @classmethod
+    def _of_file(
+        cls, file: Path, budget: Budget | None, asked: dict[str, Any], known: Data | None, *, readonly: bool
+    ) -> Ledger:
+        """A ledger that is there, in a file."""
         if not readonly:
             refuse_second_name(file)
         refuse_older_log(file)
-        store = Store(file, readonly=readonly)
+        store = SQLiteStore(file, readonly=readonly)
         try:
-            ledger = cls(store)
-            ledger.settings.refuse_other({"budget": None if ledger.keeps(budget) else budget} | asked)
+            ledger = cls(store)._agreed(budget, asked)
             if not readonly:
                 note(store, known)
                 store.sync()  # a log that was left behind
@@ -107,9 +116,14 @@ class Ledger:
             raise
         return ledger
 
+    def _agreed(self, budget: Budget | None, asked: dict[str, Any]) -> Self:
+        """Itself, if it says what was asked for."""
+        self.settings.refuse_other({"budget": None if self.keeps(budget) else budget} | asked)
+        return self
+
     def know(self, data: str | os.PathLike[str]) -> None:
         """Note a data file as it was named, so that it is known again under another name."""
-        if not self.simulation and not self._store.readonly:
+        if isinstance(self._store, SQLiteStore) and self._store.durable and not self._store.readonly:
             note(self._store, Data.named(data))
 
     def close(self) -> None:
@@ -123,7 +137,8 @@ class Ledger:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Ledger({str(self._store.path or ':memory:')!r})"
+        own = isinstance(self._store, SQLiteStore)
+        return f"Ledger({str(self._store.path or ':memory:')!r})" if own else f"Ledger({self._store!r})"
 
     @property
     def path(self) -> Path | None:
@@ -271,6 +286,7 @@ class Ledger:
         note: str = "",
         run: str | None = None,
         content_type: str = BYTES,
+        claims: Sequence[Claim] = (),
     ) -> Entry:
         """Charge a private act, carry it out and keep its answer, all durably before this returns.
 
@@ -284,19 +300,13 @@ class Ledger:
             note: words to keep with it.
             run: the label of the mechanism's run, for `replay`.
             content_type: the answer's media type.
+            claims: what its privacy rests on that nobody here has proven; kept in the line.
         """
         with self.transaction() as transaction:
             return transaction.charge(
-                event,
-                act,
-                account=account,
-                analyst=analyst,
-                request=request,
-                question=question,
-                note=note,
-                run=run,
-                content_type=content_type,
-            )
+                event, act, account=account, analyst=analyst, request=request, question=question, note=note,
+                run=run, content_type=content_type, claims=claims,
+            )  # fmt: skip
 
     def record(
         self,
@@ -322,16 +332,9 @@ class Ledger:
         """
         with self.transaction(durable=durable) as transaction:
             return transaction.record(
-                answer,
-                state,
-                account=account,
-                analyst=analyst,
-                request=request,
-                question=question,
-                note=note,
-                run=run,
-                content_type=content_type,
-            )
+                answer, state, account=account, analyst=analyst, request=request, question=question,
+                note=note, run=run, content_type=content_type,
+            )  # fmt: skip
 
     def allot(self, name: str, cost: Cost, parent: str = OWNER, note: str = "") -> Entry:
         """Reserve a cost from an account for a new one, which can then spend that much and no more."""
@@ -359,7 +362,13 @@ class Ledger:
         self._store.sync()  # a receipt must not outlive the lines it vouches for
         head = self._store.head()
         settings = replace(self._made, budget=self._filter.budget(head.seq))
-        return Receipt(settings, head.seq, head.hash.hex(), self._filter.account(OWNER, head.seq).spent)
+        spent, claims = self._filter.account(OWNER, head.seq).spent, self.claims(head.seq)
+        return Receipt(settings, head.seq, head.hash.hex(), spent, claims)
+
+    def claims(self, upto: int | None = None) -> tuple[int, ...]:
+        """The numbers of the charges that rest on somebody's claim, up to a line."""
+        notes = (entry for entry in self.replay(CLAIMS) if upto is None or entry.seq <= upto)
+        return tuple(entry.details["line"] for entry in notes)
 
     def knows(self, receipt: Receipt) -> bool:
         """Whether the line that a receipt was given for is in this ledger."""
@@ -382,14 +391,4 @@ class Ledger:
 
     def export(self, answers: bool = False) -> dict[str, Any]:
         """The public side of the ledger as JSON data, for `verify_export`; `answers` includes the answers."""
-        entries = []
-        for line in self._store.lines():
-            entry: dict[str, Any] = {
-                "line": json.loads(line.text),
-                "commitment": line.commitment.hex(),
-                "hash": line.hash.hex(),
-            }
-            if answers and line.answer is not None:
-                entry["answer"] = base64.b64encode(line.answer).decode()
-            entries.append(entry)
-        return {"hedgerow_ledger": FORMAT, "entries": entries}
+        return exported(self._store.lines(), answers)

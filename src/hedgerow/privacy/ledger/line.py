@@ -6,7 +6,8 @@ import hashlib
 import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as stored
 from typing import Any
 
 FORMAT = 1
@@ -42,8 +43,8 @@ class Line:
     commitment: bytes
     hash: bytes
     answer: bytes | None = None
-    nonce: bytes | None = field(default=None, repr=False)
-    state: bytes | None = field(default=None, repr=False)
+    nonce: bytes | None = stored(default=None, repr=False)
+    state: bytes | None = stored(default=None, repr=False)
 
     @classmethod
     def after(
@@ -53,3 +54,7 @@ class Line:
         text, nonce = canonical(fields), secrets.token_bytes(32)
         commitment = commit_to(nonce, state)
         return cls(fields["seq"], text, commitment, chain(previous, text, commitment), answer, nonce, state)
+
+    def field(self, name: str) -> Any:
+        """One of the public fields: kind, account, parent, request, run, ..."""
+        return json.loads(self.text)[name]

@@ -18,6 +18,7 @@ from hedgerow.privacy.ledger.failure import failure
 from hedgerow.privacy.ledger.line import Line
 from hedgerow.privacy.ledger.place import Data, refuse_known
 from hedgerow.privacy.ledger.sqlite import connect, flush, lay_out, uri
+from hedgerow.privacy.ledger.store import Store
 from hedgerow.privacy.ledger.transaction import opening
 
 
@@ -27,6 +28,23 @@ def make_new(path: Path, settings: Settings, data: Data | None, reason: str | No
     if data is not None and reason is None:
         refuse_known(data, path)
     _make(path, first)
+
+
+def begin(
+    store: Store, budget: Budget | None, asked: Mapping[str, Any], reason: str | None, *, create: bool
+) -> None:
+    """Make a ledger in a store of somebody else's, if it is empty; of two at once the first one's holds."""
+    if not isinstance(store, Store):
+        raise LedgerError("A ledger is opened with the path of a file, ':memory:', or a Store.")
+    if store.newest() < 0:
+        if not create:
+            raise LedgerError("There is no ledger in the store.")
+        first = opening(new_settings(budget, asked, simulation=not store.durable), _kept(reason))
+        with store.transaction():
+            if store.newest() < 0:
+                store.append(first)
+    if not store.durable and not Settings.from_json(store.first().field("details")).simulation:
+        raise LedgerError("The store is not durable, but its ledger says that it is no simulation.")
 
 
 def _make(path: Path, first: Line) -> None:

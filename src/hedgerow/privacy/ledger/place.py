@@ -18,7 +18,7 @@ from hedgerow.errors import LedgerError
 from hedgerow.privacy.ledger.copies import refuse_torn
 from hedgerow.privacy.ledger.nearby import ledgers_before, ledgers_in
 from hedgerow.privacy.ledger.sqlite import Place
-from hedgerow.privacy.ledger.store import Store
+from hedgerow.privacy.ledger.sqlite_store import SQLiteStore
 
 _GETVERSION = 0x80087601  # FS_IOC_GETVERSION: a number's files, one after the other, differ in it
 _HOPS = 40
@@ -62,7 +62,7 @@ class Data:
         )
 
 
-def note(store: Store, data: Data | None) -> None:
+def note(store: SQLiteStore, data: Data | None) -> None:
     """Note where ledger and data are now; a ledger that came from elsewhere is read through first."""
     held = set(store.places())
     now = [store.own, *(data.places() if data else [])]
@@ -87,7 +87,7 @@ def knowing(data: Data, path: Path) -> Path | None:
     for other in _near(data, path):
         if not other.is_file() or other.resolve() == path:
             continue
-        with suppress(LedgerError), closing(Store(other.resolve(), readonly=True)) as store:
+        with suppress(LedgerError), closing(SQLiteStore(other.resolve(), readonly=True)) as store:
             places = store.places()
             itself = {file for role, _, file in places if role == "ledger"}
             if store.own[2] in itself and data.known_to(places):

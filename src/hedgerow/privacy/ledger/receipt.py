@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from hedgerow.errors import HedgerowError
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Budget, Cost
+from hedgerow.privacy.ledger.claim import unsaid
 from hedgerow.privacy.ledger.entry import OWNER, Account, Entry, Raise, Settings
 from hedgerow.privacy.ledger.line import FORMAT, GENESIS, Line, canonical, chain, commit_to, digest
 from hedgerow.privacy.raising import holds, restated
@@ -27,18 +28,21 @@ class Receipt:
         seq: the number of its newest line.
         head: the chain hash of that line, in hex.
         spent: the owner's total at that line.
+        claims: the numbers of the lines that are private if what their authors claim is true.
     """
 
     settings: Settings
     seq: int
     head: str
     spent: Cost
+    claims: tuple[int, ...] = ()
 
     def describe(self) -> str:
         """The receipt in words."""
         s = self.settings
         whom = "row" if s.unit is None else f"{s.unit} with at most {s.max_rows} rows"
-        note = " It is a simulation and protects nobody." if s.simulation else ""
+        note = f" {resting(self.claims)}" if self.claims else ""
+        note += " It is a simulation and protects nobody." if s.simulation else ""
         return (
             f"Ledger {s.ledger} had spent {s.budget.part(self.spent)} of {s.budget} at line {self.seq}, "
             f"protecting each {whom} ({s.neighbours}); its chain head was {self.head}.{note}"
@@ -46,12 +50,21 @@ class Receipt:
 
     def to_json(self) -> dict[str, Any]:
         """The receipt as JSON data, exact."""
-        return self.settings.to_json() | {"seq": self.seq, "head": self.head, "spent": self.spent.to_json()}
+        told = {"seq": self.seq, "head": self.head, "spent": self.spent.to_json()}
+        return self.settings.to_json() | told | ({"claims": list(self.claims)} if self.claims else {})
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Receipt:
         """The receipt that `to_json` wrote."""
-        return cls(Settings.from_json(data), data["seq"], data["head"], Cost.from_json(data["spent"]))
+        spent, claims = Cost.from_json(data["spent"]), tuple(data.get("claims", ()))
+        return cls(Settings.from_json(data), data["seq"], data["head"], spent, claims)
+
+
+def resting(claims: Sequence[int]) -> str:
+    """One sentence about the lines that rest on claims, the first few by their numbers."""
+    some = ", ".join(map(str, claims[:8])) + (f" and {len(claims) - 8} more" if len(claims) > 8 else "")
+    one = len(claims) == 1
+    return f"Line{'' if one else 's'} {some} {'is' if one else 'are'} private if the author's claim is true."
 
 
 @dataclass(frozen=True)
@@ -105,13 +118,28 @@ def verify_export(export: Mapping[str, Any], receipt: Receipt | None = None) -> 
     try:
         if export["hedgerow_ledger"] != FORMAT:
             return Verification(0, ("The export has a format that this Hedgerow cannot read.",), None)
-        lines = list(_exported(export["entries"]))
+        lines = list(_read(export["entries"]))
     except _UNREADABLE:
         return Verification(0, ("This is not the export of a ledger.",), None)
     return verify_lines(lines, receipt)
 
 
-def _exported(entries: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
+def exported(lines: Iterable[Line], answers: bool = False) -> dict[str, Any]:
+    """The public side of lines as JSON data, for `verify_export`; `answers` includes the answers."""
+    entries = []
+    for line in lines:
+        entry: dict[str, Any] = {
+            "line": json.loads(line.text),
+            "commitment": line.commitment.hex(),
+            "hash": line.hash.hex(),
+        }
+        if answers and line.answer is not None:
+            entry["answer"] = base64.b64encode(line.answer).decode()
+        entries.append(entry)
+    return {"hedgerow_ledger": FORMAT, "entries": entries}
+
+
+def _read(entries: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
     """The lines in an export, without what is secret."""
     for entry in entries:
         answer = base64.b64decode(entry["answer"], validate=True) if "answer" in entry else None
@@ -132,6 +160,8 @@ class _Walk:
         self.recorded: Budget  # as the newest raise puts it
         self.accounts: dict[str, Account] = {}
         self.requests: set[str] = set()
+        self.claims: list[int] = []
+        self.claimed: int | None = None  # the line before, if it rests on claims
         self.due: tuple[str, str, str | None, Cost] | None = None  # what the next line must say
         self.problems: list[str] = []
 
@@ -157,6 +187,8 @@ class _Walk:
         """Check that the ledger did not end too early."""
         if self.due is not None:
             self.problems.append(f"The ledger ends where a line of kind {self.due[0]!r} must follow.")
+        if self.claimed is not None:
+            self.problems.append(f"The ledger ends where a line must speak of line {self.claimed}'s claim.")
         if self.seq == 0:
             self.problems.append("The ledger has no lines.")
         if self.met or self.receipt is None:
@@ -179,7 +211,10 @@ class _Walk:
                 f"Line {line.seq} is not the line that the receipt was given for: the ledger was rewritten, "
                 "or an old copy was put back and continued."
             )
-        elif not self._agrees(receipt.settings) or owner is None or owner.spent != receipt.spent:
+        elif not self._agrees(receipt.settings) or (owner and owner.spent, tuple(self.claims)) != (
+            receipt.spent,
+            receipt.claims,
+        ):
             self.problems.append(f"The receipt does not say what the ledger said at line {line.seq}.")
 
     def _agrees(self, settings: Settings) -> bool:
@@ -213,6 +248,9 @@ class _Walk:
             self.requests.add(entry.request)
         due, self.due = self.due, None
         faults = [f"the request id {entry.request!r} comes a second time" if repeated else None]
+        faults.append(unsaid(entry.kind, entry.details, entry.run, self.claimed))
+        self.claimed = entry.seq if entry.kind == "charge" and entry.details.get("claims") else None
+        self.claims += [] if self.claimed is None else [self.claimed]
         if due is not None and due != self._partner(entry):
             faults.append(f"a line of kind {due[0]!r} for account {due[1]!r} must come here")
         elif due is None and entry.kind in ("open", "return"):

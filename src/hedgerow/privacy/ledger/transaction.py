@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +15,7 @@ from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.event import Event, Nothing
 from hedgerow.privacy.events import from_json
+from hedgerow.privacy.ledger.claim import CLAIMS, Claim, said
 from hedgerow.privacy.ledger.entry import OWNER, Account, Entry, Settings, grains_of
 from hedgerow.privacy.ledger.filter import Filter, named, question_digest
 from hedgerow.privacy.ledger.line import GENESIS, Line, digest
@@ -66,8 +67,11 @@ class Transaction:
         note: str = "",
         run: str | None = None,
         content_type: str = BYTES,
+        claims: Sequence[Claim] = (),
     ) -> Entry:
         """Charge a private act and carry it out, as in `Ledger.charge`; durable when the transaction ends."""
+        if run == CLAIMS:
+            raise LedgerError(f"The run {CLAIMS!r} is the ledger's own.")
         known, asker = self._meet(event, analyst, request, question, run)
         if known is not None:
             return known
@@ -76,16 +80,22 @@ class Transaction:
         cost = cost_of(event, self._filter.currency)
         holder = self._filter.afford(cost, account)
         answer, state = self._carry_out(act)
-        return self._write(
+        after = replace(holder, spent=holder.spent + cost)
+        charged = self._write(
             "charge",
-            replace(holder, spent=holder.spent + cost),
+            after,
             cost,
             event=event,
             asker=asker,
             note=note,
+            details={"claims": [claim.to_json() for claim in claims]} if claims else None,
             released=(answer, content_type),
             state=state,
         )
+        if claims:
+            words, about = said(charged.seq, claims), {"line": charged.seq}
+            self._write("note", after, asker={**_NOBODY, "run": CLAIMS}, words=words, details=about)
+        return charged
 
     def record(
         self,
@@ -101,6 +111,8 @@ class Transaction:
         content_type: str = BYTES,
     ) -> Entry:
         """Keep an answer or state that costs nothing, as in `Ledger.record`."""
+        if run == CLAIMS:
+            raise LedgerError(f"The run {CLAIMS!r} is the ledger's own.")
         known, asker = self._meet(Nothing(), analyst, request, question, run)
         if known is not None:
             return known

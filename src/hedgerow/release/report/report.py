@@ -13,6 +13,7 @@ from typing import Any
 
 import hedgerow
 from hedgerow.errors import UnsupportedQuery
+from hedgerow.privacy.ledger.receipt import resting
 from hedgerow.queries.query import Query
 from hedgerow.release.numerals import amount, bound, rest, signed, small
 from hedgerow.release.report import charts, views
@@ -122,6 +123,7 @@ class Report:
                 ("noise on each number", _laws(noises) or other),
                 ("cost of this release", amount(s.cost, receipt.settings.budget)),
                 ("ledger", f"{receipt.settings.ledger}, line {receipt.seq}"),
+                *([("claims", resting(receipt.claims))] if receipt.claims else []),
             ],
             "head": receipt.head,
             "citations": s.citation().splitlines(),

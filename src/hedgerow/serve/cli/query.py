@@ -47,6 +47,8 @@ def query(
         to.print(f"Note: {note}")
     if not released.private:
         to.print("NOT PRIVATE: this synopsis was made with test randomness or a simulated ledger.")
+    if released.claims:
+        to.print("Private if an author's claim is true: its receipt names the lines.")
 
 
 def sample(

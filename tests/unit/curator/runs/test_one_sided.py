@@ -488,7 +488,7 @@ WORKER = """
 import sys, os, signal
 import hedgerow as hr
 from hedgerow.curator.runs.one_sided import ask_both
-from hedgerow.privacy.ledger.store import Store
+from hedgerow.privacy.ledger.sqlite_store import SQLiteStore
 path, where, estimate = sys.argv[1], sys.argv[2], float(sys.argv[3])
 domain = hr.Domain({"a": 3, "b": 2})
 rows = {"a": [0] * 50 + [1] * 20 + [2] * 5, "b": [0, 1, 1] * 25}
@@ -497,7 +497,7 @@ over, under = (guard.one_sided(20, 1000, side=s, run=s) for s in ("over", "under
 query = hr.Query.where(domain, {"a": 0})
 for i in range(50):
     ask_both(over, under, query, 50.0)
-run = Store._run
+run = SQLiteStore._run
 def lethal(self, sql, args=()):
     if sql == "COMMIT" and where == "before":
         os.kill(os.getpid(), signal.SIGKILL)
@@ -505,7 +505,7 @@ def lethal(self, sql, args=()):
     if sql == "COMMIT" and where == "after":
         os.kill(os.getpid(), signal.SIGKILL)
     return rows
-Store._run = lethal
+SQLiteStore._run = lethal
 said = ask_both(over, under, query, estimate)
 os.write(1, repr(tuple(said)).encode())
 os.kill(os.getpid(), signal.SIGKILL)

@@ -21,7 +21,7 @@ import pytest
 from hedgerow.errors import BudgetExceeded, LedgerError, RequestReused, UnknownEvent
 from hedgerow.privacy.budget import GRAIN, Budget, Cost
 from hedgerow.privacy.event import Approximate, Gaussian, Laplace, Nothing, Pure, Together
-from hedgerow.privacy.ledger import store as ledger_store
+from hedgerow.privacy.ledger import sqlite_store as ledger_store
 from hedgerow.privacy.ledger.ledger import Ledger, Receipt, Transaction, verify_export
 from hedgerow.privacy.ledger.line import GENESIS, canonical, chain
 

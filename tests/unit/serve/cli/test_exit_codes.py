@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 import hedgerow
 from hedgerow import errors
 from hedgerow.privacy.ledger import failure as ledger_failure
-from hedgerow.privacy.ledger import store as ledger_store
+from hedgerow.privacy.ledger import sqlite_store as ledger_store
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.release import writing
 from hedgerow.release.plan import curve as plan_curve

@@ -1,0 +1,96 @@
+"""Coding: rows as integers of the declared domain, and which rows of a unit stay.
+
+Everything that decides what a row counts as is here, for the curator and for engines that count themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.curator.rows import bounding, unit_ids
+from hedgerow.curator.rows.unit import Unit
+from hedgerow.queries.domain.encoding import to_arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from hedgerow.queries.domain.domain import Domain
+
+
+@dataclass(frozen=True)
+class Bound:
+    """How contribution bounding is carried out: whose rows, how many, and the secret key that chooses them.
+
+    Args:
+        unit: who is protected.
+        key: 32 secret bytes of the ledger; which rows stay is nobody's to know.
+        spelling: the version of the unit ids' spelling.
+    """
+
+    unit: Unit
+    key: bytes = field(repr=False)
+    spelling: int
+
+
+def coded(domain: Domain, batch: pa.RecordBatch) -> NDArray[Any]:
+    """The levels of a batch's rows, an array row for each attribute; its columns are the domain's, in order.
+
+    Columns after those are left alone.
+    """
+    widest = max(domain.shape)
+    dtype = np.uint8 if widest <= 256 else np.uint16 if widest <= 65536 else np.int32
+    codes = np.empty((len(domain), batch.num_rows), dtype=dtype)
+    for i, attribute in enumerate(domain.values()):
+        codes[i] = attribute.encode(batch.column(i))
+    return codes
+
+
+def kept(
+    domain: Domain, batches: Iterable[pa.RecordBatch], bound: Bound
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The coded rows that stay, and the unit (0, 1, ...) of each.
+
+    Args:
+        domain: the declared domain.
+        batches: all rows of some units: the domain's columns in order, then the column of unit ids.
+        bound: how many rows of a unit stay, and by which key.
+    """
+    parts, ids = [np.zeros((len(domain), 0), dtype=np.uint8)], []
+    for batch in batches:
+        parts.append(coded(domain, batch))
+        ids.append(unit_ids.spell(batch.column(len(domain)), bound.spelling))
+    codes = np.concatenate(parts, axis=1)
+    stay, owner = kept_places(ids, codes, bound)
+    return np.ascontiguousarray(codes[:, stay]), owner
+
+
+def kept_places(
+    ids: list[pa.Array], content: NDArray[Any], bound: Bound
+) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """The places of the rows that stay, and the unit (0, 1, ...) of each."""
+    owners, names = _owners(ids, bound.unit)
+    here = owners >= 0
+    some = np.ascontiguousarray(content[:, here])
+    stay = bounding.kept_rows(owners[here], names, some, bound.unit.max_rows, bound.key)
+    places = np.flatnonzero(here)[stay]
+    return places, np.unique(owners[places], return_inverse=True)[1].astype(np.int64)
+
+
+def _owners(ids: list[pa.Array], unit: Unit) -> tuple[NDArray[np.int64], list[bytes]]:
+    """Each row's unit as a position in the list of unit ids; -1 for rows that are left out."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    encoded = to_arrow(pa.chunked_array(ids, pa.large_binary())).dictionary_encode()
+    owners = np.asarray(pc.fill_null(encoded.indices, -1), dtype=np.int64).copy()
+    names = encoded.dictionary.to_pylist()
+    if unit.null_units == "row":
+        alone = np.flatnonzero(owners < 0)
+        owners[alone] = len(names) + np.arange(len(alone))
+        names += [b""] * len(alone)  # a unit of one row keeps it whatever its tag is
+    return owners, names
