@@ -107,13 +107,17 @@ def _pack_measurement(measurement: Measurement, put: Any, arrays: dict[str, NDAr
     held = {}
     if isinstance(measurement.strategy, ResidualStrategy):
         held = {"strategy": pack_strategy(measurement.strategy, arrays)}
-    return held | {
-        "attributes": list(attributes),
-        "groups": groups,
-        "values": put(measurement.values),
-        "noise": measurement.noise.to_json(),
-        "private": measurement.private,
-    } | ({"claims": list(measurement.claims)} if measurement.claims else {})
+    return (
+        held
+        | {
+            "attributes": list(attributes),
+            "groups": groups,
+            "values": put(measurement.values),
+            "noise": measurement.noise.to_json(),
+            "private": measurement.private,
+        }
+        | ({"claims": list(measurement.claims)} if measurement.claims else {})
+    )
 
 
 def _unpack_measurement(data: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Measurement:
