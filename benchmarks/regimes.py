@@ -126,7 +126,7 @@ def beside(name: str, runs: list[dict[str, float]], epsilon: float) -> dict[str,
     spread = float(ratios.std(ddof=1)) / len(ratios) ** 0.5 if len(ratios) > 1 else 0.0
     most = 1.08 if epsilon < 1.0 else 1.05
     return {
-        "name": f"{name} ({len(runs)} runs, {means['seconds']:.1f} CPU s)",
+        "name": f"{name} ({len(runs)} paired, {means['seconds']:.1f} CPU s)",
         "ours": means["ours"],
         "peer": f"{means[best]:.4g} {best}",
         "ratio": mean,
