@@ -43,7 +43,13 @@ class Basis:
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
         self.sizes = dict(sizes)
-        self._maps = {a: _orthonormal(n) for a, n in sizes.items()}
+        self._known: dict[str, Floats] = {}
+
+    def _map(self, attribute: str) -> Floats:
+        """Made when it is needed: an attribute that nobody asks about may have very many levels."""
+        if attribute not in self._known:
+            self._known[attribute] = _orthonormal(self.sizes[attribute])
+        return self._known[attribute]
 
     def numbers(self, names: Names) -> int:
         """How many coordinates the residual of a set has."""
@@ -57,14 +63,14 @@ class Basis:
         """The residuals of a table's subsets."""
         out = np.asarray(table, dtype=np.float64)
         for a in names:  # the first axis goes, its coordinates come last: after all, the order is as before
-            out = np.tensordot(out, self._maps[a], axes=(0, 1))
+            out = np.tensordot(out, self._map(a), axes=(0, 1))
         return {s: out[_place(s, names)] for s in subsets(names)}
 
     def residual(self, names: Names, table: Floats) -> Floats:
         """The residual of a table's own attributes."""
         out = np.asarray(table, dtype=np.float64)
         for a in names:
-            out = np.tensordot(out, self._maps[a][1:], axes=(0, 1))
+            out = np.tensordot(out, self._map(a)[1:], axes=(0, 1))
         return out
 
     def table(self, names: Names, parts: Mapping[Names, Floats]) -> Floats:
@@ -74,7 +80,7 @@ class Basis:
             if s in parts:
                 out[_place(s, names)] = parts[s] * self.spread(s, names)
         for a in names:
-            out = np.tensordot(out, self._maps[a], axes=(0, 0))
+            out = np.tensordot(out, self._map(a), axes=(0, 0))
         return out
 
 

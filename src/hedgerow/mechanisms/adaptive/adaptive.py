@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _HEAVIEST = 1e12  # a weight: sums of many are still numbers
 DENSE_CELLS = 1 << 14
 """Domains of so few cells are held densely unless said otherwise."""
+HASTE = 10.0
+"""Seconds: who gives less has tables chosen, whose model can be kept as small as that needs."""
 DENSE_LIMIT = 1 << 22
 """Larger domains are not held densely."""
 
@@ -150,6 +152,7 @@ class AdaptiveRelease(Resumable):
     ) -> bool:
         """Whether all of the workload may be measured at once: tables, Gaussian noise, nothing declared."""
         plain = self.objective == "mean" and self.measurements is None and self.hypothesis != "factored"
+        plain = plain and (self.seconds is None or self.seconds >= HASTE)
         gaussian = curator.ledger.currency == "rho"
         return plain and gaussian and queries.is_tables and prior is None and not zeros
 

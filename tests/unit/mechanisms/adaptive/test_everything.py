@@ -245,3 +245,15 @@ def test_a_cell_put_to_zero_is_off_by_what_was_measured_above_zero_and_its_noise
     assert float(_reach(10.0, 12.0, 3.0, counts=True)) == 5.0
     assert float(_reach(1.0, 0.5, 2.0, counts=True)) == 1.5
     assert float(_reach(1.0, 0.5, 2.0, counts=False)) == 2.5
+
+
+def test_attributes_outside_the_workload_are_not_touched_however_large_they_are():
+    sizes = {"a": 3, "b": 4, "c": 2, "far": 200_000, "one": 1}
+    rng = np.random.default_rng(3)
+    columns = {a: rng.integers(0, n, 3000) for a, n in sizes.items()}
+    guard = curator(columns, sizes, 5.0)
+    asked = hr.marginals(guard.domain, [("a", "b"), ("a", "c", "one"), ("b", "c")])
+    synopsis = AdaptiveRelease().release(guard, asked)
+    assert any(m.strategy is not None for m in synopsis.measurements)
+    assert synopsis.table(("one", "b", "a")).shape == (1, 4, 3)
+    assert synopsis.table(("a", "b", "c")).sum() == pytest.approx(synopsis.total)
