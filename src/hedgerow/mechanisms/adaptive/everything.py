@@ -75,10 +75,10 @@ class Everything:
 
     @property
     def possible(self) -> bool:
-        """Whether there is something to measure, and not too much of it."""
+        """Whether there are several tables, and not too much of them: one alone is best measured as it is."""
         wide = max(map(len, self.tables), default=0)
         return (
-            bool(self.tables)
+            len(self.tables) > 1
             and wide <= 3
             and len(self.tables) <= SETS
             and max(self.sizes.values()) <= LEVELS
