@@ -40,7 +40,7 @@ _HOME = {
     "literal_parities": "queries.literals",
     "literal_disjunction": "queries.literals",
     "literal_disjunctions": "queries.literals",
-    "sql": "queries.sql.statement",
+    "sql": "queries.sql.stages.text",
     "Question": "queries.question",
     # choose before anything is spent
     "plan": "release.plan.plan",

@@ -21,11 +21,14 @@ class HedgerowError(Exception):
         message: the sentence.
         hint: what to do about it.
 
+    `position` is the line and column of a statement, both from 1, where an error is about a place in one.
+
     >>> BudgetExceeded("nothing remains").code
     'budget_refused'
     """
 
     code: ClassVar[str] = "bad_input"
+    position: tuple[int, int] | None = None
 
     def __init__(self, message: object = "", *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -74,10 +77,9 @@ class UnsupportedSQL(UnsupportedQuery):
 
 
 class BadSQL(UnsupportedQuery):
-    """The text is not SQL that can be read; `position` is the line and column, both from 1, where known."""
+    """The text is not SQL that can be read."""
 
     code = "bad_sql"
-    position: tuple[int, int] | None = None
 
 
 class CutsBin(UnsupportedQuery):
@@ -114,6 +116,16 @@ class RangeTooLarge(HedgerowError):
     """The work asked for grows past a stated limit; the message says the size."""
 
     code = "too_large"
+
+
+class UnknownName(HedgerowError, KeyError):
+    """Nothing here has this name; also a KeyError, as Python would say it."""
+
+    __str__ = Exception.__str__  # a KeyError would quote its sentence
+
+
+class OutOfRange(HedgerowError, IndexError):
+    """A number is that of nothing here; also an IndexError, which ends Python's loops."""
 
 
 class UnknownEvent(HedgerowError):

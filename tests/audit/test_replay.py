@@ -56,8 +56,8 @@ def test_every_planted_mistake_is_found(name):
     assert found.neighbours < 200
 
 
-def test_there_are_two_dozen_planted_mistakes():
-    assert len(PLANTED) == 24
+def test_there_are_more_than_two_dozen_planted_mistakes():
+    assert len(PLANTED) == 27
 
 
 def test_the_honest_code_behind_the_planted_mistakes_violates_nothing():
@@ -65,7 +65,7 @@ def test_the_honest_code_behind_the_planted_mistakes_violates_nothing():
     for mistake in {p.run: p for p in planted() if p.run.__name__.startswith("_")}.values():
         found = audit.replay_neighbours(
             mistake.run,
-            DOMAIN,
+            mistake.domain,
             budget=hr.Budget(epsilon=4),
             relations=mistake.relations,
             groups=mistake.groups,

@@ -17,6 +17,7 @@ from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.low_sensitivity import is_low_sensitivity
 from hedgerow.queries.query import Query, SparseQuery
 from hedgerow.queries.question import Question
+from hedgerow.queries.staged import Staged
 from hedgerow.queries.workload import Workload, marginals
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class WholeTable:
     attributes: tuple[str, ...]
     workload: Workload
     shape: tuple[int, ...]
+    named: tuple[tuple[str, tuple[str, ...]], ...] = ()  # each attribute with its levels, as they were named
 
     @property
     def axes(self) -> tuple[int, ...]:
@@ -47,8 +49,8 @@ class WholeTable:
         return np.asarray(flat).reshape(self.shape).transpose(self.axes)
 
 
-Meant = Query | Question | Workload | WholeTable
-AnyQuestion = str | Question | Query | Workload | Iterable[Any]
+Meant = Query | Question | Workload | WholeTable | Staged
+AnyQuestion = str | Question | Staged | Query | Workload | Iterable[Any]
 """What a door takes: see the head of this file."""
 
 
@@ -120,10 +122,10 @@ def _single(domain: Domain | None, given: Any, unit: str | None) -> Meant:
     if isinstance(given, str):
         if domain is None or not _is_sql(domain, given):
             return _together(domain, [given], given)
-        from hedgerow.queries.sql.statement import sql  # SQL is not loaded before it is spoken
+        from hedgerow.queries.sql.stages.text import sql  # SQL is not loaded before it is spoken
 
         return sql(domain, given, unit=unit)
-    if isinstance(given, Question):
+    if isinstance(given, Question | Staged):
         if domain is not None and given.domain != domain:
             raise DomainMismatch(
                 "the statement was compiled for another domain; compile it with hr.sql again"
@@ -170,4 +172,5 @@ def _named(domain: Domain | None, names: Sequence[str], given: Any) -> WholeTabl
     kept = domain.order(names)
     if len(kept) < len(names):
         raise UnsupportedQuery("an attribute is named twice")
-    return WholeTable(tuple(names), marginals(domain, [kept]), domain.shape_of(kept))
+    named = tuple((name, domain[name].labels) for name in names)
+    return WholeTable(tuple(names), marginals(domain, [kept]), domain.shape_of(kept), named)

@@ -201,8 +201,8 @@ class ListBlock:
         if prod(self.queries[0].shape) > 1 << 22:
             largest = [q.largest // steps for q in self.queries]
             return Norms.nonnegative(sum(largest), sum(w * w for w in largest))
-        l1 = sum(q.weights // steps for q in self.queries)
-        l2 = sum((q.weights // steps).astype(object) ** 2 for q in self.queries)
+        l1 = sum(q.most // steps for q in self.queries)
+        l2 = sum((q.most // steps).astype(object) ** 2 for q in self.queries)
         return Norms.nonnegative(int(np.max(l1)), int(np.max(l2)))
 
     @cached_property

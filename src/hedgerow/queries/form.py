@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd, prod
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,13 @@ import numpy as np
 
 from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
 from hedgerow.queries.query import ONE, Query
+from hedgerow.queries.valued import Fine
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.domain.domain import Domain
+    from hedgerow.queries.valued import Valued, Worth
 
 CELLS = 1 << 24
 """The largest table that is written out; a product of one-attribute predicates never is."""
@@ -28,6 +30,7 @@ class Factor:
 
     attributes: tuple[str, ...]
     weights: NDArray[Any]
+    worth: Worth | None = None  # of rows by their own numbers, where the weights are those of bins
 
     @property
     def trivial(self) -> bool:
@@ -132,19 +135,27 @@ class LinearForm:
         """
         return [(piece.worth, piece.query) for piece in self.rounded(group)]
 
-    def rounded(self, group: int = 0) -> list[Piece]:
-        """The same with what rounding values to the lattice of weights takes from them."""
+    def rounded(self, group: int = 0, *, fine: bool = True) -> list[Piece]:
+        """The same with what rounding values to the lattice of weights takes from them.
+
+        Args:
+            group: which group.
+            fine: weigh rows by their own numbers; else by the middles of their bins, which takes more.
+        """
         if self.units:
             raise UnsupportedQuery(
                 f"{self.name or 'COUNT(DISTINCT ...)'} counts people, no weighted sum of rows: ask "
                 "a Session within_count=, or Curator.measure"
             )
         factors = self._of_group(group)
-        if not all(bool(f.weights.any()) for f in factors):
-            return []
         signed = next((f for f in factors if f.weights.dtype != np.bool_), None)
+        if not all(bool(f.weights.any()) for f in factors if f is not signed):
+            return []
         if signed is None:
             return [Piece(1.0, self._query(factors, None))]
+        if signed.worth is not None and fine:
+            return self._by_values(group, factors, signed)
+        wide = 0.0 if signed.worth is None else float(signed.worth.reach(self.domain).max())
         out: list[Piece] = []
         for sign in (1.0, -1.0):
             part = np.maximum(sign * signed.weights, 0.0)
@@ -152,8 +163,54 @@ class LinearForm:
                 scale = _scale(part)
                 unit = Factor(signed.attributes, np.rint(part / scale * ONE).astype(np.int64))
                 query = self._query([unit if f is signed else f for f in factors], unit)
-                out.append(Piece(sign * scale, query, *_rounding(part, unit.weights * (scale / ONE), scale)))
+                off, relative = _rounding(part, unit.weights * (scale / ONE), scale)
+                out.append(Piece(sign * scale, query, off + wide, np.inf if wide else relative))
         return out
+
+    @cached_property
+    def _valued(self) -> list[tuple[float, Valued]]:
+        """What rows are worth, in weights of one sign each; the same for all groups."""
+        worth = next(f.worth for f in self.factors if f.worth is not None)
+        return worth.split(self.domain)
+
+    def _by_values(self, group: int, factors: list[Factor], signed: Factor) -> list[Piece]:
+        """One query for each sign that a row's own number can have."""
+        cells = self._cell_of(group)
+        inside = np.ones((1,) * len(signed.attributes), dtype=np.bool_)
+        for axis, cell in zip(self.axes, cells, strict=True):
+            if axis.attribute in signed.attributes:
+                inside = inside & spread((axis.attribute,), axis.parent == cell, signed.attributes)
+        inside = np.broadcast_to(inside, signed.weights.shape)
+        masks = {f.attributes: f.weights for f in factors if f is not signed} | {signed.attributes: inside}
+        out = []
+        for worth, value in self._valued:
+            if bool((value.most * inside).any()):
+                unit = Factor(signed.attributes, value.middle * inside)
+                query = self._query([unit if f is signed else f for f in factors], unit)
+                if query.factors is not None:
+                    where = tuple(masks[(a,)] for a in self.attributes)
+                else:
+                    where = (_product(masks, self.attributes, self.shape),)
+                out.append(Piece(worth, replace(query, fine=Fine(value, where))))
+        return out
+
+    def reach(self) -> LinearForm | None:
+        """How far, in all, rows of each group can be from what their bins are worth; None if they cannot."""
+        signed = next((f for f in self.factors if f.worth is not None), None)
+        if signed is None or signed.worth is None:
+            return None
+        wide = Factor(signed.attributes, signed.worth.reach(self.domain))
+        return replace(self, factors=tuple(wide if f is signed else f for f in self.factors))
+
+    def support(self) -> LinearForm | None:
+        """How many rows of each group have a number that bins leave open."""
+        signed = next((f for f in self.factors if f.worth is not None), None)
+        if signed is None or signed.worth is None:
+            return None
+        some = np.any([c != 0 for _, c in signed.worth.coefficients], axis=0)
+        return replace(
+            self, factors=tuple(Factor(f.attributes, some) if f is signed else f for f in self.factors)
+        )
 
     def evaluate(self, table: NDArray[Any]) -> NDArray[np.float64]:
         """The values of all groups at once from the table over `attributes`."""
@@ -170,9 +227,7 @@ class LinearForm:
 
     def _of_group(self, group: int) -> list[Factor]:
         """The factors, and each group attribute's mask multiplied into the factor that holds it."""
-        if not 0 <= group < self.groups:
-            raise DomainMismatch(f"there is no group {group} of {self.groups}")
-        cells = np.unravel_index(group, [axis.size for axis in self.axes]) if self.axes else ()
+        cells = self._cell_of(group)
         out = {f.attributes: f for f in self.factors}
         for axis, cell in zip(self.axes, cells, strict=True):
             mask = axis.parent == cell
@@ -180,8 +235,15 @@ class LinearForm:
             if home is None:
                 out[(axis.attribute,)] = Factor((axis.attribute,), mask)
             else:
-                out[home] = Factor(home, out[home].weights * spread((axis.attribute,), mask, home))
+                own = out[home]
+                out[home] = Factor(home, own.weights * spread((axis.attribute,), mask, home), own.worth)
         return list(out.values())
+
+    def _cell_of(self, group: int) -> tuple[Any, ...]:
+        """The part of each axis that a group is."""
+        if not 0 <= group < self.groups:
+            raise DomainMismatch(f"there is no group {group} of {self.groups}")
+        return np.unravel_index(group, [axis.size for axis in self.axes]) if self.axes else ()
 
     def _query(self, factors: Sequence[Factor], unit: Factor | None) -> Query:
         """One query; `unit` is the factor that is already in units of 1/ONE."""
@@ -237,7 +299,22 @@ def _times(domain: Domain, a: Factor, b: Factor) -> Factor:
     onto = domain.order([*a.attributes, *b.attributes])
     if len(onto) > 1:
         check_cells(domain, onto)
-    return Factor(onto, spread(a.attributes, a.weights, onto) * spread(b.attributes, b.weights, onto))
+    weights = spread(a.attributes, a.weights, onto) * spread(b.attributes, b.weights, onto)
+    worth = a.worth or b.worth
+    if worth is not None:
+        mask = b if a.worth is not None else a
+        worth = worth.times(onto, spread(mask.attributes, mask.weights, onto), domain.shape_of(onto))
+    return Factor(onto, weights, worth)
+
+
+def _product(
+    masks: Mapping[tuple[str, ...], NDArray[Any]], attributes: tuple[str, ...], shape: tuple[int, ...]
+) -> NDArray[np.bool_]:
+    """Masks over some attributes each as one over all of them."""
+    out = np.ones((1,) * len(attributes), dtype=np.bool_)
+    for names, mask in masks.items():
+        out = out & spread(names, mask, attributes)
+    return np.broadcast_to(out, shape)
 
 
 def _fold(values: NDArray[Any], i: int, axis: GroupAxis) -> NDArray[Any]:

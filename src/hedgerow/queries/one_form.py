@@ -30,6 +30,8 @@ def one_form(query: Query) -> Query:
     >>> one_form(women).attributes, one_form(women).factors
     (('sex',), (array([1048576,       0]),))
     """
+    if query.fine is not None:  # made in one form already, by the sum that it is
+        return query
     names, factors, dense = query.attributes, query.factors, query.dense
     if factors and _is_plain(query, factors):
         return query

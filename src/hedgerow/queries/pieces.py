@@ -16,13 +16,14 @@ from hedgerow.queries.one_form import is_nothing, one_form
 from hedgerow.queries.query import Query
 from hedgerow.queries.question import Question
 from hedgerow.queries.reply import Asked, Believer, Reply, Shown
+from hedgerow.queries.staged import Staged
 from hedgerow.queries.workload import Workload, marginals
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.domain.domain import Domain
-    from hedgerow.queries.form import Piece
+    from hedgerow.queries.form import LinearForm, Piece
 
     Floats = NDArray[np.float64]
 
@@ -107,6 +108,7 @@ class ManyQueries:
     workload: Workload
     shape: tuple[int, ...] | None = None
     axes: tuple[int, ...] = ()
+    named: tuple[tuple[str, tuple[str, ...]], ...] = ()
     selects: ClassVar[bool] = False
 
     @property
@@ -146,8 +148,8 @@ class ManyQueries:
         return Reply(self._shaped(self.workload.to_units(counts)), self._shaped(errors * scales))
 
     def shown(self, answer: Shown) -> Shown:
-        """Numbers need no columns: the answer itself."""
-        return answer
+        """Numbers need no columns; those of a whole table are told whose they are."""
+        return replace(answer, axes=self.named) if self.named else answer
 
     def in_unit(self, error: Any) -> Any:
         """Errors of queries are in their units already."""
@@ -167,9 +169,15 @@ class ManyQueries:
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A compiled SQL statement: linear forms per group, and ratios of them."""
+    """A compiled SQL statement: linear forms per group, and ratios of them.
+
+    Args:
+        question: the statement.
+        fine: weigh rows by their own numbers; else by their bins, which the errors then allow for.
+    """
 
     question: Question
+    fine: bool = True
     joint: ClassVar[bool] = True
 
     def bounds(self, simultaneous: bool) -> int:
@@ -195,7 +203,9 @@ class Statement:
     def key(self) -> str:
         """A fingerprint of what is asked: the forms, and which groups are shown; not what they are called."""
         q = self.question
-        numbers = [(a.form, a.denominator, a.scale) for a in q.aggregates]
+        numbers = [
+            (a.form, a.denominator, a.scale, *(x for x in (a.plus, a.quantile) if x)) for a in q.aggregates
+        ]
         parts = [numbers, q.order, q.limit, [(g.attribute, g.hierarchy) for g in q.groups]]
         h = hashlib.sha256(repr(parts).encode())
         for form in q.forms:
@@ -204,6 +214,8 @@ class Statement:
                 h.update(repr((f.attributes, f.weights.dtype.str)).encode() + f.weights.tobytes())
             for axis in form.axes:
                 h.update(axis.attribute.encode() + axis.parent.tobytes())
+            if any(f.worth is not None for f in form.factors):
+                h.update(b"of rows' own numbers")
         return f"sql:{h.hexdigest()}"
 
     @property
@@ -211,6 +223,7 @@ class Statement:
         """The attributes, in the domain's order, of the one whole table that is asked for; None otherwise."""
         (form, *more), q = self.question.forms, self.question
         plain = not more and not form.factors and not form.units and bool(q.axes)
+        plain = plain and not any(a.quantile for a in q.aggregates)
         return form.attributes if plain and all(axis.plain for axis in q.axes) else None
 
     @property
@@ -218,7 +231,7 @@ class Statement:
         """Whether rows are counted, and every group is shown in its place: each number is one count."""
         q = self.question
         plain = all(f.counts and not f.units for f in q.forms) and not q.order and q.limit is None
-        return plain and all(a.denominator is None for a in q.aggregates)
+        return plain and all(a.denominator is None and a.quantile is None for a in q.aggregates)
 
     @cached_property
     def workload(self) -> Workload:
@@ -259,7 +272,7 @@ class Statement:
         for form in self.question.forms:
             for group in range(self.question.size):
                 sums.append([])
-                for piece in form.rounded(group):
+                for piece in form.rounded(group, fine=self.fine):
                     digest = piece.query.digest
                     if digest not in place:
                         place[digest] = len(queries)
@@ -271,14 +284,17 @@ class Statement:
         """From what is believed: all groups of a form at once."""
         q = self.question
         if any(a.denominator is not None for a in q.aggregates) and q.size <= _FIELLER:
-            result = q.answer(belief.linear, confidence, simultaneous=simultaneous)
+            result = q.answer(belief.linear, confidence, simultaneous=simultaneous, within=belief.within)
         else:
-            parts = [
-                belief.form(f, confidence, q.size * len(q.forms) if simultaneous else q.bounds(i))
-                for i, f in enumerate(q.forms)
-            ]
+            every = q.size * len(q.forms) if simultaneous else None
+            parts = [belief.form(f, confidence, every or q.bounds(i)) for i, f in enumerate(q.forms)]
             values, errors = (np.stack([p[i] for p in parts]) for i in (0, 1))
-            result = q.combine(values, errors, confidence=confidence)
+
+            def found(form: LinearForm, numbers: int) -> tuple[Floats, Floats]:
+                return belief.form(form, confidence, numbers)
+
+            left = q.open(found, belief.within, confidence, every)
+            result = q.combine(values, errors, confidence=confidence, open_=left)
         return Reply(result.value, result.error, result, q.notes)
 
     def assemble(self, counts: Floats, errors: Floats, confidence: float, rows: float) -> Reply:
@@ -319,14 +335,14 @@ def _width(piece: Piece, count: float, error: float, rows: float) -> float:
     return wide
 
 
-def read_all(domain: Domain, given: Any, unit: str | None = None) -> Asked | list[Asked]:
+def read_all(domain: Domain, given: Any, unit: str | None = None) -> Asked | Staged | list[Asked | Staged]:
     """Any question by its queries; a list of several is read whole before any of it is asked."""
     meant = understood(domain, given, unit)
     for part in meant if isinstance(meant, list) else [meant]:
         cliques = part.cliques if isinstance(part, Workload) else [part.attributes]
-        if not isinstance(part, WholeTable) and any(domain.order(c) != tuple(c) for c in cliques):
+        if not isinstance(part, WholeTable | Staged) and any(domain.order(c) != tuple(c) for c in cliques):
             raise DomainMismatch("a query names its attributes in the domain's order; make it with Query.of")
-    return [by_queries(m) for m in meant] if isinstance(meant, list) else by_queries(meant)
+    return [_by_queries(m) for m in meant] if isinstance(meant, list) else _by_queries(meant)
 
 
 def read(domain: Domain, given: Any, unit: str | None = None) -> Asked:
@@ -334,6 +350,8 @@ def read(domain: Domain, given: Any, unit: str | None = None) -> Asked:
     asked = read_all(domain, given, unit)
     if isinstance(asked, list):
         raise UnsupportedQuery("these are several questions; ask them one by one")
+    if isinstance(asked, Staged):
+        raise asked.refusal()
     return asked
 
 
@@ -348,15 +366,25 @@ def _workload(meant: Meant) -> Workload:
         return meant
     if isinstance(meant, Query):
         return Workload.grouped([meant])
+    if isinstance(meant, Staged):
+        if meant.waits or not meant.questions:
+            raise meant.refusal()
+        return Workload.together([_statement(q).workload for q in meant.questions])
     return meant.workload if isinstance(meant, WholeTable) else _statement(meant).workload
+
+
+def _by_queries(meant: Meant) -> Asked | Staged:
+    return meant if isinstance(meant, Staged) else by_queries(meant)
 
 
 def by_queries(meant: Meant) -> Asked:
     """What was understood, by its queries."""
+    if isinstance(meant, Staged):
+        raise meant.refusal()
     if isinstance(meant, Question):
         return _statement(meant)
     if isinstance(meant, WholeTable):
-        return ManyQueries(meant.workload, meant.shape, meant.axes)
+        return ManyQueries(meant.workload, meant.shape, meant.axes, meant.named)
     return OneQuery(meant) if isinstance(meant, Query) else ManyQueries(meant)
 
 
@@ -364,8 +392,9 @@ def _statement(question: Question) -> Asked:
     """A statement; one that asks for a single count is a query like any other."""
     if question.units and not all(f.units for f in question.forms):
         raise UnsupportedQuery("ask for people and for rows in two statements")
+    quantile = any(a.quantile for a in question.aggregates)
     only = question.forms[0] if len(question.forms) == len(question.aggregates) == 1 else None
-    if only is None or question.groups or only.units or not only.counts or question.limit == 0:
+    if only is None or question.groups or only.units or not only.counts or question.limit == 0 or quantile:
         return Statement(question)
     pieces = only.rounded()
     return OneQuery(pieces[0].query, question) if pieces else Statement(question)

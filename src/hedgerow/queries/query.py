@@ -15,58 +15,18 @@ import numpy as np
 from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
 from hedgerow.queries.argument import finite, numbers
 from hedgerow.queries.domain.encoding import text_of
+from hedgerow.queries.norms import Norms as Norms
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.domain.domain import Domain
+    from hedgerow.queries.valued import Fine
 
 ONE = 1 << 20
 """Weights are integers in units of 1/ONE, so that exact answers are exact integers on every engine."""
 
 _DENSE_LIMIT = 1 << 27
-
-
-@dataclass(frozen=True)
-class Norms:
-    """How far one row can move a linear map, in lattice steps; sensitivity follows.
-
-    `l1` and `l2_squared` bound one row's column; the `replace_` pair bounds both that and the difference of
-    any two columns. With `per_unit` they bound a unit in one row of every group. `Privacy.sensitivity` turns
-    them into a sensitivity; nothing else does.
-    """
-
-    l1: int
-    l2_squared: int
-    replace_l1: int
-    replace_l2_squared: int
-    per_unit: bool = False
-
-    @classmethod
-    def people(cls, groups: int) -> Norms:
-        """Numbers of distinct units, one for each group: a unit counts once in each group it is in."""
-        swapped = groups if groups == 1 else 2 * groups
-        return cls(groups, groups, swapped, swapped, per_unit=True)
-
-    @classmethod
-    def table(cls) -> Norms:
-        """A whole contingency table: a row is in one cell; a swap touches two."""
-        return cls(1, 1, 2, 2)
-
-    @classmethod
-    def query(cls, largest: int) -> Norms:
-        """One query with weights in [0, largest]: adding or swapping a row moves it by at most `largest`."""
-        return cls(largest, largest**2, largest, largest**2)
-
-    @classmethod
-    def nonnegative(cls, l1: int, l2_squared: int) -> Norms:
-        """Columns without negative entries: |a - b|^2 = |a|^2 + |b|^2 - 2ab is at most twice the largest."""
-        return cls(l1, l2_squared, 2 * l1, 2 * l2_squared)
-
-    @classmethod
-    def signed(cls, l1: int, l2_squared: int) -> Norms:
-        """Columns of any sign: |a - b|_2 is at most twice the largest norm, its square four times."""
-        return cls(l1, l2_squared, 2 * l1, 4 * l2_squared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +36,9 @@ class Query:
     The value people see is `scale * sum(weight of each row) + offset`. Weights come either as one array over
     the table (`dense`) or as one factor per attribute (`factors`), whose product is never stored; at most one
     factor may be fractional. Build queries with `Query.where` and `Query.of`.
+
+    A sum of numbers is `fine`: rows weigh what their own values say, and the weights over cells are those of
+    rows in the middle of their bins, for whoever has tables and no rows.
     """
 
     attributes: tuple[str, ...]
@@ -85,12 +48,15 @@ class Query:
     scale: float = 1.0
     offset: float = 0.0
     name: str = ""
+    fine: Fine | None = None
 
     def __post_init__(self) -> None:
         """Refuse weights outside [0, 1] and freeze them: sensitivity is read off them once."""
         if (self.factors is None) == (self.dense is None) or len(self.attributes) != len(self.shape):
             raise UnsupportedQuery("a query has either factors or dense weights, over one axis per attribute")
         _refuse_unit(self.scale, self.offset)
+        if self.fine is not None:
+            _refuse_fine(self.fine, self.attributes, self.shape)
         if self.dense is not None:
             object.__setattr__(self, "dense", _frozen(self.dense, self.shape))
             return
@@ -173,9 +139,22 @@ class Query:
         out.setflags(write=False)
         return out
 
+    @property
+    def most(self) -> NDArray[np.int64]:
+        """The most that a row of each cell can weigh, in units of 1/ONE: what sensitivity follows from."""
+        return self.weights if self.fine is None else self.fine.most(self.attributes, self.shape)
+
+    @property
+    def off(self) -> NDArray[np.int64]:
+        """How far the weight of a row can be from that of its cell."""
+        low = self.fine is not None and self.fine.value.digits[1] < 62  # lower digits may be any
+        return self.most if low else self.most - self.weights
+
     @cached_property
     def largest(self) -> int:
-        """The largest weight, in units of 1/ONE."""
+        """The most that a row can weigh, in units of 1/ONE."""
+        if self.fine is not None:
+            return self.fine.largest(self.attributes, self.shape)
         if self.factors is not None:
             return prod(int(f.max(initial=0)) for f in self.factors) if self.factors else ONE
         return int(self.weights.max(initial=0))
@@ -183,6 +162,8 @@ class Query:
     @cached_property
     def counts(self) -> bool:
         """Whether every weight is 0 or 1, so that exact answers are whole numbers."""
+        if self.fine is not None:
+            return False
         if self.factors is not None:
             large = [f for f in self.factors if int(f.max(initial=0)) > 1]  # at most one is
             nothing = any(int(f.max(initial=0)) == 0 for f in self.factors)
@@ -224,6 +205,8 @@ class Query:
         h = hashlib.sha256(repr((kind, self.attributes, self.shape, self.scale, self.offset)).encode())
         for array in self.factors if self.factors is not None else (self.weights,):
             h.update(np.ascontiguousarray(array).tobytes())
+        if self.fine is not None:
+            h.update(self.fine.digest)
         return h.hexdigest()
 
     def __repr__(self) -> str:
@@ -329,6 +312,15 @@ def _finite(domain: Any) -> Domain:
     if not hasattr(domain, "shape_of"):
         raise DomainMismatch("a query is about the attributes of a Domain; about names ask a SparseQuery")
     return cast("Domain", domain)
+
+
+def _refuse_fine(fine: Any, attributes: tuple[str, ...], shape: tuple[int, ...]) -> None:
+    """What rows are worth is read off rows: only a class of this house may say it."""
+    from hedgerow.queries.valued import Fine
+
+    if type(fine) is not Fine:
+        raise UnsupportedQuery("what rows are worth is made by compiling SQL")
+    fine.check(attributes, shape)
 
 
 def _refuse_unit(scale: Any, offset: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,11 +13,14 @@ import numpy as np
 
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.queries.form import GroupAxis, LinearForm, check_cells, spread
+from hedgerow.queries.quantile import QuantileOf
+from hedgerow.queries.within import Opened, opened
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.domain.domain import Domain
+    from hedgerow.queries.within import Within
 
 GROUPS = 1 << 20
 _WORK = 1 << 30
@@ -46,12 +49,14 @@ class GroupColumn:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One number per group: scale * form, or scale * form / denominator (indices into `Question.forms`)."""
+    """One number per group: scale * form, or scale * form / denominator + plus; by indices into `forms`."""
 
     name: str
     form: int
     denominator: int | None = None
     scale: float = 1.0
+    plus: float = 0.0
+    quantile: QuantileOf | None = None
 
 
 @dataclass(frozen=True)
@@ -179,13 +184,21 @@ class Question:
         values = np.stack([form.evaluate(table_of(form.attributes)) for form in self.forms])
         return self.combine(values, np.zeros_like(values), confidence=1.0)
 
-    def answer(self, linear: Linear, confidence: float = 0.95, *, simultaneous: bool = False) -> Result:
+    def answer(
+        self,
+        linear: Linear,
+        confidence: float = 0.95,
+        *,
+        simultaneous: bool = False,
+        within: Within | None = None,
+    ) -> Result:
         """The answer from whoever holds tables.
 
         Args:
             linear: gives a weighted sum of a table's cells and its half-width.
             confidence: how often each number's bound must hold.
             simultaneous: make all the bounds hold at once with that confidence.
+            within: whoever measured what is within bins; else errors allow for all that may be.
         """
         self._refuse_units()
         work = self.size * sum(prod(f.shape) for f in self.forms)
@@ -193,20 +206,43 @@ class Question:
             raise RangeTooLarge(
                 f"{self.size:,} groups over these tables need {work:,} weights, more than {_WORK:,}"
             )
-        values = np.zeros((len(self.forms), self.size))
-        errors = np.zeros_like(values)
-        for i, form in enumerate(self.forms):
-            numbers = values.size if simultaneous else self.bounds(i)
-            for g in range(self.size):
-                values[i, g], errors[i, g] = linear(form.attributes, form.weights(g), confidence, numbers)
-        numbers = values.size if simultaneous else 1
+        every = len(self.forms) * self.size if simultaneous else None
+
+        def found(form: LinearForm, numbers: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+            pairs = [linear(form.attributes, form.weights(g), confidence, numbers) for g in range(self.size)]
+            values, errors = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
+            return values, errors
+
+        parts = [found(form, every or self.bounds(i)) for i, form in enumerate(self.forms)]
+        values, errors = (np.stack([p[i] for p in parts]) for i in (0, 1))
+        open_ = self.open(found, within, confidence, every)
+        numbers = every or 1
         ratios = {}
         for a in self.aggregates:
             if a.denominator is not None:
                 with suppress(UnsupportedQuery, RangeTooLarge):  # no one table holds both: bounds apart
                     pairs = [self._ratio(a, g, linear, confidence, numbers) for g in range(self.size)]
                     ratios[a] = np.array(pairs)
-        return self.combine(values, errors, confidence=confidence, ratios=ratios)
+        return self.combine(values, errors, confidence=confidence, ratios=ratios, open_=open_)
+
+    def open(
+        self, found: Any, within: Within | None, confidence: float, every: int | None
+    ) -> dict[int, Opened]:
+        """What bins leave open of each form.
+
+        Args:
+            found: values and half-widths of all groups of a form, for a number of them at once.
+            within: whoever measured what is within bins.
+            confidence: how often half-widths must hold.
+            every: for how many numbers at once; None: for each alone.
+        """
+        out = {}
+        for i, form in enumerate(self.forms):
+            numbers = every or self.bounds(i)
+            left = opened(form, partial(found, numbers=numbers), within, confidence, numbers)
+            if left is not None:
+                out[i] = left
+        return out
 
     def _ratio(
         self, a: Aggregate, group: int, linear: Linear, confidence: float, numbers: int
@@ -243,9 +279,13 @@ class Question:
         return n / d, max(ends)
 
     def bounds(self, form: int) -> int:
-        """How many bounds share the confidence of a number that uses this form: 2 in a ratio, else 1."""
+        """How many bounds share the confidence of a number that uses this form: 2 in a ratio, else 1.
+
+        A quantile needs those of all bins at once.
+        """
         ratios = [a for a in self.aggregates if a.denominator is not None]
-        return 2 if any(form in (a.form, a.denominator) for a in ratios) else 1
+        bands = [len(a.quantile.forms) for a in self.aggregates if a.quantile and form in a.quantile.forms]
+        return max([*bands, 2 if any(form in (a.form, a.denominator) for a in ratios) else 1])
 
     def combine(
         self,
@@ -254,6 +294,7 @@ class Question:
         *,
         confidence: float = 0.95,
         ratios: Mapping[Aggregate, NDArray[np.float64]] | None = None,
+        open_: Mapping[int, Opened] | None = None,
     ) -> Result:
         """The rows from known forms.
 
@@ -262,14 +303,10 @@ class Question:
             errors: half-widths, of the same shape.
             confidence: how often the half-widths hold.
             ratios: values and errors of ratios, where more is known than about their two forms apart.
+            open_: what bins leave open of forms, where the values are those of bins.
         """
-        known = ratios or {}
-        pairs = [
-            (a.scale * known[a][:, 0], abs(a.scale) * known[a][:, 1])
-            if a in known
-            else self._aggregate(a, values, errors)
-            for a in self.aggregates
-        ]
+        known, left = ratios or {}, open_ or {}
+        pairs = [self._aggregate(a, values, errors, known.get(a), left) for a in self.aggregates]
         out, wide = (np.stack([p[i] for p in pairs], axis=1) for i in (0, 1))
         rows = self._arrange(out)
         return Result(
@@ -283,15 +320,32 @@ class Question:
         )
 
     def _aggregate(
-        self, a: Aggregate, values: NDArray[np.float64], errors: NDArray[np.float64]
+        self,
+        a: Aggregate,
+        values: NDArray[np.float64],
+        errors: NDArray[np.float64],
+        known: NDArray[np.float64] | None,
+        open_: Mapping[int, Opened],
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        if a.denominator is None:
-            return a.scale * values[a.form], abs(a.scale) * errors[a.form]
-        only_positive = self.forms[a.denominator].nonnegative
-        value, error = ratio(
-            values[a.form], errors[a.form], values[a.denominator], errors[a.denominator], only_positive
-        )
-        return a.scale * value, abs(a.scale) * error
+        if a.quantile is not None:
+            picked = list(a.quantile.forms)
+            value, error = a.quantile.read(values[picked], errors[picked])
+            return value, error
+        value, error, left = values[a.form], errors[a.form], open_.get(a.form)
+        if a.denominator is not None:
+            bottom, off = values[a.denominator], errors[a.denominator]
+            only_positive = self.forms[a.denominator].nonnegative
+            under = open_.get(a.denominator)
+            if under is not None:  # then neither is known of the middles of bins alone
+                value, error = (value, error) if left is None else (value + left.value, left.on(error))
+                bottom, off, known, left = bottom + under.value, under.on(off), None, None
+            value, error = ratio(value, error, bottom, off, only_positive)
+            if known is not None:
+                value, error = known[:, 0], known[:, 1]
+            left = None if left is None else left.over(bottom, off)
+        if left is not None:
+            value, error = value + left.value, left.on(error)
+        return a.scale * value + a.plus, abs(a.scale) * error
 
     def _arrange(self, values: NDArray[np.float64]) -> NDArray[np.intp]:
         """Which groups are shown, in order: stable, so ties keep the declared order."""

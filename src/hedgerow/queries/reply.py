@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from hedgerow.queries.form import LinearForm
     from hedgerow.queries.query import Query
+    from hedgerow.queries.within import Within
     from hedgerow.queries.workload import Workload
 
     Floats = NDArray[np.float64]
@@ -32,6 +33,9 @@ class Reply:
 
 class Believer(Protocol):
     """Whoever believes in a distribution: counts of queries, tables, and how far off they may be."""
+
+    @property
+    def within(self) -> Within | None: ...
 
     def count(self, query: Query) -> float: ...
 

@@ -13,15 +13,16 @@ from hedgerow.errors import (
     HedgerowError,
     NotLearned,
     RequestReused,
-    UnsupportedQuery,
 )
+from hedgerow.mechanisms.mechanism import finite
 from hedgerow.mechanisms.session.explain import Explanation
 from hedgerow.mechanisms.session.foresee import foresee
 from hedgerow.mechanisms.session.price import refuse_accuracy
 from hedgerow.mechanisms.session.session import Session
 from hedgerow.privacy.budget import Cost
-from hedgerow.queries.sql.statement import sql as compiled
+from hedgerow.queries.sql.stages.text import sql as compiled
 from hedgerow.release.numerals import amount
+from hedgerow.service import accounts
 from hedgerow.service.learning import Learning
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from hedgerow.privacy.budget import Budget
     from hedgerow.privacy.ledger.entry import Settings
     from hedgerow.privacy.ledger.receipt import Receipt
+    from hedgerow.queries.domain.domain import Domain
+    from hedgerow.queries.question import Question
+    from hedgerow.queries.staged import Staged
     from hedgerow.service.dataset import Dataset, Step
     from hedgerow.synopsis.answer import Answer
 
@@ -45,7 +49,7 @@ class Ask:
 
     Args:
         sql: one SELECT statement.
-        params: values for its placeholders; none are taken yet.
+        params: values for ? in order, or for $1, $2: numbers, texts, truth values, null.
         within: how far off counts may be, as a part of all rows.
         within_count: the same as a number of rows.
         confidence: how sure to be.
@@ -76,8 +80,6 @@ class Ask:
         request = self.request
         if request is not None and not (isinstance(request, str) and request and request.isprintable()):
             raise BadValue("a request id is printable text")
-        if self.params:
-            raise UnsupportedQuery("placeholders are not taken: write the values into the SQL text")
         if self.max_epsilon is not None and not self.max_epsilon >= 0:
             raise BadValue("`max_epsilon` is 0 or more")
         refuse_accuracy(self.within, self.within_count, self.confidence)
@@ -95,6 +97,10 @@ class Ask:
             raise BadValue("`params` is a list")
         return cls(**data | {"params": tuple(params)})
 
+    def meant(self, domain: Domain, unit: str | None) -> Question | Staged:
+        """What is asked of these columns; refused in one sentence if it cannot be."""
+        return compiled(domain, self.sql, unit=unit, params=self.params)
+
     @property
     def wish(self) -> dict[str, Any]:
         """How good the answer must be."""
@@ -103,7 +109,8 @@ class Ask:
     def foreseen(self, curator: Curator, learning: Cost) -> Foresight:
         """What it would do as the first of all questions; refuses what would be refused after learning."""
         sure = Session.confidence if self.confidence is None else self.confidence
-        return foresee(curator, learning, self.sql, self.within, self.within_count, sure)
+        meant = self.meant(*_columns(curator))
+        return foresee(curator, learning, meant, self.within, self.within_count, sure)
 
 
 @dataclass(frozen=True)
@@ -155,7 +162,7 @@ class Desk:
     def explain(self, ask: Ask) -> Explanation:
         """What asking would do, from public things only."""
         with self.payer.ledger.alone():
-            said: Explanation = self.session.explain(ask.sql, **ask.wish)
+            said: Explanation = self.session.explain(ask.meant(*_columns(self.payer)), **ask.wish)
             return said
 
     def ask(self, ask: Ask) -> Answered:
@@ -165,10 +172,11 @@ class Desk:
         else asks between that and the answer, so it costs no more; without an accuracy it is free anyway.
         """
         with self.payer.ledger.alone():
+            meant = ask.meant(*_columns(self.payer))
             if not ask.spend or ask.max_epsilon is not None:
                 self._refuse(ask, self.explain(ask))
             self._bind(ask)
-            return self._answered(ask, self.session.ask(ask.sql, **ask.wish))
+            return self._answered(ask, self.session.ask(meant, **ask.wish))
 
     def _answered(self, ask: Ask, answer: Answer) -> Answered:
         payer, ledger = self.payer, self.payer.ledger
@@ -199,7 +207,8 @@ class Desk:
         """A request id belongs to one question, asked by one account, from now on."""
         if ask.request is None:
             return
-        question, who = repr((ask.sql, *ask.wish.values())), self.payer.account
+        asked = (ask.sql, *ask.wish.values(), *([ask.params] if ask.params else []))
+        question, who = repr(asked), self.payer.account
         words = "A request id was bound to its question"
         try:
             self.payer.ledger.record(
@@ -209,6 +218,12 @@ class Desk:
             raise error.worded(
                 f"the request id {ask.request!r} was already used for another question or by another analyst"
             ) from None
+
+
+def _columns(curator: Curator) -> tuple[Domain, str | None]:
+    """The declared columns of a curator's rows, and the one that names people."""
+    unit = curator.table.unit
+    return finite(curator), unit.column if unit else None
 
 
 def not_learned() -> NotLearned:
@@ -258,12 +273,14 @@ class Visit:
         ask: the question.
         learning: how it is learned, if it was not.
         step: told what is being done.
+        account: whose account pays; the owner's if None. Only the owner pays for learning.
     """
 
     dataset: Dataset
     ask: Ask
     learning: Learning = Learning()  # noqa: RUF009 - it is frozen
     step: Step = field(default=lambda words, part: None, repr=False)
+    account: str | None = None
 
     def explain(self) -> Explanation | FirstQuestion:
         """What asking would do; a budget is for good, and explaining makes none."""
@@ -275,8 +292,9 @@ class Visit:
             if self.learning.known(curator)[1] is None:
                 return self._first_question(curator)
             self.step("Learning", None)
-            with self.learning.open(curator, self._first) as session:
-                return Desk(session, curator).explain(self.ask)
+            payer = accounts.payer(curator, self.account)
+            with self.learning.open(curator, self._first, self.step) as session:
+                return Desk(session.share(payer), payer).explain(self.ask)
 
     def answer(self) -> Answered:
         """The answer; what can be refused is refused before anything is charged, or a budget made."""
@@ -286,15 +304,16 @@ class Visit:
             with self._trial(table, known) as trial:
                 self.learning.refuse(trial, self.learning.price(trial), self._first)
         with self.dataset.curator(table, known) as curator:
-            if not self.ask.spend and self.learning.known(curator)[1] is None:
+            payer, owned = accounts.payer(curator, self.account), self.account is None
+            if not (self.ask.spend and owned) and self.learning.known(curator)[1] is None:
                 self._refuse_unpaid()
             before = curator.ledger.spent()
             self.step("Learning", None)
-            session = self.learning.open(curator, self._first)
+            session = self.learning.open(curator, self._first, self.step)
             after = curator.ledger.spent()  # less than before when somebody gave a reserve back meanwhile
             paid = after - before if before <= after else Cost.zero(after.currency)
             with session:
-                return self._answered(Desk(session, curator, paid))
+                return self._answered(Desk(session.share(payer), payer, paid))
 
     def _first(self, curator: Curator, learning: Cost) -> Foresight:
         """What learning and the question would do; more than the question may cost is refused."""
@@ -314,7 +333,7 @@ class Visit:
         domain = self.dataset.domain
         known, table = self.dataset.open(domain, self.learning.epsilon, later=True)
         unit = table.unit.column if table.unit else None
-        compiled(domain, self.ask.sql, unit=unit)  # refuse before a ledger is made
+        self.ask.meant(domain, unit)  # refuse before a ledger is made
         self.dataset.refuse_put_back()
         return known, table
 
@@ -331,7 +350,7 @@ class Visit:
         return FirstQuestion(found, curator.ledger.budget, self.learning.anew)
 
     def _refuse_unpaid(self) -> None:
-        if not self.ask.spend:
+        if not self.ask.spend or self.account is not None:
             raise not_learned()
 
     def _answered(self, desk: Desk) -> Answered:

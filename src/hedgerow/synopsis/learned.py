@@ -11,6 +11,7 @@ import numpy as np
 from hedgerow.learning.factored.factored import FactoredHypothesis, Zeros
 from hedgerow.learning.factored.resolution import Node, Resolutions
 from hedgerow.queries.measurement import Measurement, Noise
+from hedgerow.queries.moments import BinMoments
 from hedgerow.queries.packing import pack_strategy, unpack_strategy
 from hedgerow.queries.strategies.coarse import GroupBlock
 from hedgerow.queries.strategies.strategy import ResidualStrategy
@@ -34,6 +35,7 @@ class Learned:
         measurements: everything noisy that it was fitted to.
         spread: the variance of an unmeasured cell's error, in units of its count.
         corrected: whether full tables among the measurements pull the model's answers towards them.
+        moments: what was measured of numbers within their bins.
         reconciled: measured residuals that tables are read from, if there are any.
     """
 
@@ -41,6 +43,7 @@ class Learned:
     measurements: tuple[Measurement, ...]
     spread: float
     corrected: bool = False
+    moments: BinMoments | None = None
     reconciled: Reconciled | None = None
 
     def settled(self) -> Learned:
@@ -61,18 +64,23 @@ class Learned:
             arrays[name] = np.asarray(array)
             return name
 
-        return {
-            "total": h.total,
-            "cells": h.cells,
-            "whole": h.whole,
-            "spread": self.spread,
-            "corrected": self.corrected,
-            "resolutions": [[put(m) for m in chain] for chain in h.resolutions.maps],
-            "potentials": [[[list(n) for n in nodes], put(t)] for nodes, t in h.potentials.items()],
-            "fixed": [[[list(n) for n in nodes], put(t)] for nodes, t in h.fixed.items()],
-            "zeros": [[list(z.attributes), put(z.possible)] for z in h.zeros],
-            "measurements": [_pack_measurement(m, put, arrays) for m in self.measurements],
-        } | ({} if self.reconciled is None else {"reconciled": self.reconciled.pack(arrays)})
+        own = {} if self.moments is None else {"moments": self.moments.to_json(arrays)}
+        return (
+            own
+            | {
+                "total": h.total,
+                "cells": h.cells,
+                "whole": h.whole,
+                "spread": self.spread,
+                "corrected": self.corrected,
+                "resolutions": [[put(m) for m in chain] for chain in h.resolutions.maps],
+                "potentials": [[[list(n) for n in nodes], put(t)] for nodes, t in h.potentials.items()],
+                "fixed": [[[list(n) for n in nodes], put(t)] for nodes, t in h.fixed.items()],
+                "zeros": [[list(z.attributes), put(z.possible)] for z in h.zeros],
+                "measurements": [_pack_measurement(m, put, arrays) for m in self.measurements],
+            }
+            | ({} if self.reconciled is None else {"reconciled": self.reconciled.pack(arrays)})
+        )
 
     @classmethod
     def unpack(cls, domain: Domain, body: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Learned:
@@ -92,9 +100,11 @@ class Learned:
             zeros=[Zeros(tuple(names), arrays[name]) for names, name in body["zeros"]],
         )
         measured = tuple(_unpack_measurement(m, arrays) for m in body["measurements"])
+        moments = BinMoments.from_json(domain, body.get("moments"), arrays)
         held = body.get("reconciled")  # files of earlier versions have none
         reconciled = None if held is None else Reconciled.unpack(domain, measured, held, arrays)
-        return cls(hypothesis, measured, float(body["spread"]), bool(body["corrected"]), reconciled)
+        known = float(body["spread"]), bool(body["corrected"])
+        return cls(hypothesis, measured, *known, moments, reconciled)
 
 
 def _pack_measurement(measurement: Measurement, put: Any, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import numpy as np
 from hedgerow.errors import RangeTooLarge
 from hedgerow.learning.factored.factored import FactoredHypothesis
 from hedgerow.queries.measurement import Measurement
+from hedgerow.queries.moments import WithinBins
 from hedgerow.queries.query import ONE, Query
 from hedgerow.queries.question import Question
 from hedgerow.queries.workload import Workload
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.domain.domain import Domain
+    from hedgerow.queries.form import LinearForm
     from hedgerow.synopsis.answer import Source
     from hedgerow.synopsis.cells import Weighed
 
@@ -77,6 +79,12 @@ class ModelSynopsis(CellsSynopsis):
         """The released number of rows."""
         return self.hypothesis.total
 
+    @property
+    def within(self) -> WithinBins | None:
+        """What was measured of numbers within their bins."""
+        moments = self._learned.moments
+        return None if moments is None else WithinBins(moments, self._table)
+
     def _notes(self, question: Query | Workload | Question) -> tuple[str, ...]:
         """Whether a question looks at more attributes together than any measured table."""
         if self.source != "learned":
@@ -126,16 +134,20 @@ class ModelSynopsis(CellsSynopsis):
         except RangeTooLarge:
             if question.size * len(question.forms) > _PRODUCTS:
                 raise
-        values = np.zeros((len(question.forms), question.size))
-        errors = np.zeros_like(values)
-        for i, form in enumerate(question.forms):
-            numbers = values.size if simultaneous else question.bounds(i)
+        every = len(question.forms) * question.size if simultaneous else None
+
+        def found(form: LinearForm, numbers: int) -> tuple[Floats, Floats]:
+            pairs = np.zeros((question.size, 2))
             for g in range(question.size):
-                for worth, query in form.pieces(g):
-                    value, error = self._query(query, confidence, numbers)
-                    values[i, g] += worth * value
-                    errors[i, g] += abs(worth) * error
-        result = question.combine(values, errors, confidence=confidence)
+                for piece in form.rounded(g, fine=False):
+                    value, error = self._query(piece.query, confidence, numbers)
+                    pairs[g] += (piece.worth * value, abs(piece.worth) * error)
+            return pairs[:, 0], pairs[:, 1]
+
+        parts = [found(form, every or question.bounds(i)) for i, form in enumerate(question.forms)]
+        values, errors = (np.stack([p[i] for p in parts]) for i in (0, 1))
+        left = question.open(found, self.within, confidence, every)
+        result = question.combine(values, errors, confidence=confidence, open_=left)
         notes = question.notes
         return Answer(
             result.value,

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,14 +27,18 @@ from hedgerow.queries.domain.domain import Domain, OpenDomain
 from hedgerow.queries.pieces import Statement, read
 from hedgerow.queries.query import ONE, Query
 from hedgerow.queries.question import Question
+from hedgerow.queries.staged import Staged
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.answer import Answer, Source
+from hedgerow.synopsis.in_stages import in_stages
 from hedgerow.synopsis.limits import MeasuredTable, limits_by
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.measurement import Measurement
+    from hedgerow.queries.within import Within
+    from hedgerow.synopsis.plot import Plot
 
 FORMAT = 1
 _MOST_ROWS = 10**10  # more would not be held; they are drawn in parts
@@ -137,6 +142,11 @@ class Synopsis(ABC):
         return self.provenance.cost
 
     @property
+    def within(self) -> Within | None:
+        """What was measured of numbers within their bins, if anything was."""
+        return None
+
+    @property
     def total(self) -> float:
         """The released number of rows."""
         return self.linear((), np.array(1.0), 0.95)[0]
@@ -160,7 +170,16 @@ class Synopsis(ABC):
     def _answer(self, asked: Meant, confidence: float, simultaneous: bool) -> Answer:
         if isinstance(asked, WholeTable):
             found = self._answer(asked.workload, confidence, simultaneous)
-            return replace(found, value=asked.shaped(found.value), error=asked.shaped(found.error))
+            value, error = asked.shaped(found.value), asked.shaped(found.error)
+            return replace(found, value=value, error=error, axes=asked.named)
+        if isinstance(asked, Staged):
+            terms = asked.terms(confidence, simultaneous)
+            return in_stages(
+                asked,
+                lambda questions: [self._answer(q, terms.confidence, terms.simultaneous) for q in questions],
+                confidence,
+                terms.simultaneous,
+            )
         if isinstance(asked, Question):
             found = self._ask(asked, confidence, simultaneous)
         elif isinstance(asked, Query):
@@ -219,11 +238,14 @@ class Synopsis(ABC):
         for name in query.attributes:
             self.domain[name]
         value, error = self.linear(query.attributes, query.weights / ONE, confidence, numbers)
+        if query.fine is not None:  # rows' own numbers are no more than this from the middles of their bins
+            worst, off = self.linear(query.attributes, query.off / ONE, confidence, numbers)
+            error += max(worst, 0.0) + off
         return float(query.to_unit(value)), abs(query.scale) * error
 
     def _ask(self, question: Question, confidence: float, simultaneous: bool) -> Answer:
         """A compiled SQL statement, answered through its linear forms."""
-        result = question.answer(self.linear, confidence, simultaneous=simultaneous)
+        result = question.answer(self.linear, confidence, simultaneous=simultaneous, within=self.within)
         return Answer(
             result.value,
             result.error,
@@ -240,6 +262,28 @@ class Synopsis(ABC):
             raise UnsupportedQuery(f"a {self.kind} synopsis holds no tables; ask `answer` for numbers")
         asked = named_table(self.domain, attributes)
         return asked.shaped(self._table(self.domain.order(asked.attributes)))
+
+    def to_pandas(self, attributes: str | Iterable[str], *, confidence: float = 0.95) -> Any:
+        """Released counts over an attribute, or over some, as a pandas data frame: a row for each cell.
+
+        Args:
+            attributes: their names, in the order of the columns.
+            confidence: how often `count_low` and `count_high` must hold the true count of a cell.
+        """
+        return self._cells(attributes, confidence).to_pandas()
+
+    def plot(self, attributes: str | Iterable[str], *, confidence: float = 0.95) -> Plot:
+        """A picture of released counts over one attribute or two.
+
+        Args:
+            attributes: their names.
+            confidence: how often the whiskers, or the band, must hold the true count.
+        """
+        return self._cells(attributes, confidence).plot()
+
+    def _cells(self, attributes: str | Iterable[str], confidence: float) -> Answer:
+        found: Answer = self.answer(named_table(self.domain, attributes).attributes, confidence=confidence)
+        return found
 
     def sample(self, rows: int | None = None, *, seed: int | None = None) -> dict[str, NDArray[Any]]:
         """Synthetic rows as decoded columns; as many as the released total unless said.
@@ -272,9 +316,27 @@ class Synopsis(ABC):
         return "\n".join(f"[{key}] {ENTRIES[key]}" for key in self.provenance.citations)
 
     def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._words})"
+
+    @property
+    def _words(self) -> str:
+        """What it is, in a few words."""
         mark = ", private if an author's claim is true" if self.claims else ""
         mark = mark if self.private else ", NOT PRIVATE"
-        return f"{type(self).__name__}({self.provenance.mechanism}, cost={self.cost!r}{mark})"
+        whole = self.receipt.settings.budget.delta
+        delta = f", delta {whole:.4g}" if whole else ""
+        return f"{self.provenance.mechanism} for epsilon {self.cost.epsilon:.4g}{delta}{mark}"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f'<tr><th style="text-align:left">{escape(str(name))}</th>'
+            f'<td style="text-align:left">{escape(attribute.describe())}</td></tr>'
+            for name, attribute in getattr(self.domain, "items", dict)()
+        )
+        can = ", ".join(f"<code>.{name}()</code>" for name in sorted(self.can))
+        return (
+            f"<p><b>{escape(type(self).__name__)}</b>: {escape(self._words)}; {can}</p><table>{rows}</table>"
+        )
 
     # -- files --------------------------------------------------------------------------------------------
 

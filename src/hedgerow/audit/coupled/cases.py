@@ -86,7 +86,7 @@ def told(ask: Callable[[Any], Any], questions: Sequence[Any]) -> list[Any]:
 @cache
 def own_cases() -> tuple[Coupled, ...]:
     """Every way into the curator that is replayed on neighbouring tables."""
-    return (*_primitives(), *_runs(), *_offline(), *_boosting(), *_online(), *_sessions())
+    return (*_primitives(), *_runs(), *_offline(), *_boosting(), *_online(), *_sessions(), *_sums())
 
 
 def cases() -> tuple[Coupled, ...]:
@@ -310,6 +310,32 @@ def _sessions() -> Iterator[Coupled]:
     for run in (certified, tripped, measured, learned):
         for budget in (Budget(epsilon=400), Budget(rho=500, delta=0.01)):
             yield Coupled("Session", run, budget=budget)
+
+
+def _sums() -> Iterator[Coupled]:
+    """Rows' own numbers: measured, beside a release's tables, certified and learned."""
+    import hedgerow as hr
+    from hedgerow.audit.coupled import sums
+    from hedgerow.queries.workload import marginals
+
+    tables = marginals(sums.NUMBERS, 1)
+    large = Budget(rho=500, delta=0.01)
+
+    def conversed(curator: Curator) -> Any:
+        session = hr.Session(within_count=40, questions=2000, confidence=0.9).open(curator)
+        return told(session.ask, sums.ASKED)
+
+    for budget in (Budget(epsilon=40), large):
+        yield Coupled(
+            "laplace" if budget.currency == "epsilon" else "gaussian",
+            sums.measured, sums.NUMBERS, budget, groups=sums.GROUPS,
+        )  # fmt: skip
+        yield Coupled(
+            "AdaptiveRelease",
+            lambda c: hr.AdaptiveRelease(measurements=1).release(c, tables),
+            sums.NUMBERS, budget, groups=sums.GROUPS,
+        )  # fmt: skip
+    yield Coupled("Session", conversed, sums.NUMBERS, large, groups=sums.GROUPS)
 
 
 def _asked(domain: Domain) -> list[Query]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hedgerow.audit.coupled.replay import GROUPS, Replayed, replay_neighbours
 from hedgerow.audit.coupled.scenes import Relation
+from hedgerow.audit.coupled.sums import MISTAKES
 from hedgerow.audit.coupled.tape import KEY, Replaying
 from hedgerow.curator.curator import Curator
 from hedgerow.curator.noise import noise
@@ -38,12 +39,13 @@ class Planted:
     kind: type[Replaying] = Replaying
     relations: Sequence[Relation] = ("add_remove", "replace")
     groups: Sequence[tuple[int, bool]] = GROUPS
+    domain: Domain = DOMAIN
 
     def replayed(self, neighbours: int = 400, seconds: float = 10.0) -> Replayed:
         """What a replay on neighbouring tables says of this mistake."""
         return replay_neighbours(
             self.run,
-            DOMAIN,
+            self.domain,
             budget=Budget(epsilon=4),
             relations=self.relations,
             groups=self.groups,
@@ -316,4 +318,5 @@ def planted() -> list[Planted]:
         Planted("request id made of rows", named),
         Planted("row-dependent line length", lengthy),
         Planted("row-dependent form of the result", shorter),
+        *(Planted(n, run, kind, groups=g, domain=d) for n, (run, kind, g, d) in MISTAKES.items()),
     ]

@@ -127,6 +127,8 @@ def extremes(attribute: Attribute) -> list[Any]:
     if isinstance(attribute, Bins) and not isinstance(attribute.values[0], date):
         edges = [float(e) for e in attribute.edge_array]
         beside = [nextafter(e, way) for e in (edges[0], edges[-1]) for way in (-inf, inf)]
+        if attribute.stepped:  # the last values of bins
+            beside += [float(attribute.lattice.step * int(k)) for k in attribute.lattice.high[:3]]
         return [edges[0], *edges[1:4], *beside, -1e9, None, float("nan"), 1e9, edges[-1]]
     values = list(attribute.examples)[:6]
     outside = {str: "no such level", int: 10**6}.get(type(values[0]))

@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 
 def kept_rows(
-    units: NDArray[np.int64], names: Sequence[bytes], content: NDArray[Any], max_rows: int, key: bytes
+    units: NDArray[np.int64],
+    names: Sequence[bytes],
+    content: NDArray[Any],
+    max_rows: int,
+    key: bytes,
+    values: NDArray[Any] | None = None,
 ) -> NDArray[np.intp]:
     """Positions of the rows that stay, in increasing order.
 
@@ -23,11 +28,17 @@ def kept_rows(
     stays of one unit depends on that unit's own rows and the key alone, so removing another unit changes
     nothing here; as equal rows are interchangeable, the kept multiset does not depend on the rows' order.
 
+    Rows of equal codes may differ in their own numbers, `values`. How many of them stay is decided by codes
+    alone, as ever: a ledger keeps the tables that it had. Which of them stay is decided by a keyed hash of
+    their values too, which puts them in the order that gives out occurrences. So only rows that agree in
+    every integer a statistic reads are taken by position, and those are interchangeable.
+
     Args:
         units: each row's unit, as a position in `names`.
         names: the units' ids.
         content: coded rows, one array row per column.
         key: 32 secret bytes, drawn independently of the data.
+        values: the rows' numbers within their bins, one array row per attribute.
     """
     if not len(units):
         return np.zeros(0, dtype=np.intp)
@@ -35,7 +46,11 @@ def kept_rows(
     k0, k1, k2, k3 = np.frombuffer(key, dtype="<u8")
     row = np.empty(len(units), dtype=np.uint64)
     _mac(tags[units], content, k0, k1, row)
-    rank_in = np.lexsort((row, units))
+    finer = row
+    if values is not None and len(values):
+        finer = np.empty(len(units), dtype=np.uint64)
+        _mac(row, values.astype(np.int64), k2, k3, finer)
+    rank_in = np.lexsort((finer, row, units))
     occurrence = _run_index(units[rank_in], row[rank_in])
     priority = np.empty(len(units), dtype=np.uint64)
     _mac(row[rank_in], occurrence[None, :], k2, k3, priority)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.curator.rows import bounding, unit_ids
+from hedgerow.curator.rows import bounding, unit_ids, values
 from hedgerow.curator.rows.unit import Unit
 from hedgerow.queries.domain.encoding import to_arrow
 
@@ -60,23 +60,39 @@ def kept(
         batches: all rows of some units: the domain's columns in order, then the column of unit ids.
         bound: how many rows of a unit stay, and by which key.
     """
-    parts, ids = [np.zeros((len(domain), 0), dtype=np.uint8)], []
+    codes, owner, _ = kept_values(domain, batches, bound)
+    return codes, owner
+
+
+def kept_values(
+    domain: Domain, batches: Iterable[pa.RecordBatch], bound: Bound
+) -> tuple[NDArray[Any], NDArray[np.int64], values.Remainders]:
+    """The same, and the rows' own numbers within their bins.
+
+    How many rows of which levels stay is decided by levels alone, so that whoever needs no numbers may leave
+    them out; which numbers stay with them is decided by numbers, see `bounding.kept_rows`.
+    """
+    names = values.binned(domain)
+    parts, ids, own = [np.zeros((len(domain), 0), dtype=np.uint8)], [], []
     for batch in batches:
         parts.append(coded(domain, batch))
+        own.append(values.remainders(domain, batch, parts[-1], names))
         ids.append(unit_ids.spell(batch.column(len(domain)), bound.spelling))
-    codes = np.concatenate(parts, axis=1)
-    stay, owner = kept_places(ids, codes, bound)
-    return np.ascontiguousarray(codes[:, stay]), owner
+    codes, fine = np.concatenate(parts, axis=1), values.stacked(own, names)
+    stay, owner = kept_places(ids, codes, bound, fine if len(fine) else None)
+    numbers = {name: fine[i, stay] for i, name in enumerate(names)}
+    return np.ascontiguousarray(codes[:, stay]), owner, numbers
 
 
 def kept_places(
-    ids: list[pa.Array], content: NDArray[Any], bound: Bound
+    ids: list[pa.Array], content: NDArray[Any], bound: Bound, numbers: NDArray[Any] | None = None
 ) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
     """The places of the rows that stay, and the unit (0, 1, ...) of each."""
     owners, names = _owners(ids, bound.unit)
     here = owners >= 0
     some = np.ascontiguousarray(content[:, here])
-    stay = bounding.kept_rows(owners[here], names, some, bound.unit.max_rows, bound.key)
+    own = None if numbers is None else np.ascontiguousarray(numbers[:, here])
+    stay = bounding.kept_rows(owners[here], names, some, bound.unit.max_rows, bound.key, own)
     places = np.flatnonzero(here)[stay]
     return places, np.unique(owners[places], return_inverse=True)[1].astype(np.int64)
 

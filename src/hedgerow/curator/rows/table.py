@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hedgerow.curator.rows import bounding, kernels, unit_ids
-from hedgerow.curator.rows.coding import Bound, coded, kept, kept_places
+from hedgerow.curator.rows import bounding, kernels, unit_ids, values
+from hedgerow.curator.rows.coding import Bound, coded, kept_places, kept_values
 from hedgerow.curator.rows.duckdb import DuckDBEngine
 from hedgerow.curator.rows.engine import Engine, counted_by, reading
 from hedgerow.curator.rows.files import FileEngine, LaterFile, refuse_absent
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.curator.rows.csv_rows import Reading
+    from hedgerow.queries.valued import Valued
 
 CELL_LIMIT = 1 << 28
 _KEEP_ROWS_BYTES = 1 << 28
@@ -183,6 +184,8 @@ class Rows:
         self._key = key
         self._spelling = spelling
         self._codes: list[NDArray[Any]] | None = None
+        self._own: list[values.Remainders] = []  # beside those codes, where they were bounded
+        self._sums: dict[tuple[Any, ...], NDArray[np.int64]] = {}
         self._tables: OrderedDict[tuple[str, ...], NDArray[np.int64]] = OrderedDict()
         self._held = 0  # bytes of those tables
         self._names: dict[str, int] | None = None
@@ -241,6 +244,21 @@ class Rows:
                     product *= factor[codes[place]]
                 total += int(product.sum())
         return total
+
+    def weighed(self, attributes: tuple[str, ...], value: Valued) -> NDArray[np.int64]:
+        """For every cell over some attributes the exact sum of what its rows are worth."""
+        key = (attributes, value.digest)
+        with self._lock:
+            if key not in self._sums:
+                parts = self._with_values([name for name, _ in value.parts])
+                made = values.weighed_table(parts, self.domain, attributes, value)
+                values.keep(self._sums, key, made, _KEEP_TABLES_BYTES)
+            return self._sums[key]
+
+    def remainder_sums(self, names: Sequence[str]) -> dict[tuple[str, str], NDArray[np.int64]]:
+        """What numbers are beyond the middles of their bins, summed by the levels of every attribute."""
+        with self._lock:
+            return values.remainder_sums(self._with_values(names), self.domain, names)
 
     def names(self, elements: Iterable[str]) -> dict[str, int]:
         """How many rows carry each of some names of an open domain."""
@@ -303,6 +321,16 @@ class Rows:
             for batch in self._table._engine.batches(columns):
                 yield self._named_rows(batch)
 
+    def _with_values(self, names: Sequence[str]) -> Iterator[tuple[NDArray[Any], values.Remainders]]:
+        """Coded rows with their own numbers, read in one pass: engines may give rows in any order."""
+        if self._table.unit is not None:
+            codes = list(self._batches())  # bounding reads both
+            yield from zip(codes, self._own, strict=True)
+            return
+        for batch in self._read(self.domain.names):
+            codes_of = self._encode(batch)
+            yield codes_of, values.remainders(self.domain, batch, codes_of, names)
+
     def _encode(self, batch: pa.RecordBatch) -> NDArray[Any]:
         return coded(self.domain, batch)
 
@@ -315,7 +343,8 @@ class Rows:
         """All coded rows after contribution bounding."""
         assert self._bound is not None
         names = [*self.domain.names, self._ids_column(self._bound.unit)]
-        codes, self._owner = kept(self.domain, self._read(names), self._bound)
+        codes, self._owner, own = kept_values(self.domain, self._read(names), self._bound)
+        self._own = [own]
         return codes
 
     def _named_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:

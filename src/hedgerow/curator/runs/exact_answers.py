@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.curator.statistics.statistics import _TABLE_CELLS, Answers, SparseAnswers
+from hedgerow.curator.statistics.statistics import _TABLE_CELLS, Answers, SparseAnswers, sum_of_values
 from hedgerow.errors import DomainMismatch, UnsupportedQuery
 from hedgerow.queries.block import Axis, ListBlock, ProductBlock
 from hedgerow.queries.domain.domain import Domain
@@ -100,6 +100,8 @@ def _refuse_misfit(query: Query, domain: Any) -> None:
         raise UnsupportedQuery("an attribute is named twice")
     if domain.shape_of(query.attributes) != query.shape:
         raise DomainMismatch("a query does not have the shape of its attributes")
+    if query.fine is not None:
+        query.fine.value.check(domain)
     if prod(query.shape) > _TABLE_CELLS and query.factors is None:
         raise UnsupportedQuery(
             "a query over a table this large must be a product of per-attribute conditions"
@@ -111,6 +113,8 @@ def _needed(query: Query) -> tuple[tuple[str, ...] | None, list[NDArray[np.int64
 
     An attribute whose levels all weigh the same is summed out.
     """
+    if query.fine is not None:  # rows are weighed by their own numbers: no table of counts
+        return None, [], 1
     if query.factors is None:
         return query.attributes, [], 1
     kept, factors, rest = [], [], 1 if query.factors else ONE
@@ -126,6 +130,8 @@ def _needed(query: Query) -> tuple[tuple[str, ...] | None, list[NDArray[np.int64
 
 def _fine(query: Query, rows: Rows) -> int:
     """The answer in steps of 1/ONE."""
+    if query.fine is not None:
+        return sum_of_values(query, rows)
     clique, factors, rest = _needed(query)
     if query.factors is None:
         table = rows.tables([query.attributes])[query.attributes]

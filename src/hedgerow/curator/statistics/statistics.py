@@ -13,6 +13,7 @@ import numpy as np
 
 from hedgerow.errors import DomainMismatch, UnsupportedQuery
 from hedgerow.queries.argument import numbers
+from hedgerow.queries.block import ListBlock
 from hedgerow.queries.query import ONE, Norms, Query, SparseQuery
 from hedgerow.queries.workload import Workload
 
@@ -120,6 +121,8 @@ class Answers:
     @property
     def cliques(self) -> tuple[tuple[str, ...], ...]:
         """The tables that are small enough to be counted whole."""
+        if _values(self.workload):
+            return ()
         return tuple(b.attributes for b in self.workload.blocks if not _is_large(b))
 
     @cached_property
@@ -129,6 +132,8 @@ class Answers:
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """Lattice steps, in the workload's order; product queries over huge tables are summed row by row."""
+        if _values(self.workload):
+            return self._one_by_one(rows)
         if not any(_is_large(b) for b in self.workload.blocks):
             return self.workload.evaluate(rows.tables(self.workload.cliques).__getitem__)
         small = Workload.of([q for q in self.workload if prod(q.shape) <= _TABLE_CELLS] or [Query.total()])
@@ -140,6 +145,19 @@ class Answers:
             for q in self.workload
         ]
         return np.array(steps, dtype=np.int64)
+
+    def _one_by_one(self, rows: Rows) -> NDArray[np.int64]:
+        """Sums of rows' own numbers, and the queries beside them; all tables are counted in one pass."""
+        queries = list(self.workload)
+        plain = [i for i, q in enumerate(queries) if q.fine is None]
+        out = np.zeros(len(queries), dtype=np.int64)
+        if plain:
+            part = Answers(Workload.grouped([queries[i] for i in plain]))
+            out[plain] = part.exact(rows) * (self.denominator // part.denominator)
+        for i, query in enumerate(queries):
+            if query.fine is not None:
+                out[i] = sum_of_values(query, rows) // (ONE // self.denominator)
+        return out
 
 
 @statistic
@@ -331,6 +349,25 @@ def _steps(values: NDArray[np.float64], denominator: int, summed: int = 1) -> ND
     return np.rint(np.clip(np.nan_to_num(numbers("estimates", values) * denominator), -limit, limit)).astype(
         np.int64
     )
+
+
+def _values(workload: Workload) -> bool:
+    """Whether some query reads rows' own numbers."""
+    listed = (q for b in workload.blocks if isinstance(b, ListBlock) for q in b.queries)
+    return any(q.fine is not None for q in listed)
+
+
+def sum_of_values(query: Query, rows: Rows) -> int:
+    """What the rows of a query are worth by their own numbers, in units of 1/ONE.
+
+    Privacy: a row of a cell adds a whole number between 0 and `Query.most` of that cell, and norms are read
+    off `most`: both are proven in `queries.valued`.
+    """
+    assert query.fine is not None
+    names, value = query.attributes, query.fine.value
+    value.check(rows.domain)
+    table = rows.weighed(names, value)
+    return int(table[query.fine.mask(names, query.shape)].sum())
 
 
 def _is_large(block: Any) -> bool:

@@ -100,6 +100,8 @@ def _one_by_one(asked: Statement) -> bool:
     q = asked.question
     if len(q.aggregates) > 1 or q.order or q.limit is not None or not all(f.counts for f in q.forms):
         return False
+    if q.aggregates[0].quantile is not None:
+        return False
     return q.units or asked.table is not None or len(asked.pieces) == q.size
 
 

@@ -17,6 +17,7 @@ from hedgerow.mechanisms.adaptive.prior import PublicTables
 from hedgerow.mechanisms.adaptive.run import Run
 from hedgerow.mechanisms.fingerprint import fingerprint
 from hedgerow.mechanisms.mechanism import Resumable, finite
+from hedgerow.mechanisms.moments import measured_moments
 from hedgerow.mechanisms.progress import Progress, unwatched
 from hedgerow.queries.asked import AnyQuestion
 from hedgerow.queries.domain.domain import Domain
@@ -46,7 +47,8 @@ class AdaptiveRelease(Resumable):
     exponential mechanism ([MT07]; bounded range [DDR20]; under a pure budget permute-and-flip [MS20]) among
     public candidates, scored by the L1 distance of the true table to the hypothesis's: a row is in one cell,
     so a score moves by 1 (2 when a row is swapped) times its weight. The chosen table, coarsened by groups
-    that follow from released values, is measured as one more table. Where it is expected to be better, all
+    that follow from released values, is measured as one more table. Where numbers have a step, what they are
+    within their bins is measured first (`mechanisms.moments`). Where it is expected to be better, all
     residuals of the workload are measured instead, in one act of discrete Gaussian noise on whole numbers at
     the strategy's exact norms ([CKS20] Thm 4; residuals [XHZK23]). Fitting, groups, number of rounds and
     size of the model depend on released values only; the number of rows is the measured one (public under
@@ -115,8 +117,10 @@ class AdaptiveRelease(Resumable):
         model = self._model(domain, zeros, believed, queries.cliques if everything else ())
         plan = self._plan(domain, curator.account, queries, weights, believed, model.zeros)
         with self._paying(curator, plan) as purse:
-            run = Run(purse, domain, queries, self, watch or unwatched)
+            moments, rest = measured_moments(purse, domain)
+            run = Run(rest, domain, queries, self, watch or unwatched)
             outcome, facts = run.learn(model, weights, everything_too=everything)
+            outcome = replace(outcome, moments=moments)
         said = {"workload": queries.name} | facts | ({} if believed is None else {"prior": believed.digest})
         signed = self._signed(curator, purse.spent, self._own() | said)
         real = signed.private and (not isinstance(prior, Synopsis) or prior.private)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +18,12 @@ from hedgerow.mechanisms.online.terms import OnlineTerms
 from hedgerow.queries.asked import asked_names
 from hedgerow.queries.block import Block, ListBlock
 from hedgerow.queries.packing import pack_questions, unpack_questions
-from hedgerow.queries.pieces import ManyQueries, Statement, read_all
+from hedgerow.queries.pieces import ManyQueries, Statement, by_queries, read_all
 from hedgerow.queries.query import ONE, Query, SparseQuery
+from hedgerow.queries.staged import Staged
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.answer import Answer
+from hedgerow.synopsis.in_stages import in_stages
 from hedgerow.synopsis.transcript import SOURCES as SOURCES
 from hedgerow.synopsis.transcript import UNTESTED, Call
 
@@ -117,7 +119,7 @@ class Conversation:
                 said = self._stream(names)
             return _answer(names, said, 1.0 - self.terms.beta, isinstance(question, SparseQuery))
         asked = read_all(domain, question)
-        return [self._asked(a) for a in asked] if isinstance(asked, list) else self._asked(asked)
+        return [self._said(a) for a in asked] if isinstance(asked, list) else self._said(asked)
 
     def transcript(self) -> Iterator[Answer]:
         """Everything that was compared and said so far, call by call, made again from the ledger's log."""
@@ -157,8 +159,24 @@ class Conversation:
 
     # -- inside -------------------------------------------------------------------------------------------
 
+    def _said(self, asked: Asked | Staged) -> Answer:
+        """The answer; bounds of a run hold all at once, so a statement in two stages needs no more."""
+        if not isinstance(asked, Staged):
+            return self._asked(asked)
+        return in_stages(
+            asked,
+            lambda questions: [self._asked(by_queries(q)) for q in questions],
+            1.0 - self.terms.beta,
+            True,
+        )
+
     def _asked(self, asked: Asked) -> Answer:
-        """The answer to a question, put together from the answers to its queries."""
+        """The answer to a question, put together from the answers to its queries.
+
+        Sums are of the middles of bins, which a hypothesis over cells can learn, and the error allows for
+        what bins leave open.
+        """
+        asked = replace(asked, fine=False) if isinstance(asked, Statement) else asked
         said = Said.unsaid(0)
         if not isinstance(asked, Statement) or asked.pieces:  # else the schema alone says that it is zero
             with self._lock:

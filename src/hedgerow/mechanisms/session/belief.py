@@ -14,6 +14,7 @@ import numpy as np
 
 from hedgerow.mechanisms.session.calibration import Spread
 from hedgerow.mechanisms.session.price import width
+from hedgerow.queries.moments import BinMoments, WithinBins
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,6 +76,7 @@ class Belief(ABC):
         behind: gives the hypothesis and what it was fitted to, when they are needed.
         spread: the factors, if they were found already.
         tables: learned counts that were read off the hypothesis before.
+        moments: what was measured of numbers within their bins.
     """
 
     kind: ClassVar[str]
@@ -86,12 +88,19 @@ class Belief(ABC):
         behind: Callable[[], Any],
         spread: Spread | None = None,
         tables: Mapping[tuple[str, ...], Floats] | None = None,
+        moments: BinMoments | None = None,
     ) -> None:
         self.domain = domain
         self.numbers = numbers
         self._load = behind
         self._spread = spread
         self._tables = dict(tables or {})
+        self.moments = moments
+
+    @property
+    def within(self) -> WithinBins | None:
+        """What was measured of numbers within their bins."""
+        return None if self.moments is None else WithinBins(self.moments, self.table)
 
     @property
     def total(self) -> float:
@@ -159,6 +168,12 @@ class Belief(ABC):
 
     def count(self, query: Query) -> float:
         """The learned count of one query, in rows: from its table when that is small."""
+        if query.fine is not None and self.within is not None:
+            return self._counted(query) + self.within.adds(query)
+        return self._counted(query)
+
+    def _counted(self, query: Query) -> float:
+        """By the middles of bins, where rows are weighed by their own numbers."""
         if query.factors is None or prod(query.shape) <= _SMALL:
             return float(query.apply(self.table(query.attributes)))
         return self._answer(query) * self.total
@@ -195,20 +210,22 @@ class Belief(ABC):
     ) -> tuple[float, float]:
         """A weighted count and its indicative half-width."""
         table = self.table(attributes)
-        count, squares = float((table * weights).sum()), float((table * weights**2).sum())
-        return count, width(confidence, numbers) * sqrt(self.variance(len(attributes), count, squares))
+        largest = float(np.abs(weights).max(initial=0.0)) or 1.0  # factors are known for weights up to 1
+        count, squares = float((table * weights).sum()), float((table * (weights / largest) ** 2).sum())
+        off = largest * sqrt(self.variance(len(attributes), count / largest, squares))
+        return count, width(confidence, numbers) * off
 
     def form(self, form: LinearForm, confidence: float, numbers: int) -> tuple[Floats, Floats]:
         """All groups of a form at once, with their indicative half-widths."""
         table = self.table(form.attributes)
+        largest = prod(float(np.abs(f.weights).max(initial=0.0)) for f in form.factors) or 1.0
         squared = tuple(
             f if f.weights.dtype == np.bool_ else replace(f, weights=f.weights.astype(np.float64) ** 2)
             for f in form.factors
         )
         counts, squares = form.evaluate(table), replace(form, factors=squared).evaluate(table)
-        return counts, width(confidence, numbers) * np.sqrt(
-            self.variance(len(form.attributes), counts, squares)
-        )
+        off = largest * np.sqrt(self.variance(len(form.attributes), counts / largest, squares / largest**2))
+        return counts, width(confidence, numbers) * off
 
     def error(self, query: Query, count: float, confidence: float, numbers: int = 1) -> float:
         """The indicative half-width of one query's learned count, in rows."""
@@ -223,7 +240,8 @@ class Belief(ABC):
         if self._spread is not None:
             arrays |= {"sizes": self._spread.sizes, "factors": self._spread.factors}
         numbers = asdict(self.numbers) | {"most_rows": repr(self.numbers.most_rows)}
-        return {"kind": self.kind, "numbers": numbers, "tables": names, "behind": self._pack(arrays)}
+        own = {} if self.moments is None else {"moments": self.moments.to_json(arrays)}
+        return own | {"kind": self.kind, "numbers": numbers, "tables": names, "behind": self._pack(arrays)}
 
     @classmethod
     def unpack(cls, domain: Domain, data: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
@@ -232,7 +250,10 @@ class Belief(ABC):
         numbers = Numbers(**data["numbers"] | {"most_rows": most_rows})
         tables = {tuple(names): arrays[f"table {i}"] for i, names in enumerate(data["tables"])}
         spread = Spread(arrays["sizes"], arrays["factors"]) if "sizes" in arrays else None
-        return cls(domain, numbers, lambda: cls._unpack(domain, data["behind"], arrays), spread, tables)
+        moments = BinMoments.from_json(domain, data.get("moments"), arrays)
+        return cls(
+            domain, numbers, lambda: cls._unpack(domain, data["behind"], arrays), spread, tables, moments
+        )
 
     def _written(self) -> list[tuple[str, ...]]:
         """The tables that a snapshot has: those of fewest attributes, as many as there is room for."""

@@ -25,7 +25,7 @@ _ORDERS = 4  # errors are calibrated for questions about one, two, three, four o
 _DRAWN = 600  # questions of each order that a calibration asks, of few levels and of any number
 _GROUPS = 6  # by size: small counts are off by more than their share
 _COVERED = (0.8, 0.9, 0.95, 0.99)  # confidences at which bounds are to cover
-_WIDER = 1.15  # one draw of rows and noise stands for all
+_WIDER = 1.25  # one draw of rows and noise stands for all
 _FIRST = 1.0  # the length of the first steps of a fit: longer ones fit noise on large domains
 _SURE = 8.0  # and of tables of one or two attributes, which are fitted before the others
 _SOON = 12  # visits to those
@@ -64,10 +64,35 @@ def calibrated(hypothesis: DenseHypothesis, measurements: Sequence[Measurement])
     drawn = rng.poisson(cells * hypothesis.total).astype(np.float64)
     drawn = drawn if drawn.any() else cells  # of very few rows, none may be drawn
     truth = DenseHypothesis.of_cells(domain, drawn, total=max(float(drawn.sum()), 1.0))
-    again = fitted(domain, [_measured(truth, m, rng) for m in measurements], truth.total)
-    rows = [_calibrate(truth, again, min(k, len(domain)), rng) for k in range(1, _ORDERS + 1)]
+    anew = [_measured(truth, m, rng) for m in measurements]
+    again = fitted(domain, anew, truth.total)
+    real, made = _Fit(hypothesis, measurements), _Fit(again, anew)
+    rows = [_calibrate(truth, real, made, min(k, len(domain)), rng) for k in range(1, _ORDERS + 1)]
     sizes, factors = zip(*rows, strict=True)
     return Spread(np.array(sizes), np.array(factors))
+
+
+class _Fit:
+    """A fit, and the tables that it was fitted to."""
+
+    def __init__(self, hypothesis: DenseHypothesis, measurements: Sequence[Measurement]) -> None:
+        self.hypothesis = hypothesis
+        self.raw = {m.attributes: m.counts for m in measurements if m.workload is None}
+
+    def count(self, names: tuple[str, ...], weights: Sequence[Floats]) -> float:
+        """A weighted count by the fit."""
+        return _contract(self.hypothesis.marginal(names), weights) * self.hypothesis.total
+
+    def gap(self, names: tuple[str, ...], weights: Sequence[Floats]) -> float:
+        """How far that is from the table as it was measured."""
+        return self.count(names, weights) - _contract(self.raw[names], weights)
+
+
+def _contract(table: Floats, weights: Sequence[Floats]) -> float:
+    """The sum of a table's cells, weighted by a product."""
+    for w in reversed(weights):
+        table = table @ w
+    return float(table)
 
 
 def fitted(domain: Domain, measurements: Sequence[Measurement], total: float | None) -> DenseHypothesis:
@@ -96,35 +121,60 @@ def _measured(truth: DenseHypothesis, m: Measurement, rng: Generator) -> Measure
 
 
 def _calibrate(
-    truth: DenseHypothesis, fit: DenseHypothesis, order: int, rng: Generator
+    truth: DenseHypothesis, real: _Fit, made: _Fit, order: int, rng: Generator
 ) -> tuple[Floats, Floats]:
     """Sizes n Var(w) of questions and the factors a for them, as logarithms.
 
     Questions of like size are taken together; a is so large that normal bounds cover as many of them as they
-    should, at several confidences.
+    should, at several confidences. What a fit does not reach of its tables is no noise, and a fit to rows
+    drawn from a fit does not show it: fit and measured table differ by more than they do in the bootstrap. By
+    so much, squared, is a larger, where that is more than chance.
     """
-    pairs = [_drawn(truth, fit, order, i % 2 == 0, rng) for i in range(_DRAWN)]
-    count, p = (np.array(side) for side in zip(*pairs, strict=True))
-    drawn = np.maximum(fit.total * p * (1.0 - p), 1.0)
-    moved = fit.total * p - truth.total * count
+    found = [_weighed(truth, real, made, order, i, rng) for i in range(_DRAWN)]
+    moved, drawn, more = (np.array(side) for side in zip(*found, strict=True))
     sizes, factors = [], []
     for group in np.array_split(np.argsort(drawn, kind="stable"), _GROUPS):
         off = np.abs(moved[group]) / np.sqrt(drawn[group])
         reach = max(float(np.quantile(off, c)) / width(c) for c in _COVERED)
+        bias = more[group] / drawn[group]
+        bias = bias[np.isfinite(bias)]
+        sure = float(bias.mean() - 2.0 * bias.std() / sqrt(len(bias))) if len(bias) > 1 else 0.0
+        missed = float(bias.mean()) if sure > 0.0 else 0.0
         sizes.append(float(np.log(drawn[group]).mean()))
-        factors.append(2.0 * log(max(_WIDER * reach, 1e-6)))
+        factors.append(log(max((_WIDER * reach) ** 2 + missed, 1e-12)))
     return np.array(sizes), np.array(factors)
 
 
-def _drawn(
-    truth: DenseHypothesis, fit: DenseHypothesis, order: int, few: bool, rng: Generator
-) -> tuple[float, float]:
-    """Two answers to a question about random levels of random attributes; one to three of each if few."""
-    names = truth.domain.order(rng.choice(truth.domain.names, order, replace=False).tolist())
-    levels = []
-    for a in names:
-        size = truth.domain[a].size
-        most = max(min(3, size - 1) if few else size - 1, 1)
-        levels.append(rng.choice(size, rng.integers(1, most + 1), replace=False))
-    part = np.ix_(*levels)
-    return float(truth.marginal(names)[part].sum()), float(fit.marginal(names)[part].sum())
+def _weighed(
+    truth: DenseHypothesis, real: _Fit, made: _Fit, order: int, kind: int, rng: Generator
+) -> tuple[float, float, float]:
+    """Of a random question: how far the fit is off in the bootstrap, its size, and what the real fit misses.
+
+    It is about few levels, any number of them, a run of them, or a run with weights that grow along it.
+    """
+    domain = truth.domain
+    names = domain.order(rng.choice(domain.names, order, replace=False).tolist())
+    weights = [_levels(domain[a].size, kind % 4, rng) for a in names]
+    if kind % 4 == 3:  # one of them is summed
+        i = int(rng.integers(len(names)))
+        weights[i] = weights[i] * np.linspace(0.0, 1.0, len(weights[i]))
+    made_count = made.count(names, weights)
+    moved = made_count - _contract(truth.marginal(names), weights) * truth.total
+    total = made.hypothesis.total
+    mean, squares = made_count / total, made.count(names, [w**2 for w in weights]) / total
+    drawn = max(total * (squares - mean**2), 1.0)
+    if names not in real.raw:
+        return moved, drawn, float("nan")
+    return moved, drawn, real.gap(names, weights) ** 2 - made.gap(names, weights) ** 2
+
+
+def _levels(size: int, kind: int, rng: Generator) -> Floats:
+    """Zeros and ones: one to three levels, any number of them, or a run."""
+    out = np.zeros(size)
+    if kind < 2:
+        most = max(min(3, size - 1) if kind == 0 else size - 1, 1)
+        out[rng.choice(size, rng.integers(1, most + 1), replace=False)] = 1.0
+        return out
+    first = int(rng.integers(size))
+    out[first : int(rng.integers(first, size)) + 1] = 1.0
+    return out

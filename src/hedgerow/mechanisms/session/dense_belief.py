@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hedgerow.mechanisms.session.belief import Arrays, Floats
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.measurement import Measurement
+    from hedgerow.queries.moments import BinMoments
     from hedgerow.queries.query import Query
 
 _REFIT = 8  # visits to every measurement after one more was made
@@ -28,13 +29,18 @@ class DenseBelief(Belief):
 
     @classmethod
     def fitted(
-        cls, domain: Domain, measurements: Sequence[Measurement], rows: int | None, total: float | None = None
+        cls,
+        domain: Domain,
+        measurements: Sequence[Measurement],
+        rows: int | None,
+        total: float | None = None,
+        moments: BinMoments | None = None,
     ) -> DenseBelief:
         """Fit measurements; of so many rows, if that is known otherwise."""
         hypothesis = _settled(fitted(domain, measurements, public_total(rows)))
         hypothesis.total = hypothesis.total if total is None else total
         numbers = Numbers.first(rows, hypothesis.total, measurements)
-        return cls(domain, numbers, lambda: (hypothesis, list(measurements)))
+        return cls(domain, numbers, lambda: (hypothesis, list(measurements)), moments=moments)
 
     @staticmethod
     def _unpack(

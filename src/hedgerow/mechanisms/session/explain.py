@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,26 @@ class Explanation:
         """Of a question that was answered before."""
         words = "It was asked before: the same answer again, free."
         return cls(answer.source, True, nothing, answer.error, answer.confidence, True, words)
+
+    @classmethod
+    def together(
+        cls, parts: Sequence[Explanation], cost: Budget, confidence: float, affordable: bool
+    ) -> Explanation:
+        """Of a statement in two stages: the errors of what it shows follow from the answers, later.
+
+        Args:
+            parts: what asking each of its questions would do.
+            cost: of all of them.
+            confidence: how often its error bounds would hold.
+            affordable: whether all of them are.
+        """
+        words = {0: "The schema alone answers it.", 1: parts[0].words if parts else ""}.get(
+            len(parts),
+            f"Rows are asked {len(parts)} questions, and their answers are worked out further, free.",
+        )
+        source: Source = next((s for s in _WORDS if any(p.source == s for p in parts)), "certified")
+        cached = all(p.cached for p in parts)
+        return cls(source, cached, cost, float("nan"), confidence, affordable, words)
 
     @classmethod
     def new(

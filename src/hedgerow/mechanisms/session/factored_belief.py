@@ -36,7 +36,7 @@ class FactoredBelief(Belief):
         learned = learned.settled()
         numbers = Numbers.first(rows, learned.hypothesis.total, learned.measurements)
         spread = Spread.even(learned.spread)
-        return cls(learned.hypothesis.domain, numbers, lambda: learned, spread)
+        return cls(learned.hypothesis.domain, numbers, lambda: learned, spread, moments=learned.moments)
 
     @staticmethod
     def _unpack(domain: Domain, data: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Learned:

@@ -9,16 +9,18 @@ from functools import partial
 from math import ceil, inf, sqrt
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.errors import BudgetExceeded
+from hedgerow.errors import BudgetExceeded, UnsupportedQuery
 from hedgerow.mechanisms.mechanism import finite
 from hedgerow.mechanisms.session.decision import first_price
 from hedgerow.mechanisms.session.price import Goal, refuse_accuracy
 from hedgerow.privacy.budget import Cost
-from hedgerow.queries.pieces import read
+from hedgerow.queries.pieces import by_queries, read_all
+from hedgerow.queries.staged import Staged
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
     from hedgerow.privacy.budget import Budget
+    from hedgerow.queries.reply import Asked
 
 _LIKE = 1000  # rows: prices of other accuracies follow from this one's
 _MOST_ROWS = float(1 << 40)  # more than anybody has
@@ -112,19 +114,31 @@ def foresee(
     """
     refuse_accuracy(within, within_count, confidence)
     unit, left = curator.table.unit, curator.price()
-    asked = read(finite(curator), query, unit.column if unit else None)
+    asked = read_all(finite(curator), query, unit.column if unit else None)
+    if isinstance(asked, list):
+        raise UnsupportedQuery("these are several questions; ask them one by one")
     if within is None and within_count is None:
-        return Foresight(learning, first_price(curator, asked, None), left)
+        return Foresight(learning, _price(curator, asked, None), left)
     if within is None or curator.rows is not None:
         goal = Goal.of(within, within_count, confidence, float(max(curator.rows or 0, 1)))
-        return Foresight(learning, first_price(curator, asked, goal), left)
-    price = partial(first_price, curator, asked)
+        return Foresight(learning, _price(curator, asked, goal), left)
+    price = partial(_price, curator, asked)
     like = price(Goal(Fraction(_LIKE), confidence))
     if like.is_zero:
         return Foresight(learning, like, left)
     return Foresight(
         learning, None, left, _rows(price, like, left.amount - learning.amount, within, confidence)
     )
+
+
+def _price(curator: Curator, asked: Asked | Staged, goal: Goal | None) -> Cost:
+    """What a question costs right after learning; of a statement in two stages, all of it."""
+    if not isinstance(asked, Staged):
+        return first_price(curator, asked, goal)
+    if goal is not None:
+        goal = Goal(goal.alpha, asked.terms(goal.confidence, simultaneous=False).confidence)
+    prices = (first_price(curator, by_queries(q), goal) for q in asked.questions)
+    return sum(prices, Cost.zero(curator.ledger.currency))
 
 
 def _rows(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from html import escape
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.errors import UnsupportedQuery
+from hedgerow.errors import BudgetExceeded, UnsupportedQuery
 from hedgerow.mechanisms.session.cache import Promise
 from hedgerow.mechanisms.session.decision import decide
 from hedgerow.mechanisms.session.explain import Explanation
@@ -18,9 +19,11 @@ from hedgerow.mechanisms.session.price import Goal, refuse_accuracy
 from hedgerow.mechanisms.session.quantile import Quantile
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.asked import named_table
-from hedgerow.queries.pieces import read_all
+from hedgerow.queries.pieces import by_queries, read_all
 from hedgerow.queries.reply import Asked
+from hedgerow.queries.staged import AnswerTerms, Staged
 from hedgerow.synopsis.answer import Answer
+from hedgerow.synopsis.in_stages import in_stages
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
     from hedgerow.mechanisms.session.core import Core
     from hedgerow.privacy.budget import Budget
+    from hedgerow.queries.question import Question
 
 __all__ = ["Explanation", "OpenSession"]
 
@@ -108,7 +112,7 @@ class OpenSession:
         """
         wish = Wish(within, within_count, confidence, simultaneous)
         asked = self._read(query)
-        return [self._ask(a, wish) for a in asked] if isinstance(asked, list) else self._ask(asked, wish)
+        return [self._said(a, wish) for a in asked] if isinstance(asked, list) else self._said(asked, wish)
 
     def explain(
         self,
@@ -128,8 +132,8 @@ class OpenSession:
         wish = Wish(within, within_count, confidence, simultaneous)
         asked = self._read(query)
         if isinstance(asked, list):
-            return [self._explain(a, wish, later=i > 0) for i, a in enumerate(asked)]
-        return self._explain(asked, wish)
+            return [self._foretold(a, wish, later=i > 0) for i, a in enumerate(asked)]
+        return self._foretold(asked, wish)
 
     def quantile(
         self,
@@ -187,15 +191,90 @@ class OpenSession:
     def __repr__(self) -> str:
         return f"OpenSession({self._core.name!r}, {len(self._core.cache):,} answers given)"
 
+    def _repr_html_(self) -> str:
+        left = self._payer.remaining.epsilon
+        said = (
+            f"{len(self._core.cache):,} answers given, about {self.total:,.0f} rows, epsilon {left:.4g} left"
+        )
+        rows = "".join(
+            f'<tr><th style="text-align:left">{escape(name)}</th>'
+            f'<td style="text-align:left">{escape(attribute.describe())}</td></tr>'
+            for name, attribute in self._core.domain.items()
+        )
+        return f"<p><b>Session {escape(self._core.name)}</b>: {said}</p><table>{rows}</table>"
+
     # -- inside -------------------------------------------------------------------------------------------
 
-    def _ask(self, asked: Asked, wish: Wish) -> Answer:
+    def _said(self, asked: Asked | Staged, wish: Wish) -> Answer:
+        if isinstance(asked, Staged):
+            return self._in_stages(asked, wish)
+        answer, cost = self._ask(asked, wish)
+        return answer if cost.is_zero else replace(answer, cost=self._part(cost))
+
+    def _ask(self, asked: Asked, wish: Wish) -> tuple[Answer, Cost]:
         with self._core.turn():
             goal, promise = self._meant(asked, wish)
             answer, cost = decide(self._core, self._payer, asked, goal, promise).carry_out()
-            answer = answer if cost.is_zero else replace(answer, cost=self._part(cost))
             answer = asked.shown(answer)
-            return replace(answer, notes=(*answer.notes, *self._doubts(wish, goal)))
+            return replace(answer, notes=(*answer.notes, *self._doubts(wish, goal))), cost
+
+    def _in_stages(self, staged: Staged, wish: Wish) -> Answer:
+        """A statement in two stages: its questions are priced, and refused, together before any is paid."""
+        ledger = self._payer.ledger
+        with self._core.lock, ledger.alone():
+            confidence, terms, each = self._terms(staged, wish)
+            if len(staged.questions) > 1:
+                self._refuse_together(staged, each)
+            spent = Cost.zero(ledger.currency)
+
+            def ask(questions: Sequence[Question]) -> list[Answer]:
+                nonlocal spent
+                said = [self._ask(by_queries(q), each) for q in questions]
+                spent = sum((cost for _, cost in said), spent)
+                return [answer for answer, _ in said]
+
+            answer = in_stages(staged, ask, confidence, terms.simultaneous)
+            return answer if spent.is_zero else replace(answer, cost=self._part(spent))
+
+    def _terms(self, staged: Staged, wish: Wish) -> tuple[float, AnswerTerms, Wish]:
+        """The confidence of a statement, what that asks of each answer, and the same as a wish."""
+        goal = self._goal(wish)
+        sure = (
+            wish.confidence if wish.confidence is not None else _LEARNED if goal is None else goal.confidence
+        )
+        _indicative(sure, simultaneous=False)
+        terms = staged.terms(sure, wish.simultaneous)
+        return sure, terms, replace(wish, confidence=terms.confidence, simultaneous=terms.simultaneous)
+
+    def _refuse_together(self, staged: Staged, each: Wish) -> None:
+        """Refuse a statement that could only be answered in part, by what its questions cost now."""
+        parts = [self._explain(by_queries(q), each) for q in staged.questions]
+        cost = sum((p.cost.cost for p in parts), Cost.zero(self._payer.ledger.currency))
+        if all(p.affordable for p in parts) and cost <= self._there():
+            return
+        needed, left = self._part(cost), self._payer.remaining
+        raise BudgetExceeded(
+            f"the questions of this statement cost epsilon {needed.epsilon:.3g} together, and epsilon "
+            f"{left.epsilon:.3g} is left",
+            hint="ask for less accuracy, or for a part of it",
+            needed=needed,
+            remaining=left,
+        )
+
+    def _there(self) -> Cost:
+        """What there is to pay with: the payer's own, and what was set aside for them."""
+        with self._core.turn():
+            return self._payer.left + self._core.reserve.held(self._payer)
+
+    def _foretold(self, asked: Asked | Staged, wish: Wish, *, later: bool = False) -> Explanation:
+        if not isinstance(asked, Staged):
+            return self._explain(asked, wish, later=later)
+        confidence, _, each = self._terms(asked, wish)
+        parts = [
+            self._explain(by_queries(q), each, later=later or i > 0) for i, q in enumerate(asked.questions)
+        ]
+        cost = sum((p.cost.cost for p in parts), Cost.zero(self._payer.ledger.currency))
+        return Explanation.together(parts, self._part(cost), confidence, cost <= self._there())
 
     def _explain(self, asked: Asked, wish: Wish, *, later: bool = False) -> Explanation:
         with self._core.turn():
@@ -210,7 +289,7 @@ class OpenSession:
         own = wish.within is None and wish.within_count is None
         return self._core.doubts(self._core.plan.within if own else wish.within, goal)
 
-    def _read(self, query: Any) -> Asked | list[Asked]:
+    def _read(self, query: Any) -> Asked | Staged | list[Asked | Staged]:
         unit = self._core.curator.table.unit
         return read_all(self._core.domain, query, unit.column if unit else None)
 

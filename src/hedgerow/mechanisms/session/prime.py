@@ -6,18 +6,26 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from math import isqrt, log, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from hedgerow.curator.statistics.remainders import RemainderSums
 from hedgerow.mechanisms.mechanism import finite
+from hedgerow.mechanisms.moments import share_of_moments
 from hedgerow.mechanisms.session.dense_belief import DenseBelief
 from hedgerow.mechanisms.session.factored_belief import FactoredBelief
+from hedgerow.queries.moments import BinMoments
 from hedgerow.queries.workload import marginals
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hedgerow.curator.curator import Curator
+    from hedgerow.mechanisms.progress import Progress
     from hedgerow.mechanisms.session.belief import Belief
     from hedgerow.privacy.budget import Cost
     from hedgerow.queries.domain.domain import Domain
+
+    Watch = Callable[[Progress], None]
 
 Names = tuple[str, ...]
 
@@ -80,23 +88,32 @@ def _times(cost: Cost, factor: float) -> Cost:
     return replace(cost, amount=cost.amount * Fraction(round(factor * 64), 64))
 
 
-def prime(curator: Curator, price: Cost, name: str, cells: int, rows: int | None) -> Belief:
+def prime(
+    curator: Curator, price: Cost, name: str, cells: int, rows: int | None, watch: Watch | None = None
+) -> Belief:
     """Measure and fit: all small tables, or what the adaptive release chooses when the domain is large.
 
     Asked again under the same name, the ledger gives the same measurements, free.
     """
     domain = finite(curator)
     if is_dense(domain, cells):
-        targets, shares = zip(*tables(domain), strict=True)
+        part = share_of_moments(domain)  # for what numbers are within their bins
+        targets: list[Any] = [names for names, _ in tables(domain)]
+        shares = [of_table * (1 - part) for _, of_table in tables(domain)]
+        if part:
+            targets.append(RemainderSums(domain))
+            shares.append(part * sum(of_table for _, of_table in tables(domain)))
         measured = curator.measure_all(
             targets, price, shares=shares, request=f"{name}: prime", note="Session: priming tables", run=name
         )
-        return DenseBelief.fitted(domain, measured, rows)
+        moments = BinMoments.of(domain, measured.pop()) if part else None
+        return DenseBelief.fitted(domain, measured, rows, moments=moments)
     from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease
     from hedgerow.privacy.budget import Budget
 
     # a raised delta must not make this another plan: what is spent is an amount in the ledger's currency
     budget = Budget(**{price.currency: price.amount})
     release = AdaptiveRelease(budget=budget, run=f"{name}: prime")
-    synopsis = release.release(curator, marginals(domain, min(len(domain), 3)), choose=True)
+    asked = marginals(domain, min(len(domain), 3))
+    synopsis = release.release(curator, asked, watch=watch, choose=True)
     return FactoredBelief.of(synopsis._learned, rows)

@@ -13,8 +13,9 @@ import numpy as np
 
 from hedgerow.errors import DomainMismatch
 from hedgerow.queries import argument
-from hedgerow.queries.domain import days, encoding
+from hedgerow.queries.domain import days, encoding, written
 from hedgerow.queries.domain.attribute import Attribute
+from hedgerow.queries.domain.lattice import Lattice
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,36 +28,48 @@ _MOST_BINS = 10_000_000
 
 @dataclass(frozen=True, eq=False)
 class Bins(Attribute):
-    """Numbers in half-open bins [a, b); the last bin also holds its right edge.
+    """Numbers in half-open bins [a, b), on the lattice of a step; without a step the last bin holds its end.
 
     Args:
         edges: where the bins end, in increasing order.
-        whole: the numbers are whole, so a bin is worth the mean of the whole numbers in it, a synthetic row
-            holds one of them, and `<= 39` in SQL is `< 40`; otherwise it is worth its midpoint. Rows are
-            binned alike.
+        step: what numbers are multiples of: 1 for whole ones, 0.01 for cents. Then `= 9`, `<= 39` and
+            `BETWEEN 30 AND 39` mean what they say, bins are called `9` and `30-39`, and there is a missing
+            level unless `missing=False`. Rows are binned alike with and without; the last edge is clipped.
+        whole: the older way to write `step=1`, which declares no missing level.
 
     >>> Bins([0, 18, 65, 120]).encode([17.9, 18, 70, -5, 300]).tolist()
     [0, 1, 2, 0, 2]
-    >>> Bins([1, 2, 20, 25, 30]).values, Bins([1, 2, 20, 25, 30], whole=True).values
-    ((1.5, 11.0, 22.5, 27.5), (1.0, 10.5, 22.0, 27.5))
+    >>> Bins([0, 18, 65, 120], step=1).labels
+    ('0-17', '18-64', '65-119', '(missing)')
+    >>> Bins([1, 2, 20, 25, 30]).values, Bins([1, 2, 20, 25, 30], step=1).values
+    ((1.5, 11.0, 22.5, 27.5), (1.0, 10.5, 22.0, 27.0))
     """
 
     edges: Sequence[float] = ()
     whole: bool = False
+    step: float | None = None
     ordered: ClassVar[bool] = True
     accepts: ClassVar[frozenset[str]] = frozenset({"integer", "float"})
+    formats: ClassVar[str] = "times of day, like `%H:%M`"
+    takes_decimal: ClassVar[bool] = True
 
-    def __init__(self, edges: Sequence[float], *, whole: bool = False, **options: Any) -> None:
+    def __init__(
+        self, edges: Sequence[float], *, step: float | None = None, whole: bool = False, **options: Any
+    ) -> None:
         object.__setattr__(self, "edges", tuple(edges) if isinstance(edges, Iterable) else ())
         object.__setattr__(self, "whole", whole)
-        super().__init__(**options)
+        object.__setattr__(self, "step", _step(step))
+        super().__init__(**({"missing": True} if step is not None else {}) | options)
         if not isinstance(whole, bool):
             raise DomainMismatch(f"`whole` is true or false, not {whole!r}")
+        if whole and step is not None:
+            raise DomainMismatch("`whole` is the older way to write `step: 1`: declare one of them")
         numbers = argument.numbers("the edges of bins", self.edges)
         if len(numbers) < 2 or not np.isfinite(numbers).all() or (np.diff(numbers) <= 0).any():
             raise DomainMismatch("bins need at least two finite edges in increasing order")
-        if whole and (self._ends[0] > self._ends[1]).any():
-            raise DomainMismatch("a bin of `whole` numbers holds none: choose wider bins")
+        if self.stepped and (self.lattice.half < 0).any():
+            kind = "`whole` numbers" if whole else f"numbers with step {self.step}"
+            raise DomainMismatch(f"a bin of {kind} holds none: choose wider bins")
         self._check_hierarchy()
 
     @cached_property
@@ -64,39 +77,76 @@ class Bins(Attribute):
         """The edges as numbers (days since 1970-01-01 for dates)."""
         return np.asarray(self.edges, dtype=np.float64)
 
+    @property
+    def stepped(self) -> bool:
+        """Whether a step is declared."""
+        return self.whole or self.step is not None
+
     @cached_property
-    def _ends(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The lowest and the highest number of every bin (or what the highest stays below)."""
-        low, high = self.edge_array[:-1], self.edge_array[1:]
-        if not self.whole:
-            return low, high
-        return np.ceil(low), np.append(np.ceil(high[:-1]) - 1, np.floor(high[-1]))  # the last edge is in
+    def lattice(self) -> Lattice:
+        """Which values each bin holds."""
+        return Lattice.of(self.edges, 1 if self.whole else self.step)
 
     @cached_property
     def values(self) -> tuple[Any, ...]:
-        """The midpoint of every bin, or the mean of the whole numbers in it."""
-        low, high = self._ends
-        return tuple(((low + high) / 2).tolist())
+        """The midpoint of every bin: of the values in it if a step is declared, else of its edges."""
+        if self.stepped:
+            return self.lattice.middles
+        return tuple(((self.edge_array[:-1] + self.edge_array[1:]) / 2).tolist())
 
     @property
     def examples(self) -> tuple[Any, ...]:
-        """The midpoints, or whole numbers in the middle of their bins."""
-        return tuple(int(np.floor(v)) for v in self.values) if self.whole else self.values
+        """The midpoints, or values of the lattice in the middle of their bins."""
+        if not self.stepped:
+            return self.values
+        middles = [self.lattice.step * (m // 2) for m in self.lattice.centre.tolist()]
+        whole = self.lattice.step.denominator == 1
+        return tuple(int(m) if whole else float(m) for m in middles)
 
     @property
     def reach(self) -> float:
         """How far a number inside the bins can be from what its bin is worth."""
-        low, high = self._ends
-        return float((high - low).max()) / 2
+        if self.stepped:
+            return float(self.lattice.halves.max())
+        return float(np.diff(self.edge_array).max()) / 2
 
     @property
     def _value_labels(self) -> tuple[str, ...]:
+        return self._ranges if self.stepped else self._intervals
+
+    @property
+    def _ranges(self) -> tuple[str, ...]:
+        """The bins by the first and the last value in them."""
+        between = " to " if (self.lattice.low < 0).any() else "-"
+        ends = zip(self.lattice.low.tolist(), self.lattice.high.tolist(), strict=True)
+        spell = self.lattice.spell
+        return tuple(spell(a) if a == b else f"{spell(a)}{between}{spell(b)}" for a, b in ends)
+
+    @property
+    def _intervals(self) -> tuple[str, ...]:
         ends = [f"{e:g}" if float(f"{e:g}") == e else repr(float(e)) for e in self.edges]
         right = [")"] * (len(ends) - 2) + ["]"]
         return tuple(f"[{a}, {b}{r}" for a, b, r in zip(ends[:-1], ends[1:], right, strict=True))
 
+    def _is_format(self, format: str) -> bool:
+        return written.is_time(format)
+
+    def _plain(self, array: pa.Array) -> pa.Array:
+        array = array if self.decimal is None else written.plain_numbers(array, self.decimal)
+        return array if self.format is None else written.hours(array, self.format)
+
+    def check_column(self, arrow_type: pa.DataType, *, untyped: bool) -> str | None:
+        """Text is read as numbers where the schema says how they are written."""
+        written_so = self.format is not None or self.decimal is not None or self.step is not None
+        return super().check_column(arrow_type, untyped=untyped or written_so)
+
+    @property
+    def _other_names(self) -> tuple[tuple[str, ...], ...]:
+        """Bins with a step are also found by their edges, as files of before call them."""
+        return (self._intervals,) if self.stepped else ()
+
     def _numbers(self, array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        return encoding.as_numbers(array)
+        return encoding.as_numbers(self._read(array))
 
     def _encode_arrow(self, array: pa.Array) -> NDArray[np.int32]:
         numbers, unparsed = self._numbers(array)
@@ -107,6 +157,11 @@ class Bins(Attribute):
             codes[unparsed] = self._outside_code
         return codes
 
+    def remainders(self, values: Any, codes: NDArray[Any]) -> NDArray[np.int64]:
+        """How far values are from the middles of the bins that `codes` says, in half-steps of the lattice."""
+        numbers, _ = self._numbers(encoding.to_arrow(values))
+        return self.lattice.values(numbers, codes)
+
     @property
     def outside_becomes(self) -> str:
         """Numbers beyond the ends are clipped unless `other` is declared; what is no number cannot be."""
@@ -115,11 +170,19 @@ class Bins(Attribute):
 
     def describe(self) -> str:
         """What the attribute is, in a few words."""
-        return f"{len(self.values)} {'bins of whole numbers' if self.whole else 'numeric bins'}"
+        if not self.stepped:
+            return f"{len(self.edges) - 1} numeric bins"
+        lattice = self.lattice
+        kind = "whole numbers" if lattice.step == 1 else f"numbers with step {lattice.spell(1)}"
+        return f"{len(self.values)} bins of {kind}"
 
     def _body(self) -> dict[str, Any]:
-        edges = [int(e) if float(e).is_integer() else float(e) for e in self.edges]
-        return {"edges": edges} | ({"whole": True} if self.whole else {})
+        body: dict[str, Any] = {"edges": [int(e) if float(e).is_integer() else float(e) for e in self.edges]}
+        if self.whole:
+            body["whole"] = True
+        if self.step is not None:
+            body |= {"step": self.step} | ({} if self.missing else {"missing": False})
+        return body
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +203,8 @@ class Dates(Bins):
     by: Period = "month"
     zone: str | None = None
     accepts: ClassVar[frozenset[str]] = frozenset({"date", "text"})
+    formats: ClassVar[str] = "days, like `%d.%m.%Y`"
+    takes_decimal: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -154,7 +219,17 @@ class Dates(Bins):
         for name, value in given.items():
             object.__setattr__(self, name, value)
         edges = [_days(d) for d in _calendar(self.start, self.stop, by)]
-        super().__init__(edges, whole=False, **options)
+        super().__init__(edges, **options)
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """Which days each period holds."""
+        return Lattice.of(self.edges, 1)
+
+    @property
+    def examples(self) -> tuple[Any, ...]:
+        """The first day of every period."""
+        return self.values
 
     @cached_property
     def values(self) -> tuple[Any, ...]:
@@ -174,8 +249,25 @@ class Dates(Bins):
             for d in self.values
         )
 
+    @property
+    def _other_names(self) -> tuple[tuple[str, ...], ...]:
+        return ()
+
     def _numbers(self, array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        return days.as_days(array, self.zone)
+        return days.as_days(self._read(array), self.zone)
+
+    def _is_format(self, format: str) -> bool:
+        return written.is_day(format)
+
+    def _plain(self, array: pa.Array) -> pa.Array:
+        assert self.format is not None
+        return written.iso_days(array, self.format)
+
+    def check_column(self, arrow_type: pa.DataType, *, untyped: bool) -> str | None:
+        """Whole numbers are days where a format says how."""
+        if self.format is not None and encoding.kind_of(arrow_type) == "integer":
+            return None
+        return super().check_column(arrow_type, untyped=untyped)
 
     def describe(self) -> str:
         """What the attribute is, in a few words."""
@@ -206,6 +298,16 @@ def bins(start: float, stop: float, width: float, **options: Any) -> Bins:
 def dates(start: str | dt.date, stop: str | dt.date, by: Period = "month", **options: Any) -> Dates:
     """Calendar periods (`day`, `week`, `month`, `quarter`, `year`) from `start` up to `stop`; see `Dates`."""
     return Dates(start, stop, by, **options)
+
+
+def _step(given: Any) -> float | int | None:
+    """A declared step: a positive number, whole ones as integers."""
+    if given is None:
+        return None
+    found = argument.finite("the step of numbers", given)
+    if not found > 0:
+        raise DomainMismatch("the step of numbers is positive")
+    return int(found) if found.is_integer() else found
 
 
 def _date(value: str | dt.date) -> dt.date:

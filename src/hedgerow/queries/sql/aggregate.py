@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,20 +13,15 @@ from sqlglot import exp
 from hedgerow.errors import UnsupportedSQL
 from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.form import Factor, GroupAxis, LinearForm, check_cells, spread
+from hedgerow.queries.quantile import QuantileOf, ladder
 from hedgerow.queries.question import Aggregate
 from hedgerow.queries.sql.column import Constant
 from hedgerow.queries.sql.node import only, refuse, spell
 from hedgerow.queries.sql.predicate import DEPTH, Predicates, Truth, constant
+from hedgerow.queries.valued import Worth
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-_INSTEAD: dict[type[exp.Expr], str] = {
-    exp.Min: "ask counts by bin and read off the first one",
-    exp.Max: "ask counts by bin and read off the last one",
-    exp.Median: "ask counts by bin and read off the middle one",
-    exp.WithinGroup: "ask counts by bin and read off where the part lies",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,21 +33,28 @@ class Value:
     present: NDArray[np.bool_]
     summed: NDArray[np.bool_]
     numeric: bool | None
+    own: Mapping[str, NDArray[np.float64]] = field(
+        default_factory=dict
+    )  # how often each binned column is added
 
 
 @dataclass(frozen=True)
 class _Number:
-    """A SELECT-level expression: scale, scale * form, or scale * form / denominator."""
+    """A SELECT-level expression: scale, scale * form, or scale * form / denominator + plus."""
 
     scale: float
     form: int | None = None
     denominator: int | None = None
+    plus: float = 0.0
+    quantile: QuantileOf | None = None
 
     def times(self, factor: float) -> _Number:
+        if self.quantile is not None and factor != 1.0:
+            raise UnsupportedSQL("a quantile times a constant is not supported; ask for it alone")
         scale = self.scale * factor
         if not 1e-30 < abs(scale) < 1e30 and scale != 0:
             raise UnsupportedSQL("the constants in the SELECT list are too large or too small")
-        return _Number(scale, self.form, self.denominator)
+        return _Number(scale, self.form, self.denominator, self.plus * factor, self.quantile)
 
 
 class Aggregates:
@@ -76,6 +79,10 @@ class Aggregates:
             exp.Count: self._count,
             exp.Sum: self._sum,
             exp.Avg: self._average,
+            exp.Median: partial(self._quantile_of, 0.5),
+            exp.Min: partial(self._quantile_of, 0.0),
+            exp.Max: partial(self._quantile_of, 1.0),
+            exp.WithinGroup: self._percentile,
         }
 
     def add(self, node: exp.Expr, name: str) -> int:
@@ -85,7 +92,8 @@ class Aggregates:
             raise UnsupportedSQL(
                 f"the constant {name[:40]!r} in the SELECT list is not supported; ask for an aggregate"
             )
-        self.out.append(Aggregate(name, number.form, number.denominator, number.scale))
+        made = (number.form, number.denominator, number.scale, number.plus, number.quantile)
+        self.out.append(Aggregate(name, *made))
         return len(self.out) - 1
 
     def _number(self, node: exp.Expr, depth: int) -> _Number:
@@ -94,8 +102,6 @@ class Aggregates:
         known = self._known.get(type(node))
         if known is not None:
             return known(node, depth + 1)
-        if type(node) in _INSTEAD:
-            raise UnsupportedSQL(f"{spell(node)} is not supported; {_INSTEAD[type(node)]}")
         if type(node) in (exp.Add, exp.Sub):
             raise UnsupportedSQL(
                 f"{spell(node)} between aggregates is not supported; ask for them one by one"
@@ -128,6 +134,8 @@ class Aggregates:
         a, b = self._number(node.this, depth), self._number(node.expression, depth)
         if b.scale == 0:
             raise UnsupportedSQL("/ by the constant 0 is not supported")
+        if a.quantile is not None or b.quantile is not None:
+            raise UnsupportedSQL("/ with a quantile is not supported; ask for it alone")
         if b.form is None:
             return a.times(1.0 / b.scale)
         if a.form is None or a.denominator is not None or b.denominator is not None:
@@ -171,11 +179,59 @@ class Aggregates:
         return self._total(node, self._value(node.this, depth))
 
     def _average(self, node: exp.Expr, depth: int) -> _Number:
-        """AVG is SUM / COUNT over the rows that have a number."""
+        """AVG is SUM / COUNT over the rows that have a number.
+
+        Of rows' own numbers the sum is counted from the least that they can be: then a row moves it by no
+        more than the range is wide, wherever the range lies.
+        """
         only(node, "this")
         value = self._value(node.this, depth)
-        top = self._total(node, value)
-        return _Number(top.scale, top.form, self._present(node.this, value, summed=True))
+        below = self._present(node.this, value, summed=True)
+        worth = self._worth(value, np.where(value.summed, value.numbers, 0.0)) if value.numeric else None
+        if worth is None:
+            top = self._total(node, value)
+            return _Number(top.scale, top.form, below)
+        least = worth.least(self.domain, value.summed)
+        numbers = np.where(value.summed, value.numbers - least, 0.0)
+        factor = Factor(value.attributes, numbers, self._worth(value, numbers))
+        return _Number(1.0, self._form(self._key("above", node.this), [factor]), below, least)
+
+    def _quantile_of(self, q: float, node: exp.Expr, depth: int) -> _Number:
+        """MEDIAN, MIN, MAX of a column of numbers."""
+        only(node, "this")
+        return self._quantile(q, node, node.this)
+
+    def _percentile(self, node: exp.Expr, depth: int) -> _Number:
+        """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY column [DESC]), and PERCENTILE_DISC."""
+        only(node, "this", "expression")
+        inner, order = node.this, node.expression
+        if type(inner) not in (exp.PercentileCont, exp.PercentileDisc) or type(order) is not exp.Order:
+            refuse(node, "in the SELECT list")
+        only(inner, "this")
+        only(order, "expressions")
+        if len(order.expressions) != 1 or type(order.expressions[0]) is not exp.Ordered:
+            raise UnsupportedSQL("WITHIN GROUP orders by one column")
+        (by,) = order.expressions
+        part = constant(inner.this)
+        if part.kind != "number" or not 0.0 <= float(part.value) <= 1.0:
+            raise UnsupportedSQL("the part of a percentile is a number from 0 to 1")
+        q = 1.0 - float(part.value) if by.args.get("desc") else float(part.value)
+        return self._quantile(q, inner, by.this, discrete=type(inner) is exp.PercentileDisc)
+
+    def _quantile(self, q: float, node: exp.Expr, inner: exp.Expr, *, discrete: bool = False) -> _Number:
+        """The counts of rows up to the end of each bin, from which a quantile is read."""
+        if type(inner) is not exp.Column:
+            raise UnsupportedSQL(f"{spell(node)} is supported of a column of numbers")
+        column = self.scope.column(inner)
+        if not column.numeric or column.hierarchy is not None:
+            raise UnsupportedSQL(f"{spell(node)} needs numbers, and {column.name!r} has none")
+        low, high, masks, step = ladder(column.body)
+        forms = tuple(
+            self._form(("up to", column.attribute, str(i)), [Factor((column.attribute,), mask)])
+            for i, mask in enumerate(masks)
+        )
+        made = QuantileOf(q, forms, tuple(low), tuple(high), step if discrete else 0.0)
+        return _Number(1.0, forms[-1], quantile=made)
 
     def _total(self, node: exp.Expr, value: Value) -> _Number:
         """The form that adds up a value; a constant is a multiple of a count, 0/1 a count."""
@@ -184,8 +240,20 @@ class Aggregates:
         if not value.attributes:
             return _Number(float(value.numbers), self._form(("count",), []))
         numbers = np.where(value.summed, value.numbers, 0.0)
-        weights: NDArray[Any] = numbers.astype(np.bool_) if np.isin(numbers, (0.0, 1.0)).all() else numbers
-        return _Number(1.0, self._form(self._key("sum", node.this), [Factor(value.attributes, weights)]))
+        worth = self._worth(value, numbers)
+        plain = worth is None and np.isin(numbers, (0.0, 1.0)).all()
+        weights: NDArray[Any] = numbers.astype(np.bool_) if plain else numbers
+        factor = Factor(value.attributes, weights, worth)
+        return _Number(1.0, self._form(self._key("sum", node.this), [factor]))
+
+    def _worth(self, value: Value, numbers: NDArray[np.float64]) -> Worth | None:
+        """What rows are worth by their own numbers, if bins leave anything of it open."""
+        own = {a: np.where(value.summed, c, 0.0) for a, c in value.own.items()}
+        own = {a: c for a, c in own.items() if c.any() and self.scope.binned(a).reach}
+        if not own:
+            return None
+        middles = sum(c * spread((a,), self.scope.middles(a), value.attributes) for a, c in own.items())
+        return Worth(value.attributes, numbers - middles, tuple(own.items()))
 
     def _present(self, inner: exp.Expr, value: Value, *, summed: bool = False) -> int:
         mask = value.summed if summed else value.present
@@ -221,6 +289,8 @@ class Aggregates:
             return self._value(node.this, depth + 1)
         if kind is exp.Case:
             return self._case(node, depth + 1)
+        if kind in (exp.Add, exp.Sub):
+            return self._plus(node, depth + 1)
         if kind is exp.Column:
             return self._column(node)
         if kind is exp.Distinct:
@@ -230,15 +300,39 @@ class Aggregates:
             value = self._value(node.this, depth + 1)
             if value.numeric is not True:
                 raise UnsupportedSQL("- needs a number")
-            return Value(value.attributes, -value.numbers, value.present, value.summed, True)
+            own = {a: -c for a, c in value.own.items()}
+            return Value(value.attributes, -value.numbers, value.present, value.summed, True, own)
         if kind in (exp.Literal, exp.Neg, exp.Null, exp.Boolean):
             return _scalar(constant(node))
         refuse(node, "inside an aggregate")
 
+    def _plus(self, node: exp.Expr, depth: int) -> Value:
+        """a + b and a - b of numbers, row by row; NULL where one of them is."""
+        only(node, "this", "expression")
+        sign = 1.0 if type(node) is exp.Add else -1.0
+        a, b = self._value(node.this, depth), self._value(node.expression, depth)
+        if a.numeric is not True or b.numeric is not True:
+            raise UnsupportedSQL(f"{spell(node)} needs numbers on both sides")
+        onto = self.domain.order([*a.attributes, *b.attributes])
+        if len(onto) > 1:
+            check_cells(self.domain, onto)
+        shape = self.domain.shape_of(onto)
+
+        def wide(value: Value, array: NDArray[Any]) -> NDArray[Any]:
+            return np.broadcast_to(spread(value.attributes, array, onto), shape)
+
+        own = {name: np.zeros(shape) for name in (*a.own, *b.own)}
+        for value, times in ((a, 1.0), (b, sign)):
+            for name, c in value.own.items():
+                own[name] = own[name] + times * wide(value, c)
+        numbers = wide(a, a.numbers) + sign * wide(b, b.numbers)
+        present = wide(a, a.present) & wide(b, b.present)
+        return Value(onto, numbers, present, wide(a, a.summed) & wide(b, b.summed), True, own)
+
     def _column(self, node: exp.Expr) -> Value:
         column = self.scope.column(node)
         if isinstance(column.body, Bins) and column.kind == "bins" and column.body.reach:
-            middle = "mean of the whole numbers in" if column.body.whole else "midpoint of"
+            middle = "middle of the values in" if column.body.stepped else "midpoint of"
             self.notes.append(
                 f"{column.name} is binned: sums and averages use the {middle} each bin, "
                 f"which is up to {column.body.reach:g} from a number in it"
@@ -247,7 +341,8 @@ class Aggregates:
             self.notes.append(
                 f"the {column.body.labels[len(column.body.values)]!r} level of {column.name} is not summed"
             )
-        return Value((column.attribute,), column.numbers, column.present, column.known, column.numeric)
+        own = {column.attribute: column.known.astype(np.float64)} if column.kind == "bins" else {}
+        return Value((column.attribute,), column.numbers, column.present, column.known, column.numeric, own)
 
     def _case(self, node: exp.Expr, depth: int) -> Value:
         """CASE WHEN p THEN a ... ELSE b END: the first branch whose condition is true, else NULL."""
@@ -279,12 +374,16 @@ class Aggregates:
         open_ = np.ones(shape, dtype=np.bool_)
         numbers = np.zeros(shape)
         present, summed = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
+        own = {a: np.zeros(shape) for v in values for a in v.own}
         for condition, value in zip(conditions, values, strict=True):
             hit = open_ & spread(condition.attributes, condition.true, onto)
             for array, part in ((numbers, value.numbers), (present, value.present), (summed, value.summed)):
                 np.copyto(array, spread(value.attributes, part, onto), where=hit)
+            for name, array in own.items():
+                often = value.own.get(name)
+                np.copyto(array, 0.0 if often is None else spread(value.attributes, often, onto), where=hit)
             open_ &= ~hit
-        return Value(onto, numbers, present, summed, kinds.pop() if kinds else None)
+        return Value(onto, numbers, present, summed, kinds.pop() if kinds else None, own)
 
 
 def _scalar(value: Constant) -> Value:

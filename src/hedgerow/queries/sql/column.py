@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, floor
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
@@ -156,49 +155,94 @@ class SqlColumn:
                 out.setdefault(value, []).append(code)
         return out
 
-    def _split(self, op: str, c: float, spelled: str) -> Pair:
+    def _split(self, op: str, c: Any, spelled: str) -> Pair:
         """A comparison with ordered bins, which must not cut one; values beyond the ends are clipped."""
-        edges, bins = self.body.edge_array, len(self.body.values)  # type: ignore[attr-defined]
+        bins = self._bins
+        if bins.stepped:
+            return self._on_lattice(op, c, spelled)
         if op in ("=", "<>"):
-            raise CutsBin(f"{self.name!r} is binned, so {op} {spelled} would cut a bin; {self._nearest(c)}")
-        at, through = c, op in ("<=", ">")
-        if self.body.whole:  # type: ignore[attr-defined]
-            # Of whole numbers `<= c` is `< floor(c) + 1`, and `< c` is `< ceil(c)`.
-            edges, at, through = np.ceil(edges), floor(c) + 1 if through else ceil(c), False
-        if at <= edges[0]:
+            raise CutsBin(
+                f"{self.name!r} is binned, so {op} {spelled} would cut a bin; {self._nearest(op, c)}"
+            )
+        edges, through = bins.edge_array, op in ("<=", ">")
+        if c <= edges[0]:
             below = 0
-        elif at >= edges[-1]:
-            below = bins
+        elif c >= edges[-1]:
+            below = len(edges) - 1
         else:
-            below = int(np.searchsorted(edges, at))
-            if edges[below] != at or through:
-                raise CutsBin(f"the comparison {self.name} {op} {spelled} cuts a bin; {self._nearest(c)}")
+            below = int(np.searchsorted(edges, c))
+            if edges[below] != c or through:
+                raise CutsBin(f"the comparison {self.name} {op} {spelled} cuts a bin; {self._nearest(op, c)}")
+        return self._up_to(op, below)
+
+    def _up_to(self, op: str, below: int) -> Pair:
+        """The levels of the first bins, or of the others."""
         less = np.arange(self.size) < below
         true = less if op in ("<", "<=") else ~less
         return true & self.present, ~true & self.present
 
+    def _on_lattice(self, op: str, c: Any, spelled: str) -> Pair:
+        """A comparison of values with a step: bins are runs of them, so with step 1 `<= 39` is `< 40`."""
+        lattice = self._bins.lattice
+        if op in ("=", "<>"):
+            same = np.zeros(self.size, dtype=np.bool_)
+            k = lattice.place(c)
+            if k is not None and lattice.low[0] <= k <= lattice.high[-1]:
+                at = int(np.searchsorted(lattice.low, k, side="right")) - 1
+                if lattice.half[at]:
+                    raise CutsBin(
+                        f"the comparison {self.name} {op} {spelled} cuts a bin; {self._nearest(op, c)}"
+                    )
+                same[at] = True
+            rest = self.present & ~same
+            return (same, rest) if op == "=" else (rest, same)
+        first = lattice.below(c, through=op in ("<=", ">"))
+        below = int(np.searchsorted(lattice.low, first))
+        if lattice.low[0] < first <= lattice.high[-1] and first not in lattice.low[below : below + 1]:
+            raise CutsBin(f"the comparison {self.name} {op} {spelled} cuts a bin; {self._nearest(op, c)}")
+        return self._up_to(op, below)
+
     def _periods(self, op: str, day: dt.date) -> Pair:
         """A comparison with calendar periods: dates are whole days, so `<= d` is `< d + 1`."""
         c = day.toordinal() - dt.date(1970, 1, 1).toordinal()
-        edges = self.body.edge_array  # type: ignore[attr-defined]
-        if op in ("<", ">="):
-            return self._split(op, c, f"{day}")
-        if op in ("<=", ">"):
-            return self._split("<" if op == "<=" else ">=", c + 1, f"the day after {day}")
+        edges = self._bins.edge_array
+        if op in ("<", ">=", "<=", ">"):
+            return self._on_lattice(op, c, f"{day}")
         if not edges[0] <= c < edges[-1]:
             raise UnknownLevel(f"{day} lies outside the declared dates of {self.name!r}")
         k = int(np.searchsorted(edges, c))
         if edges[k] != c or edges[k + 1] != c + 1:
-            raise CutsBin(f"{self.name!r} {op} {day} cuts a period of several days; {self._nearest(c)}")
+            raise CutsBin(f"{self.name!r} {op} {day} cuts a period of several days; {self._nearest(op, c)}")
         same = np.arange(self.size) == k
         return (same if op == "=" else ~same & self.present), (same if op == "<>" else ~same & self.present)
 
-    def _nearest(self, c: float) -> str:
-        """The two edges around a value, in the attribute's own spelling."""
-        edges = self.body.edge_array  # type: ignore[attr-defined]
-        k = int(np.clip(np.searchsorted(edges, c, side="right"), 1, len(edges) - 1))
+    @property
+    def _bins(self) -> Bins:
+        assert isinstance(self.body, Bins)
+        return self.body
+
+    def _nearest(self, op: str, c: Any) -> str:
+        """The two edges around a value, in the attribute's own spelling and for the operator used."""
+        edges = self._bins.edge_array
+        k = int(np.clip(np.searchsorted(edges, float(c), side="right"), 1, len(edges) - 1))
         low, high = (self._spell(e) for e in edges[k - 1 : k + 1])
-        return f"the nearest edges are {low} and {high}, use them with >= and <"
+        near = f"the nearest edges are {low} and {high}"
+        if not self._bins.stepped and self.kind != "periods":
+            if op in ("=", "<>"):
+                return f"{near}, use them with >= and <"
+            strict = {"<=": "<", ">": ">="}.get(op, op)
+            return f"{near}: ask {strict} {low} or {strict} {high}"
+        lattice, through = self._bins.lattice, op in ("<=", ">")
+        first, last = int(lattice.low[k - 1]), int(lattice.high[k - 1])
+        if op in ("=", "<>"):
+            word = "BETWEEN" if op == "=" else "NOT BETWEEN"
+            return f"{near}: ask {word} {self._place(first)} AND {self._place(last)}"
+        return f"{near}: ask {op} {self._place(first - through)} or {op} {self._place(last + 1 - through)}"
+
+    def _place(self, k: int) -> str:
+        if self.kind == "periods":
+            return f"'{dt.date(1970, 1, 1) + dt.timedelta(days=k)}'"
+        return self._bins.lattice.spell(k)
 
     def _spell(self, edge: float) -> str:
         if self.kind == "periods":

@@ -10,6 +10,7 @@ import numpy as np
 from sqlglot import exp
 
 from hedgerow.errors import UnknownColumn, UnsupportedSQL
+from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.form import check_cells, spread
 from hedgerow.queries.sql.column import (
     MIRROR,
@@ -82,6 +83,16 @@ class Scope:
         if len(found) != 1:
             raise UnknownColumn(f"attribute {owner[0]!r} has no hierarchy {name[:60]!r}")
         return self._column(owner[0], found[0])
+
+    def binned(self, attribute: str) -> Bins:
+        """An attribute of numbers in bins."""
+        body = self.domain[attribute]
+        assert isinstance(body, Bins)
+        return body
+
+    def middles(self, attribute: str) -> NDArray[np.float64]:
+        """What the levels of numbers in bins are worth, 0 where they have none."""
+        return self._column(attribute, None).numbers
 
     def _resolve(self, name: str) -> tuple[str, str | None]:
         attributes = self._match(name, list(self.domain))

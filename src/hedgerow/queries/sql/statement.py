@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -130,20 +131,8 @@ class _Statement:
         columns = [self._group_column(node) for node in group.expressions]
         if not columns:
             raise UnsupportedSQL("GROUP BY needs columns")
-        by_attribute: dict[str, list[SqlColumn]] = {}
-        for column in columns:
-            by_attribute.setdefault(column.attribute, []).append(column)
-        if len(by_attribute) > 16:
-            raise UnsupportedSQL("GROUP BY more than 16 attributes is not supported")
-        axes, parts = [], {}
-        for i, (attribute, members) in enumerate(by_attribute.items()):
-            axis, part = _axis(attribute, members)
-            axes.append(axis)
-            parts[attribute] = (i, part)
-        size = prod(axis.size for axis in axes)
-        if size > GROUPS:
-            raise RangeTooLarge(f"GROUP BY makes {size:,} groups, more than {GROUPS:,}")
-        return tuple(_group(c, *parts[c.attribute]) for c in columns), tuple(axes)
+        groups, axes, _ = grouped(columns)
+        return groups, axes
 
     def _group_column(self, node: exp.Expr) -> SqlColumn:
         """A GROUP BY entry: a column, the position of one in SELECT, or the alias of one."""
@@ -291,7 +280,29 @@ def _title(node: exp.Expr) -> str:
     return node.sql(dialect="duckdb")
 
 
-def _axis(attribute: str, columns: list[SqlColumn]) -> tuple[GroupAxis, np.ndarray[Any, np.dtype[np.intp]]]:
+First = np.ndarray[Any, np.dtype[np.intp]]
+"""The first level of each part of an axis."""
+
+
+def grouped(
+    columns: Sequence[SqlColumn],
+) -> tuple[tuple[GroupColumn, ...], tuple[GroupAxis, ...], tuple[First, ...]]:
+    """Columns of GROUP BY; an axis per attribute, the parts that they tell apart; their first levels."""
+    by_attribute: dict[str, list[SqlColumn]] = {}
+    for column in columns:
+        by_attribute.setdefault(column.attribute, []).append(column)
+    if len(by_attribute) > 16:
+        raise UnsupportedSQL("GROUP BY more than 16 attributes is not supported")
+    made = [_axis(attribute, members) for attribute, members in by_attribute.items()]
+    places = {attribute: (i, made[i][1]) for i, attribute in enumerate(by_attribute)}
+    size = prod(axis.size for axis, _ in made)
+    if size > GROUPS:
+        raise RangeTooLarge(f"GROUP BY makes {size:,} groups, more than {GROUPS:,}")
+    groups = tuple(_group(c, *places[c.attribute]) for c in columns)
+    return groups, tuple(axis for axis, _ in made), tuple(first for _, first in made)
+
+
+def _axis(attribute: str, columns: list[SqlColumn]) -> tuple[GroupAxis, First]:
     """The partition of an attribute's levels that its columns make, and the first level of each part."""
     parts: dict[tuple[Any, ...], int] = {}
     first: list[int] = []
@@ -310,7 +321,7 @@ def _part_keys(column: SqlColumn) -> list[Any]:
     return list(column.values) if column.hierarchy is not None else list(range(column.size))
 
 
-def _group(column: SqlColumn, axis: int, first: np.ndarray[Any, np.dtype[np.intp]]) -> GroupColumn:
+def _group(column: SqlColumn, axis: int, first: First) -> GroupColumn:
     labels = column.values if column.hierarchy is not None else column.body.labels
     picked = tuple(str(labels[code]) for code in first.tolist())
     return GroupColumn(column.name, column.attribute, column.hierarchy, axis, picked, column.ranks[first])

@@ -28,7 +28,7 @@ _WORDS = frozenset(
     | {_T.L_PAREN, _T.R_PAREN, _T.COMMA, _T.DOT, _T.STAR, _T.SLASH, _T.DASH, _T.PLUS, _T.SEMICOLON}
     | {_T.EQ, _T.NEQ, _T.LT, _T.LTE, _T.GT, _T.GTE, _T.STRING, _T.NUMBER, _T.IDENTIFIER, _T.VAR}
 )
-_TYPES = frozenset(_DUCKDB.parser_class.TYPE_TOKENS)
+TYPES = frozenset(_DUCKDB.parser_class.TYPE_TOKENS)
 _BEFORE_NAMES = frozenset({_T.ALIAS, _T.FROM, _T.DOT})
 _PREFIXES = frozenset({_T.NOT, _T.DASH, _T.PLUS})
 _STEP = {_T.L_PAREN: 1, _T.CASE: 1, _T.R_PAREN: -1, _T.END: -1}
@@ -56,6 +56,14 @@ _HINTS = {
 
 def parse(text: str, names: Collection[str]) -> exp.Expr:
     """One statement's syntax tree; `names` are columns, which may be spelled like keywords."""
+    tokens = tokens_of(text)
+    _check_words(tokens, {name.casefold() for name in names})
+    check_nesting(tokens, NESTING)
+    return tree_of(tokens, text)
+
+
+def tokens_of(text: str) -> list[Token]:
+    """The words of one statement, without the semicolons at its end."""
     if not isinstance(text, str) or not text.strip():
         raise BadSQL("the SQL text is empty")
     if len(text) > LENGTH:
@@ -66,9 +74,7 @@ def parse(text: str, names: Collection[str]) -> exp.Expr:
         raise BadSQL("the SQL text cannot be read: a quote or comment is not closed") from None
     while tokens and tokens[-1].token_type is _T.SEMICOLON:
         tokens.pop()
-    _check_words(tokens, {name.casefold() for name in names})
-    _check_nesting(tokens)
-    return _tree(tokens, text)
+    return tokens
 
 
 def _check_words(tokens: list[Token], names: set[str]) -> None:
@@ -93,7 +99,7 @@ def _check_words(tokens: list[Token], names: set[str]) -> None:
             and tokens[i].text.casefold() not in names
         ):
             _refuse_word(tokens[i], after)
-        if after is _T.L_PAREN and kind in _TYPES:
+        if after is _T.L_PAREN and kind in TYPES:
             raise UnsupportedSQL(f"the function {_short(tokens[i])} is not supported")
 
 
@@ -106,7 +112,7 @@ def _refuse_word(token: Token, after: Any) -> None:
     raise UnsupportedSQL(f"{call}{_short(token)} is not supported{_HINTS.get(word, '')}")
 
 
-def _check_nesting(tokens: list[Token]) -> None:
+def check_nesting(tokens: list[Token], most: int) -> None:
     """Parentheses, CASE and runs of prefixes (NOT, -) are what the parser recurses on."""
     kinds = [token.token_type for token in tokens]
     if kinds.count(_T.WHEN) != kinds.count(_T.THEN) or kinds.count(_T.BETWEEN) > kinds.count(_T.AND):
@@ -115,11 +121,12 @@ def _check_nesting(tokens: list[Token]) -> None:
     for kind in kinds:
         run = run + 1 if kind in _PREFIXES else 0
         depth += _STEP.get(kind, 0)
-        if max(depth, 0) + run > NESTING:
-            raise UnsupportedSQL(f"the nesting is deeper than {NESTING} levels, which is not supported")
+        if max(depth, 0) + run > most:
+            raise UnsupportedSQL(f"the nesting is deeper than {most} levels, which is not supported")
 
 
-def _tree(tokens: list[Token], text: str) -> exp.Expr:
+def tree_of(tokens: list[Token], text: str) -> exp.Expr:
+    """The syntax tree of words."""
     try:
         trees = _DUCKDB.parser(error_level=ErrorLevel.IMMEDIATE).parse(tokens, text)
     except ParseError as error:

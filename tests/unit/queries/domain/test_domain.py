@@ -182,7 +182,9 @@ def test_truth_values_spelled_true_and_false_and_words_in_quotes_are_levels(tmp_
 def test_bins_of_whole_numbers_are_worth_the_mean_of_what_they_hold():
     for edges in ([0, 1, 2, 7], [-3, 0, 5, 10, 12], [-0.5, 0.5, 4.2, 9.9]):
         attribute = hr.Bins(edges, whole=True)
-        numbers = np.arange(np.ceil(edges[0]), np.floor(edges[-1]) + 1)
+        numbers = np.arange(
+            np.ceil(edges[0]), np.ceil(edges[-1])
+        )  # the last bin is half-open like the others
         codes = attribute.encode(numbers)
         assert codes.tolist() == hr.Bins(edges).encode(numbers).tolist()
         held = [numbers[codes == c] for c in range(attribute.size)]

@@ -104,6 +104,8 @@ def _as_duckdb(text: str, question: Question) -> bool:
     shown = {c.index for c in question.columns if not c.aggregate}
     if question.units or question.limit is not None or shown != set(range(len(question.groups))):
         return False
+    if any(a.quantile for a in question.aggregates):  # of bins these are intervals
+        return False
     try:
         CASES.DUCK.execute(text)
     except duckdb.Error:

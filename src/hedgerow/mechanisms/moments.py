@@ -1,0 +1,39 @@
+"""What a release measures beside its tables: sums of what numbers are within their bins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from hedgerow.curator.statistics.remainders import RemainderSums
+from hedgerow.queries.moments import BinMoments, best_share, numbers
+
+if TYPE_CHECKING:
+    from hedgerow.mechanisms.account import Purse
+    from hedgerow.queries.domain.domain import Domain
+
+_NOTE = "what numbers are within their bins"
+
+
+def share_of_moments(domain: Domain) -> Fraction:
+    """The part of a price that goes to remainders; none where no number has a step and wider bins."""
+    return Fraction(round(1000 * best_share(domain)), 1000) if numbers(domain) else Fraction(0)
+
+
+def measured_moments(purse: Purse, domain: Domain) -> tuple[BinMoments | None, Purse]:
+    """Measure what is within bins, if a schema has such numbers, and what is left to spend then.
+
+    Privacy: the discrete Gaussian (or Laplace) mechanism at the norms of `RemainderSums`; charged in
+    `Curator.measure`, as one more act of the release.
+    """
+    if not numbers(domain):
+        return None, purse
+    part = purse.price.share(share_of_moments(domain))
+    measured = purse.curator.measure(
+        RemainderSums(domain),
+        part,
+        request=purse.request("moments"),
+        note=_NOTE,
+    )
+    return BinMoments.of(domain, measured), replace(purse, price=purse.price - part)

@@ -1,0 +1,247 @@
+"""BinMoments: sums of what numbers are beyond the middles of their bins, by the levels of every attribute.
+
+A release that measures them beside its tables knows sums and averages of rows' own numbers, overall and by
+one attribute, up to noise; by several attributes it predicts them from those, and says how far off that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.queries.domain.bins import Bins, Dates
+from hedgerow.queries.form import Factor, LinearForm
+from hedgerow.queries.measurement import Noise
+from hedgerow.queries.query import ONE
+from hedgerow.queries.valued import Worth
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hedgerow.queries.domain.domain import Domain
+    from hedgerow.queries.measurement import Measurement
+    from hedgerow.queries.query import Query
+
+    Floats = NDArray[np.float64]
+    Tables = Callable[[tuple[str, ...]], Floats]
+
+_INTERACTION = 0.35  # of the effects that single attributes show
+_UNSEEN = 0.04  # of a half bin: an effect that no single attribute shows
+_LARGEST_SHARE = 0.15
+
+
+def numbers(domain: Domain) -> dict[str, int]:
+    """The numbers that have a step and wider bins than that, each with the factor of its half-steps.
+
+    The factors bring the remainders of all numbers to about one size, which the norms of one act follow.
+    """
+    wide = {
+        name: int(a.lattice.half.max())
+        for name, a in domain.items()
+        if isinstance(a, Bins) and not isinstance(a, Dates) and a.stepped and int(a.lattice.half.max()) > 0
+    }
+    most = max(wide.values(), default=0)
+    return {name: most // half for name, half in wide.items()}
+
+
+def best_share(domain: Domain) -> float:
+    """What part of a price is well spent on remainders: the mean of sqrt3 / (B + sqrt3) over the numbers.
+
+    For B equal bins of half-width h a count's noise enters an average with A = sum (m_b - mu)^2 = h^2 B^3 / 3
+    and a remainder's with R = B h^2. A/(1 - x) + R/x is least at x = sqrt R / (sqrt A + sqrt R).
+    """
+    shares = [sqrt(3.0) / (len(_lattice(domain, name).low) + sqrt(3.0)) for name in numbers(domain)]
+    return min(_LARGEST_SHARE, float(np.mean(shares))) if shares else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class BinMoments:
+    """Measured sums of remainders: for each number with a step, a table over each attribute's levels.
+
+    Args:
+        domain: of the rows.
+        sums: in the order of numbers and attributes, one after another, in factors of half-steps.
+        noise: the law of the noise on each.
+    """
+
+    domain: Domain
+    sums: NDArray[np.int64]
+    noise: Noise
+
+    @classmethod
+    def of(cls, domain: Domain, measured: Measurement) -> BinMoments:
+        """From what the curator measured."""
+        return cls(domain, measured.values, measured.noise)
+
+    @cached_property
+    def tables(self) -> dict[str, dict[str, Floats]]:
+        """For each number and each attribute the sums of remainders by level, in the number's own unit."""
+        out: dict[str, dict[str, Floats]] = {}
+        at = 0
+        for name, factor in numbers(self.domain).items():
+            unit = float(_lattice(self.domain, name).step) / 2 / factor
+            out[name] = {}
+            for attribute, body in self.domain.items():
+                out[name][attribute] = self.sums[at : at + body.size].astype(np.float64) * unit
+                at += body.size
+        return out
+
+    def deviation(self, name: str) -> float:
+        """The standard deviation of the noise on one sum, in the number's own unit."""
+        unit = float(_lattice(self.domain, name).step) / 2 / numbers(self.domain)[name]
+        return sqrt(self.noise.variance) * self.noise.denominator * unit
+
+    @cached_property
+    def totals(self) -> dict[str, tuple[float, float]]:
+        """The sum of all remainders of each number, by all tables together, and its variance."""
+        out = {}
+        for name, tables in self.tables.items():
+            weights = {a: 1.0 / t.size for a, t in tables.items()}
+            all_ = sum(weights.values())
+            value = sum(weights[a] * float(t.sum()) for a, t in tables.items()) / all_
+            out[name] = value, self.deviation(name) ** 2 / all_
+        return out
+
+    def to_json(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        """Plain data; the sums go into `arrays`."""
+        arrays["moments"] = self.sums
+        return {"noise": self.noise.to_json()}
+
+    @classmethod
+    def from_json(
+        cls, domain: Domain, data: dict[str, Any] | None, arrays: Mapping[str, NDArray[Any]]
+    ) -> BinMoments | None:
+        """The inverse of `to_json`."""
+        return None if data is None else cls(domain, arrays["moments"], Noise.from_json(data["noise"]))
+
+
+@dataclass(frozen=True, eq=False)
+class WithinBins:
+    """What moments say of sums, with the counts of whoever holds tables.
+
+    Args:
+        moments: what was measured.
+        table: counts over any attributes.
+    """
+
+    moments: BinMoments
+    table: Tables
+
+    def of(self, form: LinearForm, counts: Floats, worst: Floats) -> tuple[Floats, Floats] | None:
+        """For each group the sum of its rows' remainders, and its standard deviation; None if unknown."""
+        signed = next(f for f in form.factors if f.worth is not None)
+        assert signed.worth is not None
+        value, variance = np.zeros(form.groups), np.zeros(form.groups)
+        for name, coefficient in signed.worth.coefficients:
+            views = self._views(form, signed, name, coefficient) if name in self.moments.tables else None
+            if views is None:
+                return None
+            times, kept = views
+            part, off = self._sum(name, form, kept, counts, worst)
+            value, variance = value + times * part, variance + times**2 * off
+        return value, np.sqrt(variance)
+
+    def adds(self, query: Query) -> float:
+        """What remainders add to a sum of rows' own numbers, in rows, where it is a plain one; else nothing.
+
+        An estimate for whoever compares it with the rows: what it says is tested there.
+        """
+        fine = query.fine
+        if fine is None or query.factors is None or len(fine.value.parts) != 1:
+            return 0.0
+        ((name, often),), value = fine.value.parts, fine.value
+        lattice = _lattice(self.moments.domain, name)
+        far = np.abs(often) * np.append(
+            lattice.half, np.zeros(often.size - lattice.half.size, dtype=np.int64)
+        )
+        if value.attributes != (name,) or value.digits[1] < 62 or bool((value.sign * value.base < far).any()):
+            return 0.0  # not affine everywhere, or the lower digits of it
+        unit = value.sign * value.step / (1 << value.digits[0]) / ONE / (float(lattice.step) / 2)
+        masks = dict(zip(query.attributes, fine.masks, strict=True))
+        own = (often * masks[name]).astype(np.float64) * unit
+        worth = Worth((name,), np.zeros(own.shape), ((name, own),))
+        factors = [Factor((a,), m) for a, m in masks.items() if a != name and not m.all()]
+        form = LinearForm.of(
+            self.moments.domain, [Factor((name,), own, worth), *factors], (), units=False, name="remainders"
+        )
+        reach, support = form.reach(), form.support()
+        assert reach is not None
+        assert support is not None
+        counts, worst = (np.maximum(f.evaluate(self.table(f.attributes)), 0.0) for f in (support, reach))
+        known = self.of(form, counts, worst)
+        return 0.0 if known is None else float(np.clip(known[0], -worst, worst)[0])
+
+    def _views(
+        self, form: LinearForm, signed: Factor, name: str, coefficient: Floats
+    ) -> tuple[float, dict[str, Floats]] | None:
+        """How often a number is added, and which levels of single attributes count; None: too involved."""
+        bins = len(_lattice(form.domain, name).low)
+        own = signed.attributes.index(name)
+        held = np.take(coefficient, np.arange(bins), axis=own)
+        depends = [i for i in range(held.ndim) if not bool((held == held.take([0], axis=i)).all())]
+        masks: dict[str, Floats] = {}
+        if len(depends) > 1 or any(len(f.attributes) > 1 for f in form.factors if f is not signed):
+            return None
+        times = float(np.abs(held).max(initial=0.0)) or 1.0
+        if depends:
+            i = depends[0]
+            line = held[tuple(slice(None) if j == i else 0 for j in range(held.ndim))] / times
+            if i == own:
+                line = np.append(line, np.zeros(form.domain[name].size - bins))
+            masks[signed.attributes[i]] = line
+        else:
+            times = float(held.flat[0]) if held.size else 0.0
+        for f in form.factors:
+            if f is not signed:
+                masks[f.attributes[0]] = masks.get(f.attributes[0], 1.0) * f.weights.astype(np.float64)
+        for axis in form.axes:
+            masks.setdefault(axis.attribute, np.ones(len(axis.parent)))
+        return times, masks
+
+    def _sum(
+        self, name: str, form: LinearForm, masks: Mapping[str, Floats], counts: Floats, worst: Floats
+    ) -> tuple[Floats, Floats]:
+        """The sums of one number's remainders, group by group, and their variances."""
+        m, groups = self.moments, form.groups
+        noise = m.deviation(name) ** 2
+        if not masks:
+            return np.full(groups, m.totals[name][0]), np.full(groups, m.totals[name][1])
+        one = {a: self._by_group(form, a, mask * m.tables[name][a]) for a, mask in masks.items()}
+        cells = {a: self._by_group(form, a, mask**2) for a, mask in masks.items()}
+        if len(masks) == 1:
+            (a,) = masks
+            return one[a], noise * cells[a]
+        mean = m.totals[name][0] / max(float(np.asarray(self.table(())).sum()), 1.0)
+        rate, variance = np.full(groups, mean), np.zeros(groups)
+        half = worst / np.maximum(counts, 1.0)
+        for a, mask in masks.items():
+            rows = np.maximum(self._by_group(form, a, mask * np.maximum(self.table((a,)), 0.0)), 1.0)
+            effect, off = one[a] / rows - mean, noise * cells[a] / rows**2
+            sure = np.maximum(0.0, 1.0 - off / np.maximum(effect**2, 1e-300))
+            rate = rate + sure * effect
+            variance = variance + np.minimum(off, half**2) + (_INTERACTION * sure * effect) ** 2
+        variance = variance + (_UNSEEN * half) ** 2
+        return counts * rate, counts**2 * variance + counts * half**2 / 3.0
+
+    @staticmethod
+    def _by_group(form: LinearForm, attribute: str, levels: Floats) -> Floats:
+        """The sum of an attribute's levels in each group of a form."""
+        shape = [axis.size for axis in form.axes]
+        for i, axis in enumerate(form.axes):
+            if axis.attribute == attribute:
+                parts = np.zeros(axis.size)
+                np.add.at(parts, axis.parent, levels)
+                spread = parts.reshape([-1 if j == i else 1 for j in range(len(shape))])
+                return np.broadcast_to(spread, shape).reshape(-1)
+        return np.full(form.groups, float(levels.sum()))
+
+
+def _lattice(domain: Domain, name: str) -> Any:
+    attribute = domain[name]
+    assert isinstance(attribute, Bins)
+    return attribute.lattice

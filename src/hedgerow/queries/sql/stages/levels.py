@@ -1,0 +1,256 @@
+"""Levels: an expression over columns, worked out on everything that the declared levels can hold.
+
+A bin of whole numbers holds each of them and a month each of its days, so an expression has a value on a
+level only if it has the same value on all that the level holds. Nothing here depends on a row.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from fractions import Fraction
+from math import isfinite, prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sqlglot import exp
+
+from hedgerow.errors import CutsBin, RangeTooLarge, UnsupportedSQL
+from hedgerow.queries.domain.bins import Bins, Dates
+from hedgerow.queries.sql.aggregate import Value
+from hedgerow.queries.sql.column import OUTSIDE, Kind, SqlColumn
+from hedgerow.queries.sql.predicate import Scope, Truth
+from hedgerow.queries.sql.stages.engine import engine
+from hedgerow.queries.sql.stages.expression import Expressions
+from hedgerow.queries.sql.stages.term import Term
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+CELLS = 1 << 18
+"""The most combinations of levels on which an expression is worked out."""
+_KINDS: tuple[tuple[type, Kind], ...] = (
+    (bool, "boolean"),
+    (int, "number"),
+    (float, "number"),
+    (dt.date, "date"),
+    (str, "text"),
+)
+_SQL = {"boolean": "BOOLEAN", "date": "DATE", "periods": "DATE", "text": "VARCHAR"}
+
+
+class LevelExpressions(Expressions):
+    """Expressions over the columns of one table of declared attributes."""
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__()
+        self.scope = scope
+        self._used: dict[str, list[SqlColumn]] = {}
+
+    def column(self, node: Any) -> Term:
+        """A column; each attribute that is used becomes an axis of what is worked out."""
+        column = self.scope.column(node)
+        mine = self._used.setdefault(column.attribute, [])
+        if not any(c.hierarchy == column.hierarchy for c in mine):
+            mine.append(column)
+        place = [c.hierarchy for c in mine].index(column.hierarchy)
+        return Term(f"a{list(self._used).index(column.attribute)}_{place}")
+
+    def constant(self, node: exp.Expr) -> exp.Expr:
+        """An expression without columns as a literal; anything else as it is."""
+        if type(node) in (exp.Literal, exp.Null, exp.Boolean, exp.Column) or any(
+            node.find_all(exp.Column, exp.Query)
+        ):
+            return node
+        ((value,),) = engine().run(f"SELECT {self.term(node).text}")
+        return literal(value)
+
+    def worked(self, node: exp.Expr) -> tuple[tuple[str, ...], NDArray[Any]]:
+        """The attributes that an expression depends on, and its value on each combination of their levels."""
+        self._used = {}
+        text = self.term(node).text
+        names = list(self._used)
+        held = [_held(node, columns) for columns in self._used.values()]
+        size = prod(len(rows) for _, rows in held)
+        if size > CELLS:
+            raise RangeTooLarge(f"{_typed(node)} has {size:,} combinations of levels, more than {CELLS:,}")
+        tables: list[str] = []
+        values: list[list[Any]] = []
+        for i, (kinds, rows) in enumerate(held):
+            parts = [f"unnest(${len(values) + j + 1}::{kind}[]) AS a{i}_{j}" for j, kind in enumerate(kinds)]
+            values += [[row[j + 1] for row in rows] for j in range(len(kinds))]
+            parts.append(f"unnest(range({len(rows)})) AS i{i}")
+            tables.append(f"(SELECT {', '.join(parts)}) AS t{i}")
+        source = (
+            f" FROM {' CROSS JOIN '.join(tables)} ORDER BY {', '.join(f'i{i}' for i in range(len(held)))}"
+        )
+        found = [
+            plain(value) for (value,) in engine().run(f"SELECT {text}" + (source if tables else ""), values)
+        ]
+        codes = [np.array([row[0] for row in rows]) for _, rows in held]
+        shape = tuple(columns[0].size for columns in self._used.values())
+        out = self._gathered(node, found, codes, shape)
+        order = self.scope.domain.order(names)
+        return order, out.transpose([names.index(a) for a in order])
+
+    def _gathered(
+        self, node: exp.Expr, found: list[Any], codes: list[NDArray[Any]], shape: tuple[int, ...]
+    ) -> NDArray[Any]:
+        """One value for each combination of levels; refuses an expression that differs inside a level."""
+        out = np.full(shape, None, dtype=object)
+        if not codes:
+            out[()] = found[0]
+            return out
+        seen = np.zeros(shape, dtype=np.bool_)
+        grid = np.meshgrid(*codes, indexing="ij")
+        flat = np.ravel_multi_index([g.reshape(-1) for g in grid], shape)
+        target, known = out.reshape(-1), seen.reshape(-1)
+        for place, value in zip(flat.tolist(), found, strict=True):
+            if known[place] and target[place] != value:
+                names = ", ".join(repr(c[0].name) for c in self._used.values() if isinstance(c[0].body, Bins))
+                raise CutsBin(
+                    f"{_typed(node)} differs within a bin of {names}; ask for what is the same in all of it"
+                )
+            target[place], known[place] = value, True
+        return target.reshape(shape)
+
+    def as_column(self, node: exp.Expr, name: str) -> SqlColumn | None:
+        """An expression of one attribute as a column of its own; None if it depends on several."""
+        attributes, values = self.worked(node)
+        if len(attributes) != 1:
+            return None
+        (attribute,) = attributes
+        listed = tuple(values.tolist())
+        kind = _kind(listed)
+        return SqlColumn(
+            name, attribute, self.scope.domain[attribute], f"={node.sql(dialect='duckdb')}", kind, listed
+        )
+
+    def truth(self, node: exp.Expr) -> Truth:
+        """A condition: true, false, or unknown where it is NULL."""
+        attributes, values = self.worked(node)
+        flat = values.reshape(-1).tolist()
+        if any(v is not None and not isinstance(v, bool) for v in flat):
+            raise UnsupportedSQL(f"{_typed(node)} is no condition")
+        true, false = (
+            np.array([v is flag for v in flat], dtype=np.bool_).reshape(values.shape)
+            for flag in (True, False)
+        )
+        return Truth(attributes, true, false)
+
+    def value(self, node: exp.Expr) -> Value:
+        """What is counted or summed."""
+        attributes, values = self.worked(node)
+        flat = values.reshape(-1).tolist()
+        there = np.array([v is not None for v in flat], dtype=np.bool_).reshape(values.shape)
+        kind = _kind(tuple(flat))
+        numeric = None if not there.any() else kind in ("number", "boolean")
+        numbers = [float(v) if isinstance(v, (bool, int, float)) else 0.0 for v in flat]
+        return Value(
+            attributes, np.array(numbers, dtype=np.float64).reshape(values.shape), there, there, numeric
+        )
+
+
+def is_exact(column: SqlColumn) -> bool:
+    """Whether a level is one value: then it is shown as that value, and not by the name of its bin."""
+    body = column.body
+    if column.hierarchy is not None or not isinstance(body, Bins):
+        return True
+    if isinstance(body, Dates):
+        return body.by == "day"
+    return not body.reach
+
+
+def sql_type(column: SqlColumn) -> str:
+    """The engine's type of a column's values."""
+    if column.kind not in ("number", "bins"):
+        return _SQL[column.kind]
+    values = [v for v in column.values if v is not None and v is not OUTSIDE]
+    return "BIGINT" if all(float(v).is_integer() for v in values) else "DOUBLE"
+
+
+def literal(value: Any) -> exp.Expr:
+    """A value as a literal of the syntax tree."""
+    value = plain(value)
+    if value is None:
+        return exp.Null()
+    if isinstance(value, bool):
+        return exp.Boolean(this=value)
+    if isinstance(value, (int, float)):
+        made = exp.Literal(this=repr(abs(value)), is_string=False)
+        return exp.Neg(this=made) if value < 0 else made
+    if isinstance(value, dt.date):
+        return exp.Cast(
+            this=exp.Literal(this=value.isoformat(), is_string=True),
+            to=exp.DataType(this=exp.DType.DATE, nested=False),
+        )
+    return exp.Literal(this=str(value), is_string=True)
+
+
+def plain(value: Any) -> Any:
+    """What the engine returned, as Python has it; what is no number is NULL."""
+    if isinstance(value, (Decimal, Fraction)):
+        return int(value) if value == int(value) else float(value)
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    if isinstance(value, dt.datetime):
+        return value.date()
+    return value
+
+
+def _typed(node: exp.Expr) -> str:
+    return node.sql(dialect="duckdb")[:60]
+
+
+def _kind(values: tuple[Any, ...]) -> Kind:
+    kinds: set[Kind] = {
+        next((k for t, k in _KINDS if isinstance(v, t)), "text") for v in values if v is not None
+    }
+    if len(kinds) > 1:
+        raise UnsupportedSQL("an expression with values of several types is not supported")
+    return kinds.pop() if kinds else "text"
+
+
+def _held(node: exp.Expr, columns: list[SqlColumn]) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Types of the columns of one attribute, and what its levels can hold: codes, and values for each."""
+    body = columns[0].body
+    if any(OUTSIDE in c.values for c in columns):
+        raise UnsupportedSQL(
+            f"{_typed(node)} is not known of the level {body.labels[body.other_code or 0]!r}"
+        )
+    kinds = [sql_type(c) for c in columns]
+    if all(is_exact(c) for c in columns):
+        return kinds, list(
+            zip(range(columns[0].size), *(map(_value, c.values) for c in columns), strict=True)
+        )
+    if len(columns) > 1:
+        raise UnsupportedSQL(
+            f"{_typed(node)} mixes a column in bins with its hierarchy, which is not supported"
+        )
+    inside = _inside(columns[0])
+    if inside is None:
+        raise CutsBin(
+            f"{columns[0].name!r} is declared in bins of real numbers, of which {_typed(node)} is not known"
+        )
+    codes = body.encode(inside).tolist()
+    return kinds, [
+        *zip(codes, inside, strict=True),
+        *((i, None) for i, v in enumerate(columns[0].values) if v is None),
+    ]
+
+
+def _value(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _inside(column: SqlColumn) -> list[Any] | None:
+    """All whole numbers, or days, that bins hold; None for real numbers."""
+    body = column.body
+    if isinstance(body, Dates):
+        day = dt.timedelta(days=1)
+        return [body.start + i * day for i in range((body.stop - body.start).days)]
+    if not isinstance(body, Bins) or not body.stepped:
+        return None
+    lattice = body.lattice
+    first, last = int(lattice.low[0]), int(lattice.high[-1])
+    return None if last - first >= CELLS else [plain(lattice.step * k) for k in range(first, last + 1)]

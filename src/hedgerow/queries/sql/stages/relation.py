@@ -1,0 +1,150 @@
+"""Relations of a statement: rows, which are never shown, and released tables, which the engine works on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlglot import exp
+
+from hedgerow.errors import UnknownColumn, UnsupportedSQL
+from hedgerow.queries.sql.column import near
+from hedgerow.queries.sql.node import only
+from hedgerow.queries.sql.stages.term import Term
+
+
+@dataclass(frozen=True)
+class Output:
+    """One column of a released relation: its name for the analyst, and what is known of it.
+
+    Args:
+        name: what the analyst calls it; its own name is c0, c1, ... by its place.
+        sure: whether it depends on no released number.
+        bounded: whether columns c0_low and c0_high say between which numbers the truth lies.
+    """
+
+    name: str
+    sure: bool
+    bounded: bool
+
+
+@dataclass(frozen=True)
+class Released:
+    """A relation of released numbers, as a printed SELECT.
+
+    Args:
+        text: the SELECT.
+        columns: its columns, without those for bounds.
+        steady: whether the same rows would be there if the released numbers were the true ones.
+        single: whether it surely has one row at most.
+        local: whether each row is worked out from one row of one released table, and all are there.
+    """
+
+    text: str
+    columns: tuple[Output, ...]
+    steady: bool
+    single: bool
+    local: bool = False
+
+
+@dataclass(frozen=True)
+class RowsOf:
+    """Rows of the private table that meet conditions, with some columns: what no statement may show.
+
+    Args:
+        where: conditions, on the table's own columns.
+        columns: expressions of the table's own columns by name; None for the table itself.
+        names: what it is called.
+    """
+
+    where: tuple[exp.Expr, ...]
+    columns: dict[str, exp.Expr] | None
+    names: tuple[str, ...]
+
+    def meant(self, node: Any) -> exp.Expr:
+        """What a name means, in the table's own columns."""
+        only(node, "this", "table")
+        table = node.args.get("table")
+        mine = table is None or table.name.casefold() in {n.casefold() for n in self.names}
+        if self.columns is None:
+            return exp.Column(this=node.this.copy(), table=None if mine else table.copy())
+        found = self.columns.get(node.name.casefold()) if mine else None
+        if found is None:
+            raise UnknownColumn(
+                f"there is no column {node.name[:60]!r} here; {near(node.name, self.columns)}"
+            )
+        return exp.Paren(this=found.copy()) if type(found) is not exp.Column else found.copy()
+
+
+@dataclass
+class Sources:
+    """The released relations in FROM, and what a name means among them."""
+
+    found: list[tuple[str, str, Released]] = field(default_factory=list)
+    hidden: set[tuple[str, int]] = field(default_factory=set)
+
+    def add(self, name: str, alias: str, relation: Released) -> None:
+        """A relation under the analyst's name and our own."""
+        if any(name.casefold() == other.casefold() for other, _, _ in self.found):
+            raise UnsupportedSQL(f"the name {name[:60]!r} stands twice in FROM; give one of them another")
+        self.found.append((name, alias, relation))
+
+    @property
+    def steady(self) -> bool:
+        """Whether all of them are."""
+        return all(relation.steady for _, _, relation in self.found)
+
+    def column(self, name: str, table: str | None) -> Term:
+        """What a name means."""
+        hits = [
+            (alias, i, out)
+            for owner, alias, relation in self.found
+            if table is None or table.casefold() == owner.casefold()
+            for i, out in enumerate(relation.columns)
+            if out.name.casefold() == name.casefold() and (table is not None or (alias, i) not in self.hidden)
+        ]
+        if not hits:
+            names = [out.name for _, _, relation in self.found for out in relation.columns]
+            raise UnknownColumn(f"there is no column {name[:60]!r} here; {near(name, names)}")
+        if len(hits) > 1:
+            raise UnknownColumn(f"the name {name[:60]!r} is ambiguous; qualify it")
+        return _term(*hits[0])
+
+    def all(self, table: str | None = None) -> Iterator[tuple[str, Term]]:
+        """Every column, or those of one relation."""
+        for owner, alias, relation in self.found:
+            if table is None or table.casefold() == owner.casefold():
+                for i, out in enumerate(relation.columns):
+                    if table is not None or (alias, i) not in self.hidden:
+                        yield out.name, _term(alias, i, out)
+
+
+def _term(alias: str, place: int, out: Output) -> Term:
+    text = f"{alias}.c{place}"
+    if out.sure:
+        return Term(text)
+    return Term(text, f"{text}_low", f"{text}_high", sure=False) if out.bounded else Term(text, sure=False)
+
+
+def listed(items: Sequence[tuple[str, Term]]) -> tuple[str, tuple[Output, ...]]:
+    """The list of a SELECT, and its columns."""
+    texts, columns = [], []
+    for i, (name, term) in enumerate(items):
+        texts.append(f"{term.text} AS c{i}")
+        bounded = not term.sure and term.bounds is not None
+        if bounded:
+            texts += [f"{term.low} AS c{i}_low", f"{term.high} AS c{i}_high"]
+        columns.append(Output(name, term.sure, bounded))
+    return ", ".join(texts), tuple(columns)
+
+
+def aligned(relation: Released, bounded: Sequence[bool], sure: Sequence[bool]) -> str:
+    """The same with bounds just where they are asked for; those of what is sure are itself."""
+    texts = []
+    for i, out in enumerate(relation.columns):
+        texts.append(f"c{i}")
+        if bounded[i] and not sure[i]:
+            ends = (f"c{i}_low", f"c{i}_high") if out.bounded else (f"c{i}", f"c{i}")
+            texts += [f"{ends[0]} AS c{i}_low", f"{ends[1]} AS c{i}_high"]
+    return f"SELECT {', '.join(texts)} FROM ({relation.text}) AS u"

@@ -1,0 +1,157 @@
+"""Term: an expression as it is printed for the engine, and between which two expressions the truth lies.
+
+The rules are interval arithmetic: if all released numbers lie within their bounds, all terms do too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_NUMBER = re.compile(r"\d+\.?\d*|\.\d+")
+_LONGEST = 5_000  # bounds of nested products grow; longer ones are not stated
+
+
+@dataclass(frozen=True)
+class Term:
+    """An expression in printed form.
+
+    Args:
+        text: the expression.
+        low, high: expressions that the truth lies between; None where it is no number, or that is not known.
+        sure: whether it depends on no released number at all.
+    """
+
+    text: str
+    low: str | None = None
+    high: str | None = None
+    sure: bool = True
+
+    @property
+    def bounds(self) -> tuple[str, str] | None:
+        """The two ends; of what is sure, itself."""
+        if self.sure:
+            return self.text, self.text
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+
+def made(text: str, parts: Sequence[Term], low: str | None = None, high: str | None = None) -> Term:
+    """A term of other terms: sure if they are; its bounds, if they are not too long to be stated."""
+    if all(p.sure for p in parts):
+        return Term(text)
+    if low is None or high is None or len(low) + len(high) > _LONGEST:
+        return Term(text, sure=False)
+    return Term(text, low, high, sure=False)
+
+
+def ends(parts: Sequence[Term]) -> tuple[list[str], list[str]] | None:
+    """The lower and the upper ends of several terms; None if one of them has none."""
+    found = [p.bounds for p in parts]
+    known = [b for b in found if b is not None]
+    return ([a for a, _ in known], [b for _, b in known]) if len(known) == len(found) else None
+
+
+def rising(name: str, parts: Sequence[Term]) -> Term:
+    """A function that grows with each of its arguments."""
+    text, both = f"{name}({', '.join(p.text for p in parts)})", ends(parts)
+    if both is None:
+        return made(text, parts)
+    return made(text, parts, f"{name}({', '.join(both[0])})", f"{name}({', '.join(both[1])})")
+
+
+def root(a: Term) -> Term:
+    """SQRT(a), of which the truth has one: below zero there is only noise."""
+    text = f"sqrt({a.text})"
+    if a.bounds is None:
+        return made(text, [a])
+    return made(text, [a], *(f"sqrt(greatest({end}, 0))" for end in a.bounds))
+
+
+def plus(a: Term, b: Term) -> Term:
+    """a + b."""
+    text, both = f"({a.text} + {b.text})", ends([a, b])
+    if both is None:
+        return made(text, [a, b])
+    return made(text, [a, b], *(f"({x} + {y})" for x, y in both))
+
+
+def minus(a: Term, b: Term) -> Term:
+    """a - b."""
+    text, both = f"({a.text} - {b.text})", ends([a, b])
+    if both is None:
+        return made(text, [a, b])
+    (al, bl), (ah, bh) = both
+    return made(text, [a, b], f"({al} - {bh})", f"({ah} - {bl})")
+
+
+def times(a: Term, b: Term) -> Term:
+    """a * b."""
+    if _positive(a):
+        return _scaled(f"({a.text} * ", b, ")")
+    if _positive(b):
+        return _scaled("(", a, f" * {b.text})")
+    return _corners("times", f"({a.text} * {b.text})", a, b)
+
+
+def over(a: Term, b: Term) -> Term:
+    """a / b; unbounded where b may be zero."""
+    if _positive(b):
+        return _scaled("(", a, f" / {b.text})")
+    return _corners("over", f"({a.text} / {b.text})", a, b)
+
+
+def _positive(a: Term) -> bool:
+    """Whether it is a literal above zero: most factors are, and then the ends stay ends."""
+    return _NUMBER.fullmatch(a.text) is not None and float(a.text) > 0
+
+
+def _scaled(before: str, a: Term, after: str) -> Term:
+    text, both = f"{before}{a.text}{after}", a.bounds
+    return made(text, [a]) if both is None else made(text, [a], *(f"{before}{end}{after}" for end in both))
+
+
+def _corners(name: str, text: str, a: Term, b: Term) -> Term:
+    both = ends([a, b])
+    if both is None:
+        return made(text, [a, b])
+    (al, bl), (ah, bh) = both
+    four = f"({al}, {ah}, {bl}, {bh})"
+    return made(text, [a, b], f"{name}_low{four}", f"{name}_high{four}")
+
+
+def distance(a: Term) -> Term:
+    """ABS(a)."""
+    text = f"abs({a.text})"
+    if a.bounds is None:
+        return made(text, [a])
+    low, high = a.bounds
+    return made(text, [a], f"greatest({low}, -({high}), 0)", f"greatest(abs({low}), abs({high}))")
+
+
+def negative(a: Term) -> Term:
+    """-a."""
+    text = f"(-{a.text})"
+    return (
+        made(text, [a]) if a.bounds is None else made(text, [a], f"(-({a.bounds[1]}))", f"(-({a.bounds[0]}))")
+    )
+
+
+def chosen(conditions: Sequence[Term], values: Sequence[Term], otherwise: Term | None) -> Term:
+    """CASE: by sure conditions the same choice of bounds, by others the hull of all branches."""
+    last = Term("NULL") if otherwise is None else otherwise
+    parts = [*conditions, *values, last]
+    text = _case(conditions, [v.text for v in values], last.text)
+    both = ends([*values, last])
+    if both is None:
+        return made(text, parts)
+    if all(c.sure for c in conditions):
+        return made(text, parts, *(_case(conditions, found[:-1], found[-1]) for found in both))
+    if otherwise is None:
+        return made(text, parts)
+    return made(text, parts, f"least({', '.join(both[0])})", f"greatest({', '.join(both[1])})")
+
+
+def _case(conditions: Sequence[Term], values: Sequence[str], last: str) -> str:
+    whens = " ".join(f"WHEN {c.text} THEN {v}" for c, v in zip(conditions, values, strict=True))
+    return f"(CASE {whens} ELSE {last} END)"

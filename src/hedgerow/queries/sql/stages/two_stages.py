@@ -1,0 +1,239 @@
+"""TwoStages: a statement of which rows are asked one part, and released numbers the rest.
+
+Privacy: rows are asked through `Question`s alone, charged like any other; what follows is post-processing of
+their answers and of the public schema ([DR14] Prop. 2.1). Accuracy: if the numbers of the answers lie within
+their bounds at once, so does every number that is shown with one: bounds are images of the box they lie in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.errors import CutsBin, RangeTooLarge, UnknownLevel, UnsupportedSQL
+from hedgerow.queries.domain.encoding import text_of
+from hedgerow.queries.question import Question, Result, Show
+from hedgerow.queries.sql.stages.engine import engine
+from hedgerow.queries.sql.stages.gate import parse_staged
+from hedgerow.queries.sql.stages.levels import plain
+from hedgerow.queries.sql.stages.split import Inner, Split
+from hedgerow.queries.staged import Finished, Staged
+
+if TYPE_CHECKING:
+    from hedgerow.queries.domain.domain import Domain
+    from hedgerow.queries.sql.stages.first import FirstStage
+    from hedgerow.queries.sql.stages.relation import Output, Released
+
+_INNER = 8  # statements inside conditions
+_EMPTY = "Every declared group is shown, also one without rows: which are empty is private."
+_LEVELS = "These are the declared levels; which of them have rows is private."
+
+
+@dataclass(frozen=True, eq=False)
+class TwoStages(Staged):
+    """What a statement asks that is more than one question; made by `hedgerow.sql`.
+
+    Args:
+        domain, unit: as in `hedgerow.sql`.
+        text: the statement.
+        params: values of its parameters.
+        values: what the inner statements gave, as far as they were released; each a list.
+    """
+
+    domain: Domain
+    text: str
+    unit: str | None = None
+    params: tuple[Any, ...] = ()
+    values: tuple[tuple[Any, ...], ...] = ()
+
+    @cached_property
+    def _read(self) -> tuple[Split, Released]:
+        split = Split(self.domain, self.unit, self.values)
+        return split, split.statement(parse_staged(self.text, self.params))
+
+    def checked(self) -> TwoStages:
+        """The same, after all looks that are free: refuses what could only be refused after a charge."""
+        try:
+            split, relation = self._read
+        except (CutsBin, UnknownLevel, RangeTooLarge):
+            if self._begun is None:
+                raise
+            split, relation = self._begun
+        if len(split.inner) > _INNER:
+            raise UnsupportedSQL(f"more than {_INNER} statements inside conditions are not supported")
+        empty = {stage.name: stage.empty() for stage in split.stages}
+        with engine().holding(empty):
+            engine().run(f"SELECT * FROM ({relation.text}) AS z LIMIT 0")
+        return self
+
+    @cached_property
+    def _begun(self) -> tuple[Split, Released] | None:
+        """What is known before an inner statement is released, if a stand-in for its value does not fit."""
+        split = Split(self.domain, self.unit, self.values)
+        try:
+            split.statement(parse_staged(self.text, self.params))
+        except (CutsBin, UnknownLevel, RangeTooLarge):
+            waiting = split.inner[len(self.values) :]
+            return (split, waiting[0].relation) if waiting else None
+        return None
+
+    @property
+    def _split(self) -> Split:
+        try:
+            return self._read[0]
+        except (CutsBin, UnknownLevel, RangeTooLarge):
+            if self._begun is None:
+                raise
+            return self._begun[0]
+
+    @property
+    def waits(self) -> bool:
+        """Whether an inner statement must be released before all questions are known."""
+        return len(self._split.inner) > len(self.values)
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """All that is asked of rows; where it `waits`, what comes later has stand-ins for released values."""
+        return tuple(q for stage in self._split.stages for q in stage.questions())
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """All attributes that the answer depends on, in the domain's order."""
+        return self.domain.order([a for q in self.questions for a in q.attributes])
+
+    @property
+    def row_by_row(self) -> bool:
+        """Whether each row of the answer is worked out from one row of one table, and all are shown."""
+        split = self._split
+        return (
+            not split.inner and len(split.stages) == 1 and split.stages[0].row_by_row and self._read[1].local
+        )
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers a row of a released table has at most."""
+        return max((stage.numbers for stage in self._split.stages), default=1)
+
+    def answered(self, ask: Callable[[Sequence[Question]], Sequence[Any]]) -> tuple[Finished, list[Any]]:
+        """The answer, and the answers that it was made of.
+
+        Args:
+            ask: answers questions with objects that have a `table`; all at once, or refuses all of them.
+        """
+        found: dict[str, list[Any]] = {}
+        staged = self
+        while True:
+            split = staged._split
+            waiting = split.inner[len(staged.values) :]
+            wanted = [s for s in split.stages if not waiting or s.name in waiting[0].stages]
+            new = [s for s in wanted if s.name not in found]
+            answers = list(ask([q for s in new for q in s.questions()]))
+            for stage in new:
+                count = len(stage.questions())
+                found[stage.name], answers = answers[:count], answers[count:]
+            if not waiting:
+                return staged._finished(found), [a for part in found.values() for a in part]
+            staged = staged._released(waiting[0], wanted, found)
+
+    def _released(self, inner: Inner, stages: Sequence[FirstStage], found: dict[str, list[Any]]) -> TwoStages:
+        """The same with the value of an inner statement."""
+        with engine().holding(_tables(stages, found)):
+            rows = engine().run(f"SELECT c0 FROM ({inner.relation.text}) AS z")
+        values = tuple(plain(value) for (value,) in rows)
+        return replace(self, values=(*self.values, values if inner.many else (values or (None,))[:1]))
+
+    def _finished(self, found: dict[str, list[Any]]) -> Finished:
+        split, relation = self._read
+        with engine().holding(_tables(split.stages, found)):
+            rows = engine().run(relation.text)
+        notes = [note for stage in split.stages for q in stage.questions() for note in q.notes]
+        for inner, values in zip(split.inner, self.values, strict=True):
+            shown = ", ".join(
+                "NULL" if v is None else f"{v:.6g}" if isinstance(v, float) else str(v) for v in values[:8]
+            )
+            notes.append(
+                f"{_short(inner.words)} was released first, as {shown or 'nothing'}: rows were "
+                "compared with that, and the errors are of that question."
+            )
+        made = _finish(relation, rows, notes, asked=any(stage.numbers for stage in split.stages))
+        return replace(made, values=self.values)
+
+    def __repr__(self) -> str:
+        return f"TwoStages({self.text!r})"
+
+
+def _finish(
+    relation: Released, rows: Sequence[tuple[Any, ...]], notes: Sequence[str], *, asked: bool
+) -> Finished:
+    """From the engine's rows: numbers with bounds, and what is no released number as labels."""
+    said = list(dict.fromkeys(notes))
+    places = _places(relation.columns)
+    labels: list[list[str]] = []
+    numbers: list[tuple[list[float], list[float]]] = []
+    shows: list[Show] = []
+    for i, out in enumerate(relation.columns):
+        values = [plain(row[places[i]]) for row in rows]
+        if out.sure or not all(
+            v is None or (isinstance(v, (int, float)) and not isinstance(v, bool)) for v in values
+        ):
+            shows.append(Show(out.name, len(labels), aggregate=False))
+            labels.append(["NULL" if v is None else text_of(v) for v in values])
+            if not out.sure:
+                said.append(
+                    f"There is no error statement for {out.name!r}: it was decided by released numbers."
+                )
+            continue
+        shows.append(Show(out.name, len(numbers), aggregate=True))
+        ends = [(row[places[i] + 1], row[places[i] + 2]) if out.bounded else (None, None) for row in rows]
+        errors = [_error(v, *pair) for v, pair in zip(values, ends, strict=True)]
+        numbers.append(([np.nan if v is None else float(v) for v in values], errors))
+        if not out.bounded:
+            said.append(f"There is no error statement for {out.name!r}.")
+    if not relation.steady and numbers:
+        said.append("Released numbers decide which rows are shown; the errors hold for all of them at once.")
+    if not asked and labels:
+        said.append(_LEVELS)
+    size = len(rows)
+    values_ = np.array([v for v, _ in numbers], dtype=np.float64).reshape(len(numbers), size).T
+    errors_ = np.array([e for _, e in numbers], dtype=np.float64).reshape(len(numbers), size).T
+    groups = tuple(zip(*labels, strict=True)) if labels else ((),) * size
+    result = Result(
+        columns=tuple(c.name for c in relation.columns),
+        groups=groups,
+        values=values_,
+        errors=errors_,
+        confidence=0.0,
+        show=tuple(shows),
+        grouped=not relation.single or bool(labels) or size != 1,
+    )
+    return Finished(result, tuple(said))
+
+
+def _tables(stages: Sequence[FirstStage], found: dict[str, list[Any]]) -> dict[str, Any]:
+    return {s.name: s.table([a.table for a in found[s.name]]) for s in stages if s.name in found}
+
+
+def _places(columns: Sequence[Output]) -> list[int]:
+    """Where each column is in the engine's rows, which have bounds beside some."""
+    out, at = [], 0
+    for column in columns:
+        out.append(at)
+        at += 3 if column.bounded else 1
+    return out
+
+
+def _error(value: Any, low: Any, high: Any) -> float:
+    """How far the truth may be from a value; infinite where that is not known."""
+    ends = [plain(low), plain(high)]
+    if value is None or any(e is None for e in ends):
+        return inf
+    return float(max(value - ends[0], ends[1] - value, 0.0))
+
+
+def _short(words: str) -> str:
+    return words if len(words) <= 80 else f"{words[:77]}..."

@@ -1,0 +1,93 @@
+"""What bins leave open: how far sums are from what the middles of bins say, and how much of that is known.
+
+The sum of rows' own numbers is that of the middles of their bins plus that of their remainders. Whoever holds
+tables knows the first. Of the second the schema says that it is no more than `LinearForm.reach` in all - half
+the width of each row's bin - and whoever measured remainders knows more. Neither is left out of an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hedgerow.queries.form import LinearForm
+
+    Floats = NDArray[np.float64]
+    Found = Callable[[LinearForm], tuple[Floats, Floats]]
+
+
+class Within(Protocol):
+    """Whoever measured what is within bins."""
+
+    def of(self, form: LinearForm, counts: Floats, worst: Floats) -> tuple[Floats, Floats] | None:
+        """For each group the sum of its rows' remainders and the standard deviation of that; None if unknown.
+
+        Args:
+            form: a sum of numbers.
+            counts: about how many rows each group has.
+            worst: no sum is larger, either way.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """What remainders add to a form, group by group.
+
+    Args:
+        value: what is known of them.
+        soft: a half-width of that, independent of the noise of counts.
+        hard: what the schema alone allows beyond it.
+    """
+
+    value: Floats
+    soft: Floats
+    hard: Floats
+
+    def on(self, errors: Floats) -> Floats:
+        """The errors of sums of middles with what bins leave open."""
+        return np.asarray(np.hypot(errors, self.soft) + self.hard)
+
+    def over(self, counts: Floats, off: Floats) -> Opened:
+        """The same of averages: by counts that may be off by so much."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            least = np.where(counts > off, counts - off, 0.0)
+            value = self.value / counts
+            drift = np.abs(value) * off / least
+            made = (value, self.soft / least + drift, self.hard / least)
+        return Opened(*(np.nan_to_num(x, nan=0.0, posinf=np.inf, neginf=-np.inf) for x in made))
+
+
+def opened(
+    form: LinearForm, found: Found, within: Within | None, confidence: float, numbers: int
+) -> Opened | None:
+    """What bins leave open of a form; None if nothing.
+
+    Args:
+        form: the form.
+        found: values and half-widths of any form, from tables.
+        within: whoever measured remainders, if anybody did.
+        confidence, numbers: how often the half-widths must hold, for how many numbers at once.
+    """
+    reach = form.reach()
+    if reach is None:
+        return None
+    worst, off = found(reach)
+    worst = np.maximum(worst, 0.0) + off
+    known: Any = None
+    if within is not None:
+        support = form.support()
+        assert support is not None
+        known = within.of(form, np.maximum(found(support)[0], 0.0), worst)
+    if known is None:
+        return Opened(np.zeros_like(worst), np.zeros_like(worst), worst)
+    value, deviation = known
+    value = np.clip(value, -worst, worst)
+    wide = -NormalDist().inv_cdf((1.0 - confidence) / numbers / 2.0) * deviation
+    return Opened(value, np.minimum(wide, worst + np.abs(value)), np.zeros_like(worst))

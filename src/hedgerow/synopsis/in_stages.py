@@ -1,0 +1,44 @@
+"""InStages: the answer to a statement in two stages, put together from the answers to its questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hedgerow.synopsis.answer import Answer, Source
+
+if TYPE_CHECKING:
+    from hedgerow.queries.question import Question
+    from hedgerow.queries.staged import Staged
+
+_LEAST: tuple[Source, ...] = ("learned", "measured", "certified")
+
+
+def in_stages(
+    staged: Staged,
+    ask: Callable[[Sequence[Question]], Sequence[Answer]],
+    confidence: float,
+    simultaneous: bool,
+) -> Answer:
+    """The answer to a statement; post-processing of the answers that `ask` gives.
+
+    Args:
+        staged: the statement.
+        ask: answers its questions on the statement's own `terms`.
+        confidence: how often the bounds hold then.
+        simultaneous: whether for all numbers at once.
+    """
+    made, answers = staged.answered(ask)
+    result = replace(made.result, confidence=confidence)
+    sources = {a.source for a in answers}
+    return Answer(
+        result.value,
+        result.error,
+        confidence,
+        next((s for s in _LEAST if s in sources), "certified"),
+        cached=bool(answers) and all(a.cached for a in answers),
+        simultaneous=simultaneous,
+        notes=tuple(dict.fromkeys([*made.notes, *(n for a in answers for n in a.notes)])),
+        table=result,
+    )

@@ -1,0 +1,211 @@
+"""Learned sums, averages and quantiles: error bars that cover what bins leave open.
+
+The tests of coverage are of many numbers at once, with noise of a fixed seed: they do not fail by chance.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.mechanisms.moments import share_of_moments
+from hedgerow.queries.moments import BinMoments, WithinBins
+from hedgerow.queries.quantile import QuantileOf
+from sizes import size
+
+ROWS = size(8_000, 60_000)
+STEPPED = hr.Domain(
+    {"sex": ["F", "M"], "age": hr.bins(0, 100, 25, step=1), "pay": hr.Bins([0, 10, 50, 400], step=0.01)}
+)
+PLAIN = hr.Domain({"sex": ["F", "M"], "age": hr.bins(0, 100, 25), "pay": hr.Bins([0, 10, 50, 400])})
+
+
+def frame(seed: int = 3) -> dict[str, np.ndarray]:
+    """Rows that lie at the lower ends of their bins: middles are wrong."""
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["F", "M"], ROWS)
+    age = 25 * rng.integers(0, 4, ROWS) + rng.geometric(0.3, ROWS) - 1
+    pay = np.round(np.clip(rng.exponential(np.where(sex == "F", 12, 25)), 0, 399), 2)
+    return {"sex": sex, "age": np.clip(age, 0, 99).astype(float), "pay": pay}
+
+
+def truths(data: dict[str, np.ndarray]) -> dict[str, object]:
+    sex, age, pay = data["sex"], data["age"], data["pay"]
+    return {
+        "SELECT SUM(age) FROM t": age.sum(),
+        "SELECT AVG(age) FROM t": age.mean(),
+        "SELECT AVG(pay) FROM t WHERE sex = 'F'": pay[sex == "F"].mean(),
+        "SELECT sex, AVG(pay) FROM t GROUP BY sex": [pay[sex == s].mean() for s in "FM"],
+        "SELECT AVG(age) FROM t WHERE age >= 25 AND age < 75": age[(age >= 25) & (age < 75)].mean(),
+        "SELECT AVG(pay - age) FROM t": (pay - age).mean(),
+        "SELECT SUM(pay) / SUM(age) FROM t": pay.sum() / age.sum(),
+        "SELECT AVG(pay) FROM t WHERE age < 50 AND sex = 'M'": pay[(age < 50) & (sex == "M")].mean(),
+    }
+
+
+def curator(
+    domain: hr.Domain, data: dict[str, np.ndarray], seed: int = 1, epsilon: float = 4.0
+) -> hr.Curator:
+    entropy = hr.testing.seeded(seed)
+    return hr.Curator(
+        hr.Table.open(data, domain), hr.Budget(epsilon=epsilon, delta=1e-6), ":memory:", entropy=entropy
+    )
+
+
+@pytest.mark.parametrize("domain", [STEPPED, PLAIN], ids=["step", "no step"])
+def test_every_door_covers_the_truth_of_the_rows_and_not_of_the_middles_of_bins(domain):
+    data = frame()
+    doors = {
+        "adaptive": hr.AdaptiveRelease(epsilon=1)
+        .release(curator(domain, data), hr.marginals(domain, 2))
+        .answer,
+        "session": hr.Session(epsilon=1).open(curator(domain, data)).ask,
+        "gaussian": hr.GaussianBaseline(epsilon=1)
+        .release(curator(domain, data), hr.marginals(domain, 3))
+        .answer,
+        "histogram": hr.HistogramRelease(epsilon=1).release(curator(domain, data)).answer,
+        "measured": lambda text: curator(domain, data).measure(text, 1.0).reply(0.95),
+    }
+    for name, ask in doors.items():
+        for text, want in truths(data).items():
+            got = ask(text)
+            off = np.abs(np.ravel(got.value) - np.ravel(want))
+            assert (off <= np.ravel(got.error)).all(), (name, text, got.value, got.error, want)
+
+
+def test_middles_of_bins_alone_would_not_be_covered():
+    """The rows of this test are those on which a confident error of midpoints is wrong."""
+    data = frame()
+    question = hr.sql(PLAIN, "SELECT AVG(age) FROM t")
+    counts = np.bincount(PLAIN["age"].encode(data["age"]), minlength=4)
+    middles = question.evaluate(lambda s: counts if s else counts.sum()).value
+    assert abs(middles - data["age"].mean()) > 5
+
+
+def test_with_a_step_releases_know_what_is_within_bins_and_without_they_say_so():
+    data = frame()
+    errors = {}
+    for name, domain in (("step", STEPPED), ("no step", PLAIN)):
+        synopsis = hr.AdaptiveRelease(epsilon=1).release(curator(domain, data), hr.marginals(domain, 2))
+        errors[name] = synopsis.answer("SELECT AVG(age) FROM t").error
+        assert (synopsis.within is None) == (name == "no step")
+    assert errors["step"] < 2 < 10 < errors["no step"]
+
+
+def test_a_synopsis_keeps_what_is_within_bins_in_its_file_and_a_session_in_its_snapshot(tmp_path):
+    data = frame()
+    synopsis = hr.AdaptiveRelease(epsilon=1).release(curator(STEPPED, data), hr.marginals(STEPPED, 2))
+    synopsis.save(tmp_path / "a.hedgerow")
+    again = hr.Synopsis.load(tmp_path / "a.hedgerow")
+    for text in truths(data):
+        one, two = synopsis.answer(text), again.answer(text)
+        np.testing.assert_array_equal(one.value, two.value)
+        np.testing.assert_array_equal(one.error, two.error)
+
+
+def test_a_schema_without_a_step_is_released_as_before():
+    assert share_of_moments(PLAIN) == 0
+    assert 0 < share_of_moments(STEPPED) <= Fraction(3, 20)
+    assert share_of_moments(hr.Domain({"hour": hr.bins(0, 24, 1, step=1)})) == 0  # bins of one value
+    assert share_of_moments(hr.Domain({"n": hr.bins(0, 100, 10, step=1)})) == pytest.approx(0.148, abs=0.001)
+
+
+def test_moments_without_noise_give_sums_by_one_attribute_exactly():
+    data = frame()
+    from hedgerow.curator.rows.table import Rows
+    from hedgerow.curator.statistics.remainders import RemainderSums
+
+    rows = Rows(hr.Table.open(data, STEPPED), bytes(32))
+    moments = BinMoments(STEPPED, RemainderSums(STEPPED).exact(rows), hr.Noise("none", 0))
+
+    def table(names):
+        return rows.tables([names])[names].astype(float)
+
+    def linear(names, weights, confidence, numbers):
+        return float((table(names) * weights).sum()), 0.0
+
+    for text in list(truths(data))[:6]:
+        got = hr.sql(STEPPED, text).answer(linear, within=WithinBins(moments, table))
+        np.testing.assert_allclose(np.ravel(got.value), np.ravel(truths(data)[text]), rtol=1e-9)
+        assert np.max(got.error) < 1e-6
+
+
+def test_the_error_of_a_session_within_an_accuracy_is_about_the_rows_own_numbers():
+    data = frame()
+    session = hr.Session(epsilon=1).open(curator(STEPPED, data, epsilon=400.0))
+    for text, want in list(truths(data).items())[:4]:
+        got = session.ask(text, within=0.02)
+        assert got.source in ("certified", "measured")
+        assert (np.abs(np.ravel(got.value) - np.ravel(want)) <= np.ravel(got.error)).all(), text
+
+
+def test_online_sums_are_of_middles_and_their_errors_allow_for_the_bins():
+    data = frame()
+    online = hr.OnlineMW(updates=3, epsilon=1).open(curator(STEPPED, data))
+    got = online.ask("SELECT SUM(age) FROM t")
+    assert abs(got.value - data["age"].sum()) <= got.error
+    assert got.error >= 12 * ROWS * 0.9
+
+
+# -- quantiles ----------------------------------------------------------------------------------------------
+
+
+def test_quantiles_lie_where_the_band_of_counts_lets_them():
+    values = np.sort(np.random.default_rng(5).integers(0, 40, 301))
+    counts = np.array([(values < edge).sum() for edge in (10, 20, 30, 40)], dtype=float)
+    for q in (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99):
+        for off in (0.0, 15.0):
+            asked = QuantileOf(q, (0, 1, 2, 3), (0, 10, 20, 30), (9, 19, 29, 39))
+            for shift in (-off, 0.0, off):
+                noisy = counts + shift * np.array([1, -1, 1, -1])
+                (value,), (error,) = asked.read(noisy[:, None], np.full((4, 1), off))
+                assert abs(value - np.quantile(values, q)) <= error
+                assert error <= 20 + (off > 0) * 20
+
+
+def test_the_least_and_the_largest_lie_between_a_declared_end_and_a_bin_with_rows():
+    counts, errors = np.array([[1.0], [40.0], [90.0], [92.0]]), np.full((4, 1), 10.0)
+    ends = (0, 10, 20, 30), (9, 19, 29, 39)
+    (low,), (off,) = QuantileOf(0.0, (0, 1, 2, 3), *ends).read(counts, errors)
+    assert low - off <= 0
+    assert low + off >= 19
+    (high,), (off,) = QuantileOf(1.0, (0, 1, 2, 3), *ends).read(counts, errors)
+    assert high + off >= 39
+    assert high - off <= 20
+
+
+@pytest.mark.parametrize("domain", [STEPPED, PLAIN], ids=["step", "no step"])
+def test_medians_are_within_their_bars_and_within_a_bin_and_sessions_agree_with_sql(domain):
+    data = frame()
+    released = hr.AdaptiveRelease(epsilon=1).release(curator(domain, data), hr.marginals(domain, 2))
+    session = hr.Session(epsilon=1).open(curator(domain, data))
+    for name, width in (("age", 25), ("pay", 40)):
+        for part in (0.5, 0.9):
+            text = f"SELECT PERCENTILE_CONT({part}) WITHIN GROUP (ORDER BY {name}) FROM t WHERE sex = 'F'"
+            want = np.quantile(data[name][data["sex"] == "F"], part)
+            own = session.quantile(name, part, where={"sex": "F"})
+            assert own.value == session.ask(text).value
+            for got in (released.answer(text), session.ask(text)):
+                assert abs(got.value - want) <= got.error
+            if part == 0.5:
+                assert (
+                    abs(released.answer(f"SELECT MEDIAN({name}) FROM t").value - np.median(data[name]))
+                    <= width
+                )
+
+
+def test_a_percentile_that_makes_no_sense_is_refused():
+    for text in (
+        "SELECT MEDIAN(sex) FROM t",
+        "SELECT PERCENTILE_CONT(2) WITHIN GROUP (ORDER BY age) FROM t",
+        "SELECT MEDIAN(age + 1) FROM t",
+        "SELECT 2 * MEDIAN(age) FROM t",
+        "SELECT MEDIAN(age) / COUNT(*) FROM t",
+    ):
+        with pytest.raises(hr.errors.HedgerowError):
+            hr.sql(STEPPED, text)
+    with pytest.raises(hr.errors.HedgerowError, match="one for each group"):
+        curator(STEPPED, frame()).sparse_vector(5, 1).ask_all("SELECT MEDIAN(age) FROM t")

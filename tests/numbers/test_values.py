@@ -1,0 +1,214 @@
+"""Sums are of rows' own numbers: exact on every engine, within their norms, in any order of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.curator.rows.table import Rows
+from hedgerow.curator.statistics.remainders import RemainderSums
+from hedgerow.curator.statistics.statistics import Answers
+from hedgerow.curator.statistics.target import MeasureTarget
+from hedgerow.queries.moments import numbers
+from hedgerow.queries.query import ONE
+from hedgerow.queries.valued import Fine
+
+DOMAIN = hr.Domain(
+    {
+        "sex": ["F", "M"],
+        "age": hr.bins(0, 100, 20, step=1),
+        "pay": hr.Bins([-20, 0, 50, 2000], step=0.01),
+        "year": hr.bins(1950, 2030, 10, step=1),
+        "cost": hr.Bins([0, 1000, 1_000_000], step=0.01),
+        "old": hr.bins(0, 10, 2.5),
+    }
+)
+QUESTIONS = [
+    "SELECT SUM(age) FROM t",
+    "SELECT AVG(year) FROM t WHERE sex = 'F'",
+    "SELECT sex, AVG(pay), SUM(pay) FROM t GROUP BY sex",
+    "SELECT AVG(age - pay) FROM t WHERE age < 60",
+    "SELECT SUM(CASE WHEN sex = 'F' THEN pay ELSE 1 END) FROM t",
+    "SELECT SUM(cost), AVG(cost + 1) FROM t",
+    "SELECT SUM(-old), AVG(old) FROM t",
+    "SELECT age, SUM(age) FROM t GROUP BY age",
+]
+
+
+def rows(n: int = 400, seed: int = 1) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    pay = np.round(rng.gamma(1.5, 60, n) - 30, 2)
+    pay[::17] = np.nan
+    return {
+        "sex": rng.choice(["F", "M"], n),
+        "age": rng.integers(-5, 120, n).astype(float),
+        "pay": pay,
+        "year": rng.integers(1940, 2040, n).astype(float),
+        "cost": np.round(rng.lognormal(8, 2, n), 2),
+        "old": np.round(rng.uniform(-1, 11, n), 4),
+        "person": rng.integers(0, n // 4, n),
+    }
+
+
+def clamped(frame: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What the rows count as: the truth that an error bar is about."""
+    out = dict(frame)
+    for name, attribute in DOMAIN.items():
+        if name != "sex":
+            lattice = attribute.lattice
+            step = float(lattice.step)
+            near = np.rint(frame[name] / step)
+            out[name] = np.clip(near, lattice.low[0], lattice.high[-1]) * step
+    return out
+
+
+def exact(text: str, table: hr.Table) -> np.ndarray:
+    """The statement's values without noise."""
+    target = MeasureTarget.of(text, DOMAIN)
+    law = hr.Noise("none", 0, target.statistic.denominator)
+    values = target.statistic.exact(Rows(table, bytes(32)))
+    return np.ravel(target.measurement(law, values, False).reply(0.95).value)
+
+
+def truth(text: str, frame: dict[str, np.ndarray]) -> np.ndarray:
+    import duckdb
+    import pandas as pd
+
+    data = pd.DataFrame(clamped(frame))
+    data["bin"] = DOMAIN["age"].encode(frame["age"])
+    duck = duckdb.connect()
+    duck.register("raw", data)
+    duck.execute(
+        "CREATE TABLE t AS SELECT * REPLACE (CASE WHEN isnan(pay) THEN NULL ELSE pay END AS pay) FROM raw"
+    )
+    text = text.replace("SELECT age, ", "SELECT bin, ").replace("GROUP BY age", "GROUP BY bin ORDER BY bin")
+    text += " ORDER BY sex" if text.endswith("GROUP BY sex") else ""
+    drop = 1 if "GROUP BY" in text else 0
+    return np.ravel([[float(v) for v in row[drop:]] for row in duck.execute(text).fetchall()])
+
+
+@pytest.mark.parametrize("text", QUESTIONS)
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_without_noise_a_measured_sum_is_the_sum_of_the_clamped_rows(text, engine):
+    frame = rows()
+    got = exact(text, hr.Table.open(frame, DOMAIN, engine=engine))
+    want = truth(text, frame)
+    np.testing.assert_allclose(got[: len(want)], want, rtol=1e-9, atol=1e-9)
+
+
+def test_files_and_frames_give_the_same_integers_in_any_order(tmp_path):
+    import pandas as pd
+
+    frame = rows()
+    data = pd.DataFrame(frame)
+    shuffled = data.sample(frac=1, random_state=3)
+    data.to_csv(tmp_path / "a.csv", index=False)
+    shuffled.to_parquet(tmp_path / "b.parquet")
+    tables = [
+        hr.Table.open(source, DOMAIN, unit="person", max_rows=2)
+        for source in (frame, shuffled, tmp_path / "a.csv", tmp_path / "b.parquet")
+    ]
+    target = MeasureTarget.of(QUESTIONS[2], DOMAIN).statistic
+    for statistic in (target, RemainderSums(DOMAIN)):
+        found = [statistic.exact(Rows(table, bytes(range(32)))) for table in tables]
+        for one, other in pairwise(found):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_which_bins_are_kept_of_a_person_does_not_depend_on_values_and_which_values_not_on_position():
+    rng = np.random.default_rng(4)
+    domain = hr.Domain({"n": hr.bins(0, 100, 50, step=1)})
+    plain = hr.Domain({"n": {"edges": [0, 50, 100], "missing": True}})
+    value, person = rng.integers(0, 100, 300), rng.integers(0, 40, 300)
+    order = rng.permutation(300)
+
+    def kept(domain: hr.Domain, at: np.ndarray) -> Rows:
+        frame = {"n": value[at].astype(float), "person": person[at]}
+        return Rows(hr.Table.open(frame, domain, unit="person", max_rows=2), bytes(range(32)))
+
+    here, there = kept(domain, np.arange(300)), kept(domain, order)
+    for name in (("n",),):
+        counts = [r.tables([name])[name] for r in (here, there, kept(plain, order))]
+        np.testing.assert_array_equal(counts[0], counts[1])
+        np.testing.assert_array_equal(counts[0], counts[2])
+    sums = [r.remainder_sums(("n",))[("n", "n")] for r in (here, there)]
+    np.testing.assert_array_equal(*sums)
+
+
+def corner_rows() -> dict[str, list[object]]:
+    """Rows at the first and last value of every bin, beyond the ends, and missing."""
+    columns: dict[str, list[object]] = {name: [] for name in DOMAIN}
+    ends = {
+        name: [float(a.lattice.step * int(k)) for k in (*a.lattice.low, *a.lattice.high)]
+        + [-1e7, 1e7, np.nan]
+        for name, a in DOMAIN.items()
+        if name != "sex"
+    }
+    rng = np.random.default_rng(2)
+    for i in range(120):
+        columns["sex"].append("FM"[i % 2])
+        for name, values in ends.items():
+            columns[name].append(values[i] if i < len(values) else float(rng.choice(values)))
+    return columns
+
+
+@pytest.mark.parametrize("text", QUESTIONS)
+def test_no_row_moves_a_sum_by_more_than_its_norms(text):
+    statistic = MeasureTarget.of(text, DOMAIN).statistic
+    columns = corner_rows()
+    singles = [
+        statistic.exact(Rows(hr.Table.open({k: v[i : i + 1] for k, v in columns.items()}, DOMAIN), bytes(32)))
+        for i in range(60)
+    ]
+    norms = statistic.norms
+    assert max(int(np.abs(s).sum()) for s in singles) <= norms.l1
+    assert max(int((s.astype(object) ** 2).sum()) for s in singles) <= norms.l2_squared
+    for a, b in pairwise(singles):
+        assert int(np.abs(a - b).sum()) <= norms.replace_l1
+        assert int(((a - b).astype(object) ** 2).sum()) <= norms.replace_l2_squared
+
+
+def test_the_norms_of_remainders_are_reached_at_bin_ends_and_a_swap_needs_four_times_their_square():
+    domain = hr.Domain({"a": 2, "n": hr.bins(0, 40, 10, step=1), "m": hr.Bins([0, 7], step=1)})
+    statistic = RemainderSums(domain)
+
+    def alone(n: float, m: float) -> np.ndarray:
+        table = hr.Table.open({"a": [0], "n": [n], "m": [m]}, domain)
+        return statistic.exact(Rows(table, bytes(32)))
+
+    low, high = alone(0, 0), alone(9, 6)
+    assert int(np.abs(low).sum()) == statistic.norms.l1
+    assert int((low**2).sum()) == statistic.norms.l2_squared
+    assert int(((low - high) ** 2).sum()) == statistic.norms.replace_l2_squared == 4 * int((low**2).sum())
+    assert int(((low - high) ** 2).sum()) > 2 * statistic.norms.l2_squared  # what `nonnegative` would say
+    assert numbers(domain) == {"n": 1, "m": 1}
+
+
+def test_whoever_forges_what_rows_are_worth_does_not_move_the_sum_beyond_its_norms():
+    (piece, *_) = hr.sql(DOMAIN, "SELECT SUM(age) FROM t").forms[0].rounded()
+    query, fine = piece.query, piece.query.fine
+    value = fine.value
+    forged = replace(value, base=value.base * 50)
+    asked = replace(query, fine=Fine(forged, fine.masks))
+    table = hr.Table.open({k: v[:1] for k, v in rows(8).items()}, DOMAIN)
+    steps = Answers(hr.Workload.grouped([asked])).exact(Rows(table, bytes(32)))
+    assert 0 <= int(steps[0]) <= asked.largest <= ONE
+    with pytest.raises(hr.errors.HedgerowError):
+        replace(value, most=value.most * ONE)
+    with pytest.raises(hr.errors.HedgerowError):
+        replace(query, fine=object())
+    other = hr.Domain({**DOMAIN, "age": hr.bins(0, 100, 25, step=1)})
+    with pytest.raises(hr.DomainMismatch):
+        MeasureTarget.of([query], other)
+
+
+def test_all_weights_are_whole_and_below_the_largest_that_is_allowed():
+    for text in QUESTIONS:
+        for form in hr.sql(DOMAIN, text).forms:
+            for piece in form.rounded():
+                assert 0 <= int(piece.query.most.min()) <= int(piece.query.most.max()) <= ONE < 2**31
+                assert piece.off == 0.0  # nothing is rounded

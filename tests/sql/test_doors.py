@@ -1,0 +1,238 @@
+"""Statements in two stages at every door: a synopsis, a session, a run, the service, the command line."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import hedgerow as hr
+from hedgerow.errors import BadValue, BudgetExceeded, UnsupportedQuery
+from hedgerow.queries.staged import Staged
+from hedgerow.serve.cli.commands import app
+from hedgerow.service import wire
+from hedgerow.service.asking import Ask, Desk
+
+ROWS = 2_000
+SHARE = (
+    "SELECT g, COUNT(*) AS n, COUNT(*) * 100.0 / SUM(COUNT(*)) OVER () AS percent "
+    "FROM t GROUP BY g ORDER BY g"
+)
+INNER = "SELECT g, COUNT(*) AS n FROM t WHERE n > (SELECT AVG(n) FROM t) GROUP BY g"
+TWO = "SELECT g, COUNT(*) AS n FROM t GROUP BY g UNION ALL SELECT h, COUNT(*) FROM t GROUP BY h"
+
+
+@pytest.fixture(scope="module")
+def domain() -> hr.Domain:
+    return hr.Domain({"g": ["a", "b", "c"], "h": ["x", "y"], "n": hr.bins(0, 10, 1, step=1, missing=False)})
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    return pd.DataFrame(
+        {
+            "g": rng.choice(["a", "b", "c"], ROWS),
+            "h": rng.choice(["x", "y"], ROWS),
+            "n": rng.integers(0, 10, ROWS),
+        }
+    )
+
+
+@pytest.fixture
+def curator(domain: hr.Domain, frame: pd.DataFrame) -> Iterator[hr.Curator]:
+    with hr.testing.seeded(1):
+        yield hr.Curator(hr.Table.open(frame, domain), hr.Budget(epsilon=3.0, delta=1e-6), ":memory:")
+
+
+@pytest.fixture
+def session(curator: hr.Curator) -> Iterator[object]:
+    with hr.Session(epsilon=1.0).open(curator) as opened:
+        yield opened
+
+
+def exact(frame: pd.DataFrame, text: str) -> list[tuple[object, ...]]:
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.register("t", frame)
+    return list(connection.execute(text).fetchall())
+
+
+def test_a_synopsis_answers_with_bounds_for_all_numbers_at_once(curator, domain, frame) -> None:
+    synopsis = hr.AdaptiveRelease(epsilon=2.0).release(curator, hr.marginals(domain, 2))
+    answer = synopsis.answer(SHARE)
+    assert answer.simultaneous
+    assert answer.table.columns == ("g", "n", "percent")
+    truth = np.array([row[1:] for row in exact(frame, SHARE)])
+    assert (np.abs(answer.table.values - truth) <= answer.table.errors).all()
+    assert np.isfinite(answer.table.errors).all()
+    again = synopsis.answer(hr.sql(domain, SHARE))
+    assert np.array_equal(again.value, answer.value)
+
+
+def test_a_statement_that_works_row_by_row_has_errors_of_each_number(curator, domain) -> None:
+    synopsis = hr.AdaptiveRelease(epsilon=2.0).release(curator, hr.marginals(domain, 2))
+    each = synopsis.answer("SELECT g, ROUND(COUNT(*), 3) AS n FROM t GROUP BY g")
+    direct = synopsis.answer("SELECT g, COUNT(*) AS n FROM t GROUP BY g")
+    assert not each.simultaneous
+    assert np.allclose(each.error, direct.error, atol=2e-3)
+
+
+def test_a_session_answers_and_says_the_same_again_free(session) -> None:
+    first = session.ask(SHARE)
+    again = session.ask(SHARE)
+    assert not first.cached
+    assert again.cached
+    assert np.array_equal(first.value, again.value)
+    assert first.cost is None
+    several = session.ask(["SELECT COUNT(*) FROM t", SHARE])
+    assert np.array_equal(several[1].value, first.value)
+
+
+def test_an_inner_aggregate_is_charged_first_and_its_released_value_is_used(session, curator) -> None:
+    before = curator.spent.cost
+    answer = session.ask(INNER, within_count=100)
+    assert answer.cost is not None
+    assert float((curator.spent.cost - before).amount) == pytest.approx(float(answer.cost.cost.amount))
+    (note,) = [n for n in answer.notes if "released first" in n]
+    released = float(note.split(" as ")[1].split(":")[0])
+    assert 0 < released < 10
+    direct = session.ask(
+        f"SELECT g, COUNT(*) AS n FROM t WHERE n > {int(released)} GROUP BY g", within_count=100
+    )
+    assert np.abs(direct.value - answer.value).max() <= 200
+
+
+def test_questions_of_one_statement_are_refused_together_before_any_is_paid(session, curator) -> None:
+    alone = session.explain("SELECT g, COUNT(*) AS n FROM t GROUP BY g", within_count=8, confidence=0.9995)
+    assert alone.affordable
+    before = curator.spent
+    with pytest.raises(BudgetExceeded, match="together") as refused:
+        session.ask(TWO, within_count=8)
+    assert curator.spent == before
+    assert refused.value.needed is not None
+    assert not session.explain(TWO, within_count=8).affordable
+
+
+def test_explaining_costs_nothing_and_bounds_what_asking_costs(session, curator) -> None:
+    before = curator.spent
+    said = session.explain(TWO, within_count=100)
+    assert curator.spent == before
+    assert "2 questions" in said.words
+    answer = session.ask(TWO, within_count=100)
+    assert answer.cost is not None
+    assert answer.cost.cost <= said.cost.cost
+    assert session.explain("SELECT DISTINCT g FROM t").cost.cost.is_zero
+
+
+def test_declared_levels_are_free_and_say_that_they_are_declared(session, curator) -> None:
+    before = curator.spent
+    answer = session.ask("SELECT DISTINCT g FROM t", within_count=1)
+    assert list(answer.table.rows) == [("a",), ("b",), ("c",)]
+    assert curator.spent == before
+    assert "declared levels" in answer.notes[0]
+
+
+def test_a_run_of_online_weights_answers_too(curator) -> None:
+    with hr.OnlineMW(epsilon=1.0, updates=5).open(curator) as run:
+        answer = run.ask(SHARE)
+    assert answer.simultaneous
+    assert len(answer.table) == 3
+
+
+def test_parameters_are_values_and_never_text(domain, session) -> None:
+    text = "SELECT COUNT(*) AS n FROM t WHERE g = ? AND n >= ?"
+    bound = session.ask(hr.sql(domain, text, params=["a", 3]))
+    typed = session.ask("SELECT COUNT(*) AS n FROM t WHERE g = 'a' AND n >= 3")
+    assert bound.value == pytest.approx(typed.value)
+    numbered = session.ask(
+        hr.sql(domain, "SELECT COUNT(*) AS n FROM t WHERE n >= $2 AND g = $1", params=["a", 3])
+    )
+    assert numbered.value == pytest.approx(typed.value)
+    with pytest.raises(hr.DomainMismatch, match="not a declared level"):
+        hr.sql(domain, text, params=["a' OR 'x' = 'x", 3])
+    for wrong in ([], ["a"], ["a", 1, 2]):
+        with pytest.raises(BadValue, match="parameters"):
+            hr.sql(domain, text, params=wrong)
+    for value in ([1], object(), float("nan"), 1e300, b"a"):
+        with pytest.raises(BadValue, match="parameter 2"):
+            hr.sql(domain, text, params=["a", value])
+    with pytest.raises(BadValue):
+        hr.sql(domain, text, params="ab")
+    with pytest.raises(UnsupportedQuery):
+        hr.sql(domain, "SELECT COUNT(*) FROM t WHERE g = :name", params=["a"])
+    assert isinstance(hr.sql(domain, text, params=[np.str_("a"), np.int64(3)]), Staged)
+    with pytest.raises(UnsupportedQuery, match="compared"):
+        hr.sql(domain, text, params=["a", dt.date(2024, 1, 1)])
+
+
+def test_the_service_binds_parameters_and_knows_a_request_by_them(session, curator) -> None:
+    desk = Desk(session, curator)
+    given = Ask.of({"sql": "SELECT COUNT(*) AS n FROM t WHERE g = ?", "params": ["a"], "request": "r1"})
+    first = wire.answered(desk.ask(given))
+    assert first["rows"][0]["n"]["low"] <= first["rows"][0]["n"]["value"]
+    assert wire.answered(desk.ask(given))["rows"] == first["rows"]
+    with pytest.raises(hr.errors.RequestReused):
+        desk.ask(Ask.of({"sql": "SELECT COUNT(*) AS n FROM t WHERE g = ?", "params": ["b"], "request": "r1"}))
+    with pytest.raises(BudgetExceeded, match="asked not to spend"):
+        desk.ask(Ask(TWO, within_count=20))
+
+
+def test_numbers_without_a_bound_say_so_on_the_wire(session, curator) -> None:
+    given = Desk(session, curator).ask(
+        Ask("SELECT SUM(n) AS s FROM (SELECT g, COUNT(*) AS n FROM t GROUP BY g HAVING COUNT(*) > 5) q")
+    )
+    row = wire.answered(given)["rows"][0]["s"]
+    assert row["error"] is None
+    assert "low" not in row
+    assert any("no error statement" in note for note in given.answer.notes)
+
+
+def test_the_command_line_queries_in_two_stages(curator, domain, tmp_path: Path) -> None:
+    synopsis = hr.AdaptiveRelease(epsilon=2.0).release(curator, hr.marginals(domain, 2))
+    synopsis.save(tmp_path / "out.hedgerow")
+    run = CliRunner()
+    told = run.invoke(app, ["query", str(tmp_path / "out.hedgerow"), SHARE, "--json"])
+    assert told.exit_code == 0, told.output
+    assert [row["g"] for row in json.loads(told.stdout)["rows"]] == ["a", "b", "c"]
+    shown = run.invoke(app, ["query", str(tmp_path / "out.hedgerow"), "SELECT DISTINCT g FROM t"])
+    assert "Error bounds" not in shown.output
+    refused = run.invoke(app, ["query", str(tmp_path / "out.hedgerow"), "SELECT * FROM t"])
+    assert refused.exit_code != 0
+
+
+def test_a_workload_of_a_statement_is_the_queries_behind_it(domain) -> None:
+    assert len(hr.Workload.of([TWO], domain)) == 5
+    with pytest.raises(UnsupportedQuery, match="two stages"):
+        hr.Workload.of([INNER], domain)
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "position"),
+    [
+        ("SELECT g FROM t\nWHERE h = 'X'\nGROUP BY g HAVING COUNT(*) > 1", "did you mean 'x'?", (2, 12)),
+        ("SELECT gg, COUNT(*) FROM t GROUP BY gg HAVING COUNT(*) > 1", "did you mean 'g'?", (1, 8)),
+        ("SELECT g, FROBNICATE(n) FROM t GROUP BY g", "FROBNICATE is not supported", (1, 11)),
+        ("SELECT q.m FROM (SELECT g, COUNT(*) AS nn FROM t GROUP BY g) q", "no column 'm'", (1, 10)),
+        ("SELECT g FROM t WHERE COUNT(*) > 3 GROUP BY g", "HAVING", (1, 17)),
+        (
+            "SELECT g, COUNT(*) FROM t GROUP BY h HAVING COUNT(*) > 1",
+            "'g' is in SELECT but not in GROUP BY",
+            (1, 8),
+        ),
+    ],
+)
+def test_refusals_use_the_words_that_were_typed_and_say_where(
+    domain, text: str, said: str, position: tuple[int, int]
+) -> None:
+    with pytest.raises(hr.HedgerowError) as refused:
+        hr.sql(domain, text)
+    assert said in str(refused.value)
+    assert refused.value.position == position
