@@ -11,12 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from hedgerow.errors import RangeTooLarge
+from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.queries.measurement import Measurement, Noise
+from hedgerow.queries.pieces import Statement
 from hedgerow.queries.query import ONE, Query
 from hedgerow.queries.strategies.coarse import GroupBlock
 
@@ -192,3 +193,15 @@ def limits_by(tables: Sequence[MeasuredTable], query: Query, confidence: float) 
             for inside, out in found.values():
                 low = max(low, weights.scale * (inside - (excluded - max(0.0, out))))
     return low, max(high, low)
+
+
+def told_limits(kind: str, tables: Sequence[MeasuredTable], asked: Any, confidence: float) -> tuple[Any, Any]:
+    """The limits of all counts that a kind of synopsis was asked for, in their own unit and shape."""
+    if isinstance(asked, Statement) and not asked.counts:
+        raise UnsupportedQuery("limits are known of one count of rows, or one for each group: COUNT(*)")
+    if not tables:
+        raise UnsupportedQuery(f"a {kind} synopsis holds no measured tables to limit a count by")
+    rows = np.array([limits_by(tables, q, confidence) for q in asked.workload]).reshape(-1, 2)
+    ends = [asked.told(rows[:, i], np.zeros(len(rows)), confidence, 0.0).value for i in (0, 1)]
+    low, high = np.minimum(*ends), np.maximum(*ends)  # a negative unit turns them round
+    return (float(low), float(high)) if np.ndim(low) == 0 else (low, high)
