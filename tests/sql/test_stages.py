@@ -228,3 +228,17 @@ def test_a_constant_in_an_aggregate_does_not_share_the_question_that_it_waits_fo
 def test_a_refusal_names_what_is_wrong(text: str, why: str) -> None:
     with pytest.raises((UnsupportedSQL, BadSQL, hr.DomainMismatch), match=why):
         sql(DOMAIN, text)
+
+
+def test_counts_that_are_added_up_are_one_sum_where_no_larger_table_is_needed() -> None:
+    one = staged(
+        "SELECT g, COUNT(*) FILTER (WHERE n > 3) - COUNT(*) FILTER (WHERE n < 2) AS v FROM t GROUP BY g"
+    )
+    assert [len(q.forms) for q in one.questions] == [1]
+    apart = staged("SELECT SUM(n) - SUM(cost) AS v FROM t")
+    assert [len(q.forms) for q in apart.questions] == [2]
+    ratio = staged(
+        "SELECT (COUNT(*) FILTER (WHERE n > 3) - COUNT(*) FILTER (WHERE n < 2)) / COUNT(*) AS v FROM t"
+    )
+    (aggregate,) = ratio.questions[0].aggregates
+    assert aggregate.denominator is not None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from sqlglot import exp
 
-from hedgerow.errors import CutsBin, RangeTooLarge, UnsupportedSQL
+from hedgerow.errors import CutsBin, HedgerowError, RangeTooLarge, UnsupportedSQL
 from hedgerow.queries.question import Question, Result, Show
 from hedgerow.queries.sql.aggregate import Aggregates
 from hedgerow.queries.sql.column import SqlColumn
@@ -181,7 +181,7 @@ class FirstStage:
         )
         try:
             return aggregates.add(node, words)
-        except UnsupportedSQL:
+        except HedgerowError:
             aggregates.forms[:], aggregates.out[:], aggregates.notes[:] = forms, out, notes
             aggregates._places.clear()
             aggregates._places.update(places)
