@@ -118,6 +118,16 @@ class RangeTooLarge(HedgerowError):
     code = "too_large"
 
 
+class UnknownName(HedgerowError, KeyError):
+    """Nothing here has this name; also a KeyError, as Python would say it."""
+
+    __str__ = Exception.__str__  # a KeyError would quote its sentence
+
+
+class OutOfRange(HedgerowError, IndexError):
+    """A number is that of nothing here; also an IndexError, which ends Python's loops."""
+
+
 class UnknownEvent(HedgerowError):
     """An accountant was given a private act that it has no theorem for."""
 

@@ -20,6 +20,7 @@ ROOMS += ("serve",)
 FAMILIES = {  # the arrows between folders of a room; every other one is refused
     "queries": {("sql", "domain"), ("strategies", "domain")},
     "curator": {
+        ("drafting", "rows"),
         ("runs", "noise"),
         ("runs", "rows"),
         ("runs", "statistics"),

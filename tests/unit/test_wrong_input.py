@@ -13,6 +13,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.primitives import LevelCounts, QueryErrors, TableErrors
+from hedgerow.synopsis.answer import Answer
+from hedgerow.synopsis.plot import Plot
 
 DOMAIN = hr.Domain({"sex": ["F", "M"], "k": 3})
 ROWS = {"sex": ["F", "M", "F"] * 20, "k": [0, 1, 1] * 20}
@@ -102,6 +104,10 @@ PUBLIC: dict[str, Callable[[Any], Any]] = {
     "Curator, budget": lambda x: hr.Curator(TABLE, x, ":memory:"),
     "Curator, neighbours": lambda x: hr.Curator(TABLE, hr.Budget(1), ":memory:", x),
     "Synopsis.load": hr.Synopsis.load,
+    "Answer.plot, title": lambda x: Answer(1.0, 1.0, 0.95, "measured").plot(x),
+    "Plot": lambda x: Plot(x),
+    "Plot, words": lambda x: Plot({}, x),
+    "Plot.save": lambda x: Plot({"mark": "bar", "data": {"values": []}}).save(x),
 }  # fmt: skip
 
 ACTS: dict[str, Callable[[hr.Curator, Any], Any]] = {
@@ -166,6 +172,39 @@ for field in dataclasses.fields(hr.SparseProject):
     ).release(c)
 
 
+def held(x: Any) -> None:
+    """Methods of what a caller holds, each with the same wrong value."""
+    ledger = hr.Ledger.open(":memory:", budget=hr.Budget(1, 1e-6))
+    plan = hr.plan(DOMAIN, rows=1000, workload=W, budget=hr.Budget(1, 1e-6), simulate=False)
+    calls: tuple[Callable[[Any], Any], ...] = (
+        DOMAIN.__getitem__, DOMAIN.order, DOMAIN.shape_of, DOMAIN.cells, DOMAIN.encode, DOMAIN.save,
+        W.__getitem__, W.check, hr.Budget(1).part, hr.Ledger.open, plan.__getitem__,
+        ledger.spent, ledger.remaining, ledger.settle, ledger.verify,
+        lambda x: hr.Ledger.open(":memory:", budget=x),
+        lambda x: ledger.allot("z", x),
+        lambda x: ledger.raise_budget(x, "why"),
+        lambda x: ledger.raise_budget(hr.Budget(9, 1e-5), x),
+        lambda x: plan.curve(x, simulate=False),
+    )  # fmt: skip
+    for call in calls:
+        refused(lambda call=call: call(x))
+
+
+def asked(x: Any) -> None:
+    """An open session, asked and told wrong things."""
+    with hr.Session(epsilon=1).open(curator()) as session:
+        for call in (
+            *(session.ask, session.explain, session.quantile, session.median, session.table, session.share),
+            lambda x: session.ask("sex", x),
+            lambda x: session.ask("sex", within_count=x),
+            lambda x: session.ask("sex", confidence=x),
+            lambda x: session.explain("sex", within=x),
+            lambda x: session.quantile("k", x),
+            lambda x: session.quantile("k", where=x),
+        ):
+            refused(lambda call=call: call(x))
+
+
 def refused(act: Callable[[], Any]) -> bool:
     """Whether an act refuses; any error that is not ours goes on."""
     said = None
@@ -217,9 +256,26 @@ def test_synopses_answer_or_refuse_in_our_own_words(kind: str) -> None:
         refused(lambda x=x: synopsis.answer(x))
         refused(lambda x=x: synopsis.answer(asked, confidence=x))
         refused(lambda x=x: synopsis.table(x))
+        refused(lambda x=x: synopsis.to_pandas(x))
+        refused(lambda x=x: synopsis.to_pandas("sex", confidence=x))
+        refused(lambda x=x: synopsis.plot(x))
+        refused(lambda x=x: synopsis.plot("sex", confidence=x))
         refused(lambda x=x: synopsis.sample(x))
         refused(lambda x=x: synopsis.sample(3, seed=x))
         refused(lambda x=x: synopsis.limits(x) if hasattr(synopsis, "limits") else None)
+
+
+def test_methods_of_what_a_caller_holds_refuse_in_our_own_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _, x in wrong("held", size(3, 1)):
+        held(x)
+
+
+def test_an_open_session_refuses_in_our_own_words(size: Any) -> None:
+    for _, x in wrong("asked", size(5, 1)):
+        asked(x)
 
 
 # -- single findings ---------------------------------------------------------------------------------------

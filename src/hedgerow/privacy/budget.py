@@ -267,6 +267,8 @@ class Budget:
         >>> Budget(epsilon=1).part(Cost("epsilon", "1/4"))
         Budget(epsilon=0.25)
         """
+        if not isinstance(cost, Cost):
+            raise BadValue(f"A part of a budget is a Cost, not a {type(cost).__name__}.")
         if cost.currency != self.currency:
             raise BadValue(f"This budget is counted in {self.currency}, not in {cost.currency}.")
         pure = cost.currency == "epsilon"
@@ -298,6 +300,11 @@ class Budget:
     def __repr__(self) -> str:
         first = f"epsilon={self.epsilon!r}" if self.epsilon_exact is not None else f"rho={self.rho!r}"
         return f"Budget({first}, delta={self.delta!r})" if self.delta_exact else f"Budget({first})"
+
+    def _repr_html_(self) -> str:
+        """Epsilon and delta: what rho amounts to is what people compare."""
+        delta = f", delta {self.delta:.4g}" if self.delta_exact else ""
+        return f"<b>epsilon {self.epsilon:.4g}</b>{delta}"
 
     def to_json(self) -> dict[str, Any]:
         """The budget as JSON data, exact."""

@@ -36,6 +36,7 @@ class WholeTable:
     attributes: tuple[str, ...]
     workload: Workload
     shape: tuple[int, ...]
+    named: tuple[tuple[str, tuple[str, ...]], ...] = ()  # each attribute with its levels, as they were named
 
     @property
     def axes(self) -> tuple[int, ...]:
@@ -171,4 +172,5 @@ def _named(domain: Domain | None, names: Sequence[str], given: Any) -> WholeTabl
     kept = domain.order(names)
     if len(kept) < len(names):
         raise UnsupportedQuery("an attribute is named twice")
-    return WholeTable(tuple(names), marginals(domain, [kept]), domain.shape_of(kept))
+    named = tuple((name, domain[name].labels) for name in names)
+    return WholeTable(tuple(names), marginals(domain, [kept]), domain.shape_of(kept), named)

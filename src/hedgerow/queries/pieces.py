@@ -108,6 +108,7 @@ class ManyQueries:
     workload: Workload
     shape: tuple[int, ...] | None = None
     axes: tuple[int, ...] = ()
+    named: tuple[tuple[str, tuple[str, ...]], ...] = ()
     selects: ClassVar[bool] = False
 
     @property
@@ -147,8 +148,8 @@ class ManyQueries:
         return Reply(self._shaped(self.workload.to_units(counts)), self._shaped(errors * scales))
 
     def shown(self, answer: Shown) -> Shown:
-        """Numbers need no columns: the answer itself."""
-        return answer
+        """Numbers need no columns; those of a whole table are told whose they are."""
+        return replace(answer, axes=self.named) if self.named else answer
 
     def in_unit(self, error: Any) -> Any:
         """Errors of queries are in their units already."""
@@ -383,7 +384,7 @@ def by_queries(meant: Meant) -> Asked:
     if isinstance(meant, Question):
         return _statement(meant)
     if isinstance(meant, WholeTable):
-        return ManyQueries(meant.workload, meant.shape, meant.axes)
+        return ManyQueries(meant.workload, meant.shape, meant.axes, meant.named)
     return OneQuery(meant) if isinstance(meant, Query) else ManyQueries(meant)
 
 

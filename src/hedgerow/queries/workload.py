@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
+from hedgerow.errors import DomainMismatch, OutOfRange, RangeTooLarge, UnsupportedQuery
 from hedgerow.queries.block import BLOCKS, Axis, Block, ListBlock, ProductBlock
+from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.public_rows import exact_tables
 from hedgerow.queries.query import ONE, Norms, Query
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from hedgerow.queries.domain.domain import Domain
 
 _BLOCK_LIMIT = 1_000_000
 ANSWER_LIMIT = 1 << 28
@@ -50,6 +49,8 @@ class Workload(Sequence[Query]):
 
     def check(self, domain: Domain) -> None:
         """Refuse queries that were made for another domain, before a table of this one meets them."""
+        if not isinstance(domain, Domain):
+            raise DomainMismatch(f"a workload is checked against a Domain, not a {type(domain).__name__}")
         for block in self._blocks:
             shape = domain.shape_of(block.attributes)
             if isinstance(block, ProductBlock):
@@ -125,9 +126,11 @@ class Workload(Sequence[Query]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        i = index + len(self) if index < 0 else index
+        if isinstance(index, bool) or not isinstance(index, Integral):
+            raise UnsupportedQuery("a query of a workload is called by its number")
+        i = int(index) + len(self) if index < 0 else int(index)
         if not 0 <= i < len(self):
-            raise IndexError("there is no such query in the workload")
+            raise OutOfRange("there is no such query in the workload")
         position = i if self._order is None else int(self._order[i])
         block = int(np.searchsorted(self._starts, position, side="right")) - 1
         return self.blocks[block].query(position - int(self._starts[block]))

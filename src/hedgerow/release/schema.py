@@ -15,12 +15,17 @@ from hedgerow.release.writing import whole
 _WARNING = """\
 # PROPOSED FROM PRIVATE ROWS by `hedgerow schema infer`. NOT PUBLIC YET.
 #
-# The levels, the ranges and `whole` below were read off the data. A schema is public knowledge: whoever
-# reads a release reads it. Change what only the data could have told you - rare values, exact minima and
-# maxima - to what anyone may know, and leave out columns that nobody should ask about. Then set
+# The levels, the ranges and every `step` below were read off the data. A schema is public knowledge:
+# whoever reads a release reads it. Change what only the data could have told you - rare values, exact
+# minima and maxima - to what anyone may know, and leave out columns that nobody should ask about. Then set
 # `confirmed: true`, or run
 #     hedgerow schema check {name} --confirm
 # Nothing is released from this file before that.
+"""
+
+_DRAFTED = """\
+# Drafted by `hedgerow schema infer --private` from noise alone, for {cost}, which the dataset's ledger
+# holds. It tells no more about anybody than that allows: it may be used and shown as it is, or changed.
 """
 
 
@@ -68,16 +73,22 @@ class Schema:
             draft.write_text(text, encoding="utf-8")
 
 
-def proposal_text(domain: Domain, skipped: dict[str, str], name: str, notes: dict[str, str]) -> str:
-    """A proposed schema as YAML, marked as unconfirmed and saying so loudly."""
+def proposal_text(domain: Domain, name: str) -> str:
+    """A proposed schema as YAML, marked as unconfirmed and saying so loudly; nothing else about rows."""
+    return _WARNING.format(name=name) + _body(domain, confirmed=False)
+
+
+def private_text(domain: Domain, cost: str) -> str:
+    """A schema that was drafted from noise alone, as YAML: it is public as it is."""
+    return _DRAFTED.format(cost=cost) + _body(domain, confirmed=True)
+
+
+def _body(domain: Domain, *, confirmed: bool) -> str:
     import yaml
 
-    left_out = "".join(f"# left out: {column!r}: {why}\n" for column, why in skipped.items())
-    left_out += "".join(f"# look at {column!r}: {what}\n" for column, what in notes.items())
-    body: str = yaml.safe_dump(
-        {"confirmed": False} | domain.to_schema(), sort_keys=False, allow_unicode=True, width=110
-    )
-    return _WARNING.format(name=name) + left_out + body
+    held = {"confirmed": confirmed} | domain.to_schema()
+    text: str = yaml.safe_dump(held, sort_keys=False, allow_unicode=True, width=110, default_flow_style=None)
+    return text
 
 
 def _domain(held: Any, path: Path) -> Domain:

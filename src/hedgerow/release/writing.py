@@ -27,8 +27,13 @@ def naming(path: Path, hint: str | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """A draft beside a file, which takes its name when it is done; a device or a pipe is written itself."""
+def whole(path: Path, mode: int = 0o666) -> Iterator[Path]:
+    """A draft beside a file, which takes its name when it is done; a device or a pipe is written itself.
+
+    Args:
+        path: the file.
+        mode: who may read and write a new one, as far as the umask allows; 0o600 is never widened.
+    """
     target = path.resolve()
     with naming(path):
         if target.exists() and not target.is_file():
@@ -36,8 +41,8 @@ def whole(path: Path) -> Iterator[Path]:
             return
         draft = target.with_name(f".hedgerow-{secrets.token_hex(8)}{target.suffix}")
         try:
-            os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))  # as the umask says
-            if target.exists():
+            os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))  # as the umask says
+            if target.exists() and mode != 0o600:
                 shutil.copymode(target, draft)
             yield draft
             put(draft, target)

@@ -22,6 +22,7 @@ from hedgerow.mechanisms.session.session import Session
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.sql.stages.text import sql as compiled
 from hedgerow.release.numerals import amount
+from hedgerow.service import accounts
 from hedgerow.service.learning import Learning
 
 if TYPE_CHECKING:
@@ -272,12 +273,14 @@ class Visit:
         ask: the question.
         learning: how it is learned, if it was not.
         step: told what is being done.
+        account: whose account pays; the owner's if None. Only the owner pays for learning.
     """
 
     dataset: Dataset
     ask: Ask
     learning: Learning = Learning()  # noqa: RUF009 - it is frozen
     step: Step = field(default=lambda words, part: None, repr=False)
+    account: str | None = None
 
     def explain(self) -> Explanation | FirstQuestion:
         """What asking would do; a budget is for good, and explaining makes none."""
@@ -289,8 +292,9 @@ class Visit:
             if self.learning.known(curator)[1] is None:
                 return self._first_question(curator)
             self.step("Learning", None)
-            with self.learning.open(curator, self._first) as session:
-                return Desk(session, curator).explain(self.ask)
+            payer = accounts.payer(curator, self.account)
+            with self.learning.open(curator, self._first, self.step) as session:
+                return Desk(session.share(payer), payer).explain(self.ask)
 
     def answer(self) -> Answered:
         """The answer; what can be refused is refused before anything is charged, or a budget made."""
@@ -300,15 +304,16 @@ class Visit:
             with self._trial(table, known) as trial:
                 self.learning.refuse(trial, self.learning.price(trial), self._first)
         with self.dataset.curator(table, known) as curator:
-            if not self.ask.spend and self.learning.known(curator)[1] is None:
+            payer, owned = accounts.payer(curator, self.account), self.account is None
+            if not (self.ask.spend and owned) and self.learning.known(curator)[1] is None:
                 self._refuse_unpaid()
             before = curator.ledger.spent()
             self.step("Learning", None)
-            session = self.learning.open(curator, self._first)
+            session = self.learning.open(curator, self._first, self.step)
             after = curator.ledger.spent()  # less than before when somebody gave a reserve back meanwhile
             paid = after - before if before <= after else Cost.zero(after.currency)
             with session:
-                return self._answered(Desk(session, curator, paid))
+                return self._answered(Desk(session.share(payer), payer, paid))
 
     def _first(self, curator: Curator, learning: Cost) -> Foresight:
         """What learning and the question would do; more than the question may cost is refused."""
@@ -345,7 +350,7 @@ class Visit:
         return FirstQuestion(found, curator.ledger.budget, self.learning.anew)
 
     def _refuse_unpaid(self) -> None:
-        if not self.ask.spend:
+        if not self.ask.spend or self.account is not None:
             raise not_learned()
 
     def _answered(self, desk: Desk) -> Answered:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.curator.drafting.inspector import Inspector
 from hedgerow.curator.rows.files import is_csv
-from hedgerow.curator.rows.inspection import Inspector, unread_words
+from hedgerow.curator.rows.inspection import unread_words
 from hedgerow.errors import HedgerowError, LedgerError, of_system
 from hedgerow.mechanisms.session.log import give_back
 from hedgerow.privacy.budget import epsilon_of
 from hedgerow.privacy.ledger.ledger import Ledger, verify_export
 from hedgerow.privacy.ledger.receipt import Receipt, resting
 from hedgerow.release.numerals import amount, rest, small
+from hedgerow.release.schema import Schema
 from hedgerow.service.dataset import make_budget, open_ledger, refuse_missing
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from hedgerow.privacy.ledger.receipt import Verification
     from hedgerow.service.dataset import Dataset
 
-__all__ = ["begin", "check", "enlarge", "give_back", "sentences"]
+__all__ = ["begin", "check", "enlarge", "give_back", "pairs_beside", "sentences"]
 
 
 def begin(dataset: Dataset, epsilon: str) -> Ledger:
@@ -121,9 +123,15 @@ def check(data: Path, ledger: Path | None = None, receipt: Path | None = None) -
         raise HedgerowError(f"the file {str(data)!r} is nested too deeply for an export") from None
 
 
-def sentences(ledger: Ledger) -> list[str]:
-    """A budget in words: whom it protects, what is spent and left, and what that buys."""
+def sentences(ledger: Ledger, tables: int | None = None) -> list[str]:
+    """A budget in words: what may be spent, what was, on what, what is left, and what that still buys.
+
+    Args:
+        ledger: the dataset's.
+        tables: how many two-way tables there are, if a schema says so.
+    """
     from hedgerow.service.forecast import Forecast
+    from hedgerow.service.spendings import spendings, summary
 
     settings, budget = ledger.settings, ledger.budget
     spent, left = ledger.spent(), ledger.remaining()
@@ -134,14 +142,43 @@ def sentences(ledger: Ledger) -> list[str]:
         f"An earlier version raised it to {amount(recorded)}, as if that had been promised at the start; the "
         "budget above is what it keeps."
     )
-    said = rest(left, budget)
+    said = rest(left, budget).partition(", delta")[0]
+    buys = Forecast(settings.privacy, left, tables=tables).words
+    on = "" if spent.is_zero else summary(spendings(ledger), budget)
     return [
         f"Budget: {amount(budget)}. It protects {whom} ({how}).",
         *([] if recorded.promises(budget) else [earlier]),
-        f"Spent: {'nothing' if spent.is_zero else amount(budget.part(spent), budget)}. Left: {said}.",
+        f"Spent: {'nothing' if spent.is_zero else amount(budget.part(spent)).partition(', delta')[0]}.",
+        *([f"On: {on}."] if on else []),
+        f"Left: {said}.{_why_not_the_difference(ledger)}",
         *([resting(claims)] if (claims := ledger.claims()) else []),
-        *([] if said == "nothing" else [f"What is left buys {Forecast.of_ledger(ledger).words}."]),
+        *([] if said == "nothing" else [f"What is left buys {buys}."]),
     ]
+
+
+def pairs_beside(data: Path) -> int | None:
+    """How many two-way tables the schema beside data declares; None if there is none that can be read.
+
+    Args:
+        data: the data file, or its ledger.
+    """
+    try:
+        names = Schema.load(data.parent / "schema.yaml").domain.names
+    except (HedgerowError, OSError):
+        return None
+    return len(names) * (len(names) - 1) // 2 or None
+
+
+def _why_not_the_difference(ledger: Ledger) -> str:
+    """Why what is spent and what is left are together more than the budget, where they are."""
+    budget, spent, left = ledger.budget, ledger.spent(), ledger.remaining()
+    if ledger.currency != "rho" or spent.is_zero or not budget.part(left).epsilon:
+        return ""
+    whole, used, kept = (small(budget.part(part).epsilon) for part in (budget.cost, spent, left))
+    return (
+        f" Parts in epsilon do not add up, as what adds up is rho, about epsilon squared: of {whole} the "
+        f"first {used} leaves {kept}."
+    )
 
 
 def _json_file(path: Path) -> Any:

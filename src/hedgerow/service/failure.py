@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from math import floor, log10
 from pathlib import Path
 from typing import Self
 
@@ -32,7 +33,11 @@ class Failure:
     def of(cls, error: BaseException) -> Self:
         """The failure that an error is."""
         if isinstance(error, BudgetExceeded):
-            less = "" if str(error).lower().startswith("nothing") else "spend less, or "
+            left = getattr(error.remaining, "epsilon", 0.0)
+            most = (
+                f"spend at most epsilon {_down(left)}, or " if 0 < left < float("inf") else "spend less, or "
+            )
+            less = "" if str(error).lower().startswith("nothing") else most
             raising = f"{less}let the owner raise it with `hedgerow budget raise`"
             return cls(str(error), error.code, error.hint or raising, error)
         if isinstance(error, HedgerowError):
@@ -51,6 +56,12 @@ def sentence(text: str) -> str:
     if re.match(r"[^\W\d_]+[,:;]?(\s|$)", text):
         text = text[:1].upper() + text[1:]
     return text if text.endswith((".", "?")) else f"{text}."
+
+
+def _down(epsilon: float) -> str:
+    """In four digits, and no more than it is."""
+    step = 10.0 ** (floor(log10(epsilon)) - 3)
+    return f"{floor(epsilon / step) * step:.4g}"
 
 
 def _unforeseen(error: BaseException) -> str:

@@ -27,6 +27,7 @@ CONFIDENCE = 0.95
 _TARGETS = (10, 100, 1000)  # about so many questions are of interest
 _MOST = 1_000_000
 _HUGE = 1e9  # rows: more than anybody counts
+_COUNT = Norms.query(1)
 _USELESS = 0.1  # of the rows: nobody asks for a count that may be so far off
 
 
@@ -35,7 +36,7 @@ class Bought:
     """One thing that a budget buys.
 
     Args:
-        what: "counts", each measured for itself, or "release".
+        what: "counts", each measured for itself, "tables", the same, or "release".
         within_count: how far off each number may be, in rows: with 0.95 confidence; of a release, typically.
         questions: about how many.
     """
@@ -54,6 +55,7 @@ class Forecast:
         left: what may be spent.
         rows: about how many rows there are, as declared or as measured; None if nobody said.
         release: how far off answers of one release that spends all of it typically are, in rows, if known.
+        tables: how many tables a release would measure one by one, each of its cells for itself.
 
     >>> from hedgerow.privacy.budget import Cost, Privacy
     >>> Forecast(Privacy(), Cost("epsilon", 1)).words
@@ -64,6 +66,7 @@ class Forecast:
     left: Cost
     rows: float | None = None
     release: float | None = None
+    tables: int | None = None
 
     @classmethod
     def of_ledger(cls, ledger: Ledger) -> Forecast:
@@ -92,6 +95,8 @@ class Forecast:
         found = dict.fromkeys(_rung(width) for width in widths if width < _HUGE)
         useful = [width for width in found if self.rows is None or width <= _USELESS * self.rows]
         counts = [Bought("counts", width, self.counts(width)) for width in useful]
+        if self.tables and (width := self._width(self.tables, Norms.table())) < _HUGE:
+            counts.append(Bought("tables", float(f"{width:.2g}"), self.tables))
         return counts if self.release is None else [*counts, Bought("release", self.release, 1)]
 
     @property
@@ -103,6 +108,12 @@ class Forecast:
             share = f" ({100 * item.within_count / self.rows:.2g}%{of})" if self.rows else ""
             if item.what == "release":
                 said.append(f"one release with answers about {bound(item.within_count)} rows{share} off")
+            elif item.what == "tables":
+                each = f"within ±{item.within_count:,.0f}{share}"
+                which = (
+                    f"all {item.questions:,} two-way tables" if item.questions > 1 else "the two-way table"
+                )
+                said.append(f"one release of {which} with cells {each}")
             else:
                 many = f"{item.questions:,}" if said else f"about {item.questions:,} counts"
                 said.append(f"{many} within ±{item.within_count:,.0f}{share}")
@@ -125,12 +136,12 @@ class Forecast:
         place: int = 10 ** max(0, len(str(low)) - 2)
         return low // place * place
 
-    def _width(self, many: int) -> float:
-        """How far off each of so many counts is when all of them share what is left."""
+    def _width(self, many: int, norms: Norms = _COUNT) -> float:
+        """How far off each of so many counts, or cells of tables, is when they share what is left."""
         part = self.left.share(Fraction(1, many))
         if part.amount <= 0:
             return float("inf")
-        moves = self.privacy.sensitivity(Norms.query(1))
+        moves = self.privacy.sensitivity(norms)
         try:
             if part.currency == "rho":
                 noise = Noise("gaussian", gaussian_sigma(moves.l2_squared, part))

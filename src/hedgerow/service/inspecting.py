@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.curator.rows.inspection import MOST_LEVELS, Inspector, unread_words
+from hedgerow.curator.drafting.guess import MOST_LEVELS
+from hedgerow.curator.drafting.inspector import Inspector
+from hedgerow.curator.rows.inspection import unread_words
 from hedgerow.curator.rows.table import Table
 from hedgerow.errors import DomainMismatch
 
@@ -12,18 +14,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from hedgerow.curator.rows.inspection import Inspection, Proposal
+    from hedgerow.curator.drafting.draft import Draft
+    from hedgerow.curator.drafting.inspector import Inspection
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.service.dataset import Step
 
-__all__ = ["fit", "misfits", "propose", "unread_words"]
+__all__ = ["fit", "misfits", "owner_notes", "propose", "unit_words", "unread_words"]
 
 _WORDS = "Reading PRIVATE rows"
 
 
 def propose(
-    data: Path, least: int, reading: dict[str, Any], step: Step, tell: Callable[[str], Any]
-) -> Proposal:
+    data: Path,
+    least: int,
+    reading: dict[str, Any],
+    step: Step,
+    tell: Callable[[str], Any],
+    unit: str | None = None,
+) -> Draft:
     """A schema read off private rows.
 
     Args:
@@ -32,9 +40,10 @@ def propose(
         reading: encoding, delimiter and multiline of a CSV file.
         step: told how far it is.
         tell: told what the owner should know of the file.
+        unit: the column that names people, which is no attribute.
     """
     look = Inspector(data, **reading, watch=lambda part: step(_WORDS, part))
-    found = look.propose(least=least)
+    found = look.propose(least=least, unit=unit)
     if words := unread_words(look.reading):
         tell(words)
     if found.domain is None and found.rows < least:
@@ -59,9 +68,43 @@ def fit(domain: Domain, data: Path, unit: str | None, reading: dict[str, Any], s
         data, reading, step: as in `propose`.
         unit: the column that names people, which must be there.
     """
+    if unit is not None and unit in domain:
+        raise DomainMismatch(
+            f"{unit!r} names people and is an attribute too: whoever may ask about it may ask about one "
+            "person; take it out of the schema"
+        )
     Table.open(data, domain, unit=unit, max_rows=None if unit is None else 1, **reading)  # columns and types
     step(_WORDS, None)
     return Inspector(data, **reading, watch=lambda part: step(_WORDS, part)).fit(domain)
+
+
+def owner_notes(found: Draft, out: Path) -> str:
+    """All that was noticed while a schema was drafted: PRIVATE, for the owner's own file."""
+    said = [
+        f"# PRIVATE, for the owner of the data alone: what `hedgerow schema infer` noticed for {out.name}."
+    ]
+    said.append(f"# {found.rows:,} rows were read.")
+    if found.unit is not None:
+        said.append(f"# {unit_words(found)}.")
+    for name, why in found.skipped.items():
+        said += ["", f"# left out {name!r}: {why}."]
+        if name in found.keep:
+            said += ["# To keep it, write below `attributes:`", f"  {found.keep[name]}"]
+    for name, what in found.notes.items():
+        said += ["", f"# look at {name!r}: {what}."]
+    return "\n".join(said) + "\n"
+
+
+def unit_words(found: Draft) -> str:
+    """How to protect people where a column seems to name them."""
+    assert found.unit is not None
+    name, rows = found.unit
+    if not rows:
+        return f"{name!r} names people, and is no attribute"
+    return (
+        f"{name!r} seems to name people who have several rows: protect them and not rows, with "
+        f"`--unit {name} --max-rows {rows}` (95 of 100 have at most so many)"
+    )
 
 
 def misfits(found: Inspection | None) -> list[str]:

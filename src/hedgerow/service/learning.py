@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hedgerow.curator.curator import Curator
+    from hedgerow.mechanisms.progress import Progress
     from hedgerow.mechanisms.session.foresee import Foresight
     from hedgerow.mechanisms.session.open_session import OpenSession
     from hedgerow.privacy.ledger.ledger import Ledger
+    from hedgerow.service.dataset import Step
 
     First = Callable[[Curator, Cost], Foresight]
 
@@ -66,7 +68,7 @@ class Learning:
             )
         return number, None if self.anew else found
 
-    def open(self, curator: Curator, first: First | None = None) -> OpenSession:
+    def open(self, curator: Curator, first: First | None = None, step: Step | None = None) -> OpenSession:
         """The dataset's one session; its price is decided by whoever asks first.
 
         Nobody else decides one meanwhile; a price that was written down and never paid binds nobody.
@@ -74,6 +76,7 @@ class Learning:
         Args:
             curator: who pays for learning.
             first: what the first question would do, to be refused before learning is paid.
+            step: told how far learning is.
         """
         ledger = curator.ledger
         with ledger.alone():
@@ -89,7 +92,7 @@ class Learning:
                     "--epsilon is for the first question, and this dataset has been asked before; leave it "
                     "out, or learn again with --anew"
                 )
-            return session.open(curator)
+            return session.open(curator, watch=None if step is None else watching(step))
 
     def refuse(self, curator: Curator, price: Cost, first: First | None) -> None:
         """Refuse, before learning is paid, what cannot be paid or read, or could only be refused after it."""
@@ -106,6 +109,16 @@ class Learning:
         except BudgetExceeded:
             return "for which nothing is left of its budget"
         return f"which costs {part}" + (", half of what remains" if self.epsilon is None else "")
+
+
+def watching(step: Step) -> Callable[[Progress], None]:
+    """Tell in words how far a model is, and how far off it still seems."""
+
+    def watch(progress: Progress) -> None:
+        about = "" if progress.error is None else f": tables about {progress.error:.1%} off"
+        step(f"Learning{about}", progress.step / max(progress.steps, 1))
+
+    return watch
 
 
 def _numbered(words: str, number: int) -> str:

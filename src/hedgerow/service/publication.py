@@ -20,11 +20,14 @@ from hedgerow.errors import (
     of_system,
 )
 from hedgerow.privacy.ledger.nearby import SUFFIX, ledger_path
-from hedgerow.release import catalogue
+from hedgerow.privacy.rational import exact
+from hedgerow.release import catalogue, folder
 from hedgerow.release.numerals import amount, rest, used_up
 from hedgerow.release.writing import naming, put
 from hedgerow.service import runs, witness
 from hedgerow.service.dataset import Dataset, Step
+from hedgerow.service.learning import watching
+from hedgerow.service.prospect import Prospect, loose_words, measured_rows
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from hedgerow.release.report.report import AnsweredQuestion
     from hedgerow.synopsis import Synopsis
 
-FILES = ("synopsis.hedgerow", "synthetic.csv", "report.html", witness.RECEIPT)
+FILES = ("synopsis.hedgerow", "synthetic.csv", "report.html", witness.RECEIPT, folder.TABLES)
 _AGAIN = "then give the same command again{}: it goes on, and nothing is paid twice"
 
 
@@ -73,11 +76,13 @@ class Publication:
         objective, seconds, memory, prior: how a mechanism that learns should do so, see `AdaptiveRelease`;
             `prior` is the file of a synopsis of public data.
         rows: how many synthetic rows to draw; as many as the released total if None.
+        expected: about how many rows there are, as anybody may know; for what is said before spending.
         force: replace an earlier release in the same folder.
         anew: do not go on with a release of the same plan that was not finished; leave it and pay anew.
         about: a sentence for the report.
         ask: questions to put to the release and show in the report.
         step: told what is being done, and how far it is.
+        foretell: told what the price buys, before it is spent; that it is nothing is told to the dataset's.
     """
 
     dataset: Dataset
@@ -90,11 +95,13 @@ class Publication:
     memory: float | None = None
     prior: Path | None = None
     rows: int | None = None
+    expected: int | None = None
     force: bool = False
     anew: bool = False
     about: str | None = None
     ask: Callable[[Synopsis], Sequence[AnsweredQuestion]] = field(default=lambda synopsis: (), repr=False)
     step: Step = field(default=lambda words, part: None, repr=False)
+    foretell: Callable[[str], Any] = field(default=lambda words: None, repr=False)
 
     def publish(self) -> Published:
         """Check, charge, write."""
@@ -127,6 +134,17 @@ class Publication:
                     self.out.rmdir()
             raise
 
+    def _foretell(self, curator: Curator, asked: Workload) -> None:
+        """Say what the price buys before it is spent, of public numbers only; what is refused is not told."""
+        price, budget = curator.price(self.epsilon), curator.ledger.budget
+        if not price <= curator.left or not price.amount:
+            return
+        if words := loose_words(budget, None if self.epsilon is None else float(exact(self.epsilon))):
+            self.dataset.tell(words)
+        rows = measured_rows(curator.ledger) if self.expected is None else self.expected
+        found = Prospect.of(self.dataset.domain, asked, curator.privacy, price, rows)
+        (self.dataset.tell if found.useless else self.foretell)(found.words[0].upper() + found.words[1:])
+
     def _told(self, offer: Card, domain: Domain) -> dict[str, Any]:
         """What the mechanism is told beyond its price; what it would not understand is refused."""
         wishes = ("objective", "seconds", "memory", "prior")
@@ -149,7 +167,7 @@ class Publication:
         if "run" in offer.takes:
             told["run"] = own["run"] = runs.first_unsaved(curator.ledger, plan)
         if "watch" in offer.takes:
-            options["watch"] = self._watch
+            options["watch"] = watching(self.step)
         mechanism = offer.make(epsilon=self.epsilon, **own)
         begun = "run" in own and mechanism.begun(curator)
         try:
@@ -162,6 +180,8 @@ class Publication:
             ledger = curator.ledger
             if self.epsilon is None and not begun and used_up(ledger.remaining(), ledger.budget):
                 raise BudgetExceeded(f"nothing remains of the dataset's budget, {amount(ledger.budget)}")
+            if not begun:
+                self._foretell(curator, asked)
             self.step("Reading rows", 0.0)
             return mechanism.release(curator, asked, **options), begun
         except BudgetExceeded as error:
@@ -187,11 +207,6 @@ class Publication:
                      self.seconds, self.memory, sha256(prior).hexdigest()))  # fmt: skip
         return sha256(plan.encode()).hexdigest()[:16]
 
-    def _watch(self, progress: Any) -> None:
-        """Tell how far a model is, and how far off it still seems."""
-        about = "" if progress.error is None else f": tables about {progress.error:.1%} off"
-        self.step(f"Learning{about}", progress.step / max(progress.steps, 1))
-
     def _make_room(self, plan: str) -> bool:
         """See that the folder can be written and holds no earlier release; says whether it was made.
 
@@ -215,23 +230,37 @@ class Publication:
 
         files, count = ["synopsis.hedgerow", "report.html", "receipt.json"], None
         with tempfile.TemporaryDirectory(dir=self.out, prefix=".hedgerow-") as made:
-            folder = Path(made)
-            synopsis.save(folder / "synopsis.hedgerow")
-            write_receipt(synopsis, folder / "receipt.json")
+            drafts = Path(made)
+            synopsis.save(drafts / "synopsis.hedgerow")
+            write_receipt(synopsis, drafts / "receipt.json")
             if "sample" in synopsis.can:
                 count = max(0, round(synopsis.total)) if self.rows is None else self.rows
-                write_rows(synopsis, count, folder / "synthetic.csv", step=self.step)
+                write_rows(synopsis, count, drafts / "synthetic.csv", step=self.step)
                 files.insert(1, "synthetic.csv")
             self.step("Drawing the report", None)
             about = self.about or ABOUT
             report = Report(synopsis, self.dataset.data.name, self.ask(synopsis), about, synthetic=count)
-            report.write(folder / "report.html")
+            report.write(drafts / "report.html")
             error = mean_error(synopsis, asked)
+            files += self._beside(synopsis, drafts, files)
             if run is not None:
-                runs.note_files(self.out, run, [folder / name for name in files])
+                runs.note_files(self.out, run, [drafts / name for name in files])
             for name in files:  # a folder that was interrupted holds nothing that is in the way
-                put(folder / name, self.out / name)
+                put(drafts / name, self.out / name)
         return Published(synopsis, self.out, tuple(files), count, asked.name, error)
+
+    def _beside(self, synopsis: Synopsis, made: Path, files: list[str]) -> list[str]:
+        """What makes the folder readable without Hedgerow; files of other people stay as they are."""
+        also: list[str] = []
+        if folder.write_tables(synopsis, made / folder.TABLES):
+            also.append(folder.TABLES)
+        if folder.has_schema(synopsis) and folder.is_ours(self.out / folder.SCHEMA):
+            folder.write_schema(synopsis, made / folder.SCHEMA)
+            also.append(folder.SCHEMA)
+        if folder.is_ours(self.out / folder.README):
+            folder.write_readme(synopsis, self.dataset.data.name, [*files, *also], made / folder.README)
+            also.append(folder.README)
+        return also
 
 
 def _public(path: Path, domain: Domain) -> Synopsis:

@@ -187,10 +187,12 @@ def _account(ledger: Ledger, name: str) -> Plain:
 def ledger_lines(ledger: Ledger) -> Plain:
     """Every line of a ledger in words, and the releases that were begun and not finished."""
     from hedgerow.service import lines, runs
+    from hedgerow.service.spendings import spendings
 
     held = [(run.run, ledger.budget.part(run.holds)) for run in runs.unfinished(ledger)]
     return {
         "unfinished": [{"run": name, **(price(part) or {})} for name, part in held],
+        "spendings": [spending.to_json(ledger.budget) for spending in spendings(ledger)],
         "lines": [line.to_json() for line in lines.lines_of(ledger)],
     }
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from hedgerow.queries.figures import bound, signed
+from hedgerow.synopsis.frame import Frame
+
 if TYPE_CHECKING:
     from hedgerow.privacy.budget import Budget
+    from hedgerow.synopsis.plot import Plot
 
 Source = Literal["certified", "measured", "learned"]
+_SHOWN = 12  # rows of a repr
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +38,11 @@ class Answer:
         table: the rows and columns of a grouped answer, when there are any.
         sources: the source of each number, when they were asked together and differ; `source` is then the
             least of them.
+        axes: of a whole table, each attribute with its levels' names.
+
+    >>> answer = Answer(120.4, 7.7, 0.95, "measured")
+    >>> answer, answer.low
+    (Answer(120.40 ± 7.70 at 0.95, measured), 112.7)
     """
 
     value: Any
@@ -44,6 +55,7 @@ class Answer:
     notes: tuple[str, ...] = ()
     table: Any = None
     sources: Any = None
+    axes: tuple[tuple[str, tuple[str, ...]], ...] | None = None
 
     def __float__(self) -> float:
         return float(self.value)
@@ -51,14 +63,73 @@ class Answer:
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return np.asarray(self.value, dtype=dtype)
 
+    @property
+    def low(self) -> Any:
+        """Where the truth may begin: the value less its error."""
+        return self.value - self.error
+
+    @property
+    def high(self) -> Any:
+        """Where the truth may end: the value and its error."""
+        return self.value + self.error
+
+    # -- for people ---------------------------------------------------------------------------------------
+
     def __repr__(self) -> str:
         if not np.size(self.value):
             body = "no numbers" if self.table is None else f"{len(self.table):,} rows without numbers"
-        elif np.ndim(self.value) == 0:
-            body = f"{float(self.value):,.6g} ± {float(self.error):,.4g}"
-        else:
-            body = f"{np.size(self.value):,} numbers, each ± up to {float(np.max(self.error)):,.4g}"
-        return f"Answer({body} at {self.confidence:.4g}, {self.source})"
+            return f"Answer({body} at {self.confidence:.4g}, {self.source})"
+        if np.ndim(self.value) == 0:
+            body = f"{signed(float(self.value), float(self.error))} ± {bound(float(self.error))}"
+            return f"Answer({body} at {self.confidence:.4g}, {self.source})"
+        return f"{Frame.of(self).text(_SHOWN)}\n{self.words}"
+
+    def _repr_html_(self) -> str:
+        said = "".join(f"<br>{escape(note)}" for note in self.notes)
+        return f"{Frame.of(self).html()}<p><small>{escape(self.words)}{said}</small></p>"
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether it says any number: a list of groups may have none."""
+        return self.table is None or any(column.aggregate for column in self.table.show)
+
+    @property
+    def words(self) -> str:
+        """What its error bounds mean, as a sentence.
+
+        >>> Answer(120.4, 7.7, 0.95, "learned").words
+        'Error bounds are meant to hold with 0.95 confidence for each number (learned, indicative only).'
+        """
+        whose = "all numbers at once" if self.simultaneous else "each number"
+        learned = self.source == "learned"
+        hold, also = ("are meant to hold", ", indicative only") if learned else ("hold", "")
+        again = ", as answered before" if self.cached else ""
+        sure = f"with {self.confidence:.4g} confidence"
+        return f"Error bounds {hold} {sure} for {whose} ({self.source}{also}{again})."
+
+    # -- for other programs -------------------------------------------------------------------------------
+
+    def to_pandas(self) -> Any:
+        """A pandas data frame: groups, then each number as NAME, NAME_low, NAME_high and NAME_source."""
+        return Frame.of(self).to_pandas()
+
+    def to_polars(self) -> Any:
+        """The same as a polars data frame."""
+        return Frame.of(self).to_polars()
+
+    def to_arrow(self) -> Any:
+        """The same as a pyarrow table."""
+        return Frame.of(self).to_arrow()
+
+    def plot(self, title: str | None = None) -> Plot:
+        """A picture: bars with whiskers, a line with its band for dates and bins, a heat map for two groups.
+
+        Args:
+            title: what to write above it.
+        """
+        from hedgerow.synopsis.plot import Plot
+
+        return Plot.of(Frame.of(self), title)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

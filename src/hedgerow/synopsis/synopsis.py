@@ -9,6 +9,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from hedgerow.queries.measurement import Measurement
     from hedgerow.queries.within import Within
+    from hedgerow.synopsis.plot import Plot
 
 FORMAT = 1
 _MOST_ROWS = 10**10  # more would not be held; they are drawn in parts
@@ -167,7 +169,8 @@ class Synopsis(ABC):
     def _answer(self, asked: Meant, confidence: float, simultaneous: bool) -> Answer:
         if isinstance(asked, WholeTable):
             found = self._answer(asked.workload, confidence, simultaneous)
-            return replace(found, value=asked.shaped(found.value), error=asked.shaped(found.error))
+            value, error = asked.shaped(found.value), asked.shaped(found.error)
+            return replace(found, value=value, error=error, axes=asked.named)
         if isinstance(asked, Staged):
             terms = asked.terms(confidence, simultaneous)
             return in_stages(
@@ -253,6 +256,28 @@ class Synopsis(ABC):
         asked = named_table(self.domain, attributes)
         return asked.shaped(self._table(self.domain.order(asked.attributes)))
 
+    def to_pandas(self, attributes: str | Iterable[str], *, confidence: float = 0.95) -> Any:
+        """Released counts over an attribute, or over some, as a pandas data frame: a row for each cell.
+
+        Args:
+            attributes: their names, in the order of the columns.
+            confidence: how often `count_low` and `count_high` must hold the true count of a cell.
+        """
+        return self._cells(attributes, confidence).to_pandas()
+
+    def plot(self, attributes: str | Iterable[str], *, confidence: float = 0.95) -> Plot:
+        """A picture of released counts over one attribute or two.
+
+        Args:
+            attributes: their names.
+            confidence: how often the whiskers, or the band, must hold the true count.
+        """
+        return self._cells(attributes, confidence).plot()
+
+    def _cells(self, attributes: str | Iterable[str], confidence: float) -> Answer:
+        found: Answer = self.answer(named_table(self.domain, attributes).attributes, confidence=confidence)
+        return found
+
     def sample(self, rows: int | None = None, *, seed: int | None = None) -> dict[str, NDArray[Any]]:
         """Synthetic rows as decoded columns; as many as the released total unless said.
 
@@ -284,9 +309,27 @@ class Synopsis(ABC):
         return "\n".join(f"[{key}] {ENTRIES[key]}" for key in self.provenance.citations)
 
     def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._words})"
+
+    @property
+    def _words(self) -> str:
+        """What it is, in a few words."""
         mark = ", private if an author's claim is true" if self.claims else ""
         mark = mark if self.private else ", NOT PRIVATE"
-        return f"{type(self).__name__}({self.provenance.mechanism}, cost={self.cost!r}{mark})"
+        whole = self.receipt.settings.budget.delta
+        delta = f", delta {whole:.4g}" if whole else ""
+        return f"{self.provenance.mechanism} for epsilon {self.cost.epsilon:.4g}{delta}{mark}"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f'<tr><th style="text-align:left">{escape(str(name))}</th>'
+            f'<td style="text-align:left">{escape(attribute.describe())}</td></tr>'
+            for name, attribute in getattr(self.domain, "items", dict)()
+        )
+        can = ", ".join(f"<code>.{name}()</code>" for name in sorted(self.can))
+        return (
+            f"<p><b>{escape(type(self).__name__)}</b>: {escape(self._words)}; {can}</p><table>{rows}</table>"
+        )
 
     # -- files --------------------------------------------------------------------------------------------
 

@@ -234,7 +234,7 @@ def test_going_on_with_an_older_ledger_sets_aside_what_its_lost_lines_spent(peop
     assert spent() == pytest.approx(0.125)
     done(people_cli(*again, "--older-than-receipt", "the disk died"))
     assert spent() == pytest.approx(0.75)
-    assert "the disk died" in " ".join(people_cli("budget", "show", "people.csv").stdout.split())
+    assert "the disk died" in " ".join(people_cli("budget", "show", "people.csv", "--lines").stdout.split())
     done(people_cli("budget", "settle", "people.csv"))
     assert spent() == pytest.approx(0.75)  # it does not come back
     refused(people_cli(*again, "--epsilon", "0.375"), 3)
@@ -320,7 +320,7 @@ def test_data_under_another_name_goes_on_with_its_ledger_or_says_why_not(people_
     new = ("release", *command, "--out", "c", "--new-ledger", "next year's people")
     told = done(people_cli(*new, "--ledger", "new.hedgerow.db")).stderr
     assert "new budget" in told
-    shown = people_cli("budget", "show", command[0], "--ledger", "new.hedgerow.db").stdout
+    shown = people_cli("budget", "show", command[0], "--lines", "--ledger", "new.hedgerow.db").stdout
     assert "next year's people" in " ".join(shown.split())
     assert "already" in refused(people_cli(*new, "--ledger", "new.hedgerow.db"))
 

@@ -17,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.audit.coupled.laws import CHOICES, one_sided, parts
+from hedgerow.audit.coupled.names import distant_names
 from hedgerow.audit.coupled.spelling import same
 from hedgerow.audit.coupled.tape import Met, Played
+from hedgerow.curator.statistics.frequent_names import NameCounts
 from hedgerow.curator.statistics.small_range import Levels
 from hedgerow.privacy import events
 
@@ -53,6 +55,9 @@ def _distances(one: Played, two: Played, unchecked: Unchecked) -> Iterator[str]:
 
 
 def _measured(here: Met, there: Met, unchecked: Unchecked) -> Iterator[str]:
+    if isinstance(here.exact, NameCounts) and isinstance(here.event, events.ZCDP):
+        yield from distant_names(here.event, here.exact, there.exact)
+        return
     pieces = list(zip(parts(here), parts(there), strict=False))
     if not pieces:
         unchecked.add("claimed act" if isinstance(here.exact, Mapping) else here.event.kind)

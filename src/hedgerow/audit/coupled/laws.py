@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.audit.coupled.names import unlawful_names
 from hedgerow.audit.coupled.tape import Draw, Met, Played
 from hedgerow.curator.runs.one_sided_plan import OneSidedPlan
 from hedgerow.curator.runs.paired import PairedPlan
+from hedgerow.curator.statistics.frequent_names import NameCounts
 from hedgerow.curator.statistics.small_range import Levels
 from hedgerow.privacy import events
 from hedgerow.privacy.event import Event
@@ -53,6 +55,9 @@ def unlawful(played: Played, *, scripted: bool = False) -> Iterator[str]:
 
 def _act(met: Met) -> Iterator[str]:
     draws = [] if isinstance(met.exact, Mapping) else list(met.draws)
+    if isinstance(met.exact, NameCounts) and isinstance(met.event, events.ZCDP):
+        yield from unlawful_names(met.event, met.exact, met.drawn, draws)
+        return
     for leaf, times, exact, said in parts(met):
         if isinstance(leaf, events.Laplace):
             yield from _noise("laplace", leaf.scale, exact, said, draws)

@@ -86,13 +86,16 @@ class Core(SessionState):
         plan: the session's parameters.
         curator: who opened it and pays for priming.
         name: its name in the ledger.
+        watch: told how far learning is, where that takes a while.
     """
 
     mixed = _MIXED
 
-    def __init__(self, plan: Session, curator: Curator, name: str) -> None:
+    def __init__(
+        self, plan: Session, curator: Curator, name: str, watch: priming.Watch | None = None
+    ) -> None:
         super().__init__(plan.questions)
-        self.plan, self.curator, self.name = plan, curator, name
+        self.plan, self.curator, self.name, self._watch = plan, curator, name, watch
         self.domain = finite(curator)
         self.lock = threading.RLock()
         self.spent = Cost.zero(curator.ledger.currency)
@@ -198,7 +201,7 @@ class Core(SessionState):
             self.primed = False
             return self._unprimed(self._counted)
         self.spent = self.spent + price
-        return priming.prime(self.curator, price, self.name, self.plan.cells, self.rows)
+        return priming.prime(self.curator, price, self.name, self.plan.cells, self.rows, self._watch)
 
     def _priming(self) -> Cost | None:
         """What priming costs: what it was given, or what the accuracy needs; None when it would not pay."""

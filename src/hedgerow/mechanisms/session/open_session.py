@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from html import escape
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -189,6 +190,18 @@ class OpenSession:
 
     def __repr__(self) -> str:
         return f"OpenSession({self._core.name!r}, {len(self._core.cache):,} answers given)"
+
+    def _repr_html_(self) -> str:
+        left = self._payer.remaining.epsilon
+        said = (
+            f"{len(self._core.cache):,} answers given, about {self.total:,.0f} rows, epsilon {left:.4g} left"
+        )
+        rows = "".join(
+            f'<tr><th style="text-align:left">{escape(name)}</th>'
+            f'<td style="text-align:left">{escape(attribute.describe())}</td></tr>'
+            for name, attribute in self._core.domain.items()
+        )
+        return f"<p><b>Session {escape(self._core.name)}</b>: {said}</p><table>{rows}</table>"
 
     # -- inside -------------------------------------------------------------------------------------------
 

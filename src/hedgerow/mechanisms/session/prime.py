@@ -17,10 +17,15 @@ from hedgerow.queries.moments import BinMoments
 from hedgerow.queries.workload import marginals
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hedgerow.curator.curator import Curator
+    from hedgerow.mechanisms.progress import Progress
     from hedgerow.mechanisms.session.belief import Belief
     from hedgerow.privacy.budget import Cost
     from hedgerow.queries.domain.domain import Domain
+
+    Watch = Callable[[Progress], None]
 
 Names = tuple[str, ...]
 
@@ -83,7 +88,9 @@ def _times(cost: Cost, factor: float) -> Cost:
     return replace(cost, amount=cost.amount * Fraction(round(factor * 64), 64))
 
 
-def prime(curator: Curator, price: Cost, name: str, cells: int, rows: int | None) -> Belief:
+def prime(
+    curator: Curator, price: Cost, name: str, cells: int, rows: int | None, watch: Watch | None = None
+) -> Belief:
     """Measure and fit: all small tables, or what the adaptive release chooses when the domain is large.
 
     Asked again under the same name, the ledger gives the same measurements, free.
@@ -107,5 +114,5 @@ def prime(curator: Curator, price: Cost, name: str, cells: int, rows: int | None
     # a raised delta must not make this another plan: what is spent is an amount in the ledger's currency
     budget = Budget(**{price.currency: price.amount})
     release = AdaptiveRelease(budget=budget, run=f"{name}: prime")
-    synopsis = release.release(curator, marginals(domain, min(len(domain), 3)))
+    synopsis = release.release(curator, marginals(domain, min(len(domain), 3)), watch=watch)
     return FactoredBelief.of(synopsis._learned, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -10,6 +11,7 @@ from hedgerow.curator.curator import Curator
 from hedgerow.curator.spender import Spend
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms.mechanism import finite
+from hedgerow.mechanisms.progress import Progress
 from hedgerow.mechanisms.session.core import Core, is_begun
 from hedgerow.mechanisms.session.open_session import OpenSession, number
 from hedgerow.mechanisms.session.price import refuse_accuracy
@@ -57,15 +59,16 @@ class Session:
 
     citations: ClassVar[tuple[str, ...]] = ("CKS20", "BS16", "DR14", "VZ23", "L22")
 
-    def open(self, curator: Curator) -> OpenSession:
+    def open(self, curator: Curator, *, watch: Callable[[Progress], None] | None = None) -> OpenSession:
         """Open the session, or continue it when the ledger knows it, free.
 
         Args:
             curator: who pays for priming; others join with `OpenSession.share`.
+            watch: told how far learning is, where that takes a while.
         """
         finite(curator)
         plan = self._checked()
-        return OpenSession(Core(plan, curator, plan._name(curator)), curator)
+        return OpenSession(Core(plan, curator, plan._name(curator), watch), curator)
 
     def begun(self, curator: Curator) -> bool:
         """Whether the ledger knows this session as one that was paid for: continuing it costs nothing."""

@@ -77,6 +77,8 @@ class Filter:
 
     def afford(self, cost: Cost, name: str) -> Account:
         """An account that can pay a cost; otherwise BudgetExceeded."""
+        if not isinstance(cost, Cost):
+            raise LedgerError(f"What is paid is a Cost, not a {type(cost).__name__}.")
         if cost.currency != self.currency:
             raise LedgerError(f"This ledger counts {self.currency}, not {cost.currency}.")
         account = self.usable(name)
@@ -102,7 +104,8 @@ class Filter:
 def named(what: str, name: str) -> str:
     """A name that looks the same to SQLite, JSON and people."""
     if not isinstance(name, str) or not name or not name.isprintable():
-        raise LedgerError(f"The {what} must be printable text, not {name!r}.")
+        given = repr(name) if isinstance(name, str) else f"a {type(name).__name__}"
+        raise LedgerError(f"The {what} must be printable text, not {given}.")
     return name
 
 
@@ -114,24 +117,20 @@ def question_digest(question: str | bytes | Event) -> str:
 
 
 def _refusal(cost: Cost, account: Account, budget: Budget) -> str:
-    """One sentence: what was asked, what remains, and both in epsilon."""
+    """One sentence: what was asked for, what remains, and so can be had, in epsilon where there is one."""
     rest = account.remaining
     whose = "" if account.name == OWNER else f" in account {account.name!r}"
-    if not cost.amount <= rest.amount:
-        asked, left = _apart(float(cost.amount), float(rest.amount))
-        said = f"{cost.currency} {asked}, but of {cost.currency} {float(account.limit.amount):.6g}"
-    else:
+    if cost.amount <= rest.amount:
         asked, left = _apart(float(cost.delta), float(rest.delta))
-        said = f"delta {asked}, but of the delta {float(account.limit.delta):.6g} kept for such acts"
-    said = f"This asks for {said} only {left} remains{whose}"
-    if cost.currency == "epsilon" or not budget.conversion_delta:
-        return f"{said}."
-    spent, total, limit = (
-        f"{budget.part(part).epsilon:.4g}" for part in (account.spent, account.spent + cost, account.limit)
-    )
-    return (
-        f"{said}: epsilon {spent} of {limit} at delta {budget.delta:.4g} is spent, and this makes it {total}."
-    )
+        of = f"of the delta {float(account.limit.delta):.6g} kept for such acts"
+        return f"This asks for delta {asked}, but {of} only {left} remains{whose}."
+    unit, amounts = cost.currency, [float(part.amount) for part in (cost, rest, account.limit)]
+    told = [budget.part(part).epsilon for part in (cost, rest, account.limit)]
+    if unit == "rho" and budget.conversion_delta and told[0]:
+        unit, amounts = "epsilon", told
+    asked, left = _apart(*amounts[:2])
+    said = f"This asks for {unit} {asked}, but of {unit} {amounts[2]:.6g} only {left} remains{whose}"
+    return f"{said}." if unit == cost.currency else f"{said} (at delta {budget.delta:.4g})."
 
 
 def _apart(asked: float, left: float) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from hedgerow.privacy.ledger.copies import refuse_older_log
 from hedgerow.privacy.ledger.entry import OWNER, Entry, Settings
 from hedgerow.privacy.ledger.failure import no_ledger
 from hedgerow.privacy.ledger.filter import Filter
-from hedgerow.privacy.ledger.making import begin, make_new, new_settings, refuse_second_name
+from hedgerow.privacy.ledger.making import begin, make_new, new_settings, refuse_no_budget, refuse_second_name
 from hedgerow.privacy.ledger.place import Data, note
 from hedgerow.privacy.ledger.receipt import Receipt, Verification, exported, verify_export, verify_lines
 from hedgerow.privacy.ledger.sqlite_store import SQLiteStore
@@ -84,6 +84,7 @@ class Ledger:
             "neighbours": neighbours, "unit": unit, "max_rows": max_rows, "null_units": null_units,
             "unit_type": unit_type,
         }  # fmt: skip
+        refuse_no_budget(budget)
         if str(path) == ":memory:":
             return cls(SQLiteStore(None, opening(new_settings(budget, asked, simulation=True))))
         if not isinstance(path, str | os.PathLike):

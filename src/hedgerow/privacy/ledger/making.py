@@ -22,6 +22,12 @@ from hedgerow.privacy.ledger.store import Store
 from hedgerow.privacy.ledger.transaction import opening
 
 
+def refuse_no_budget(given: object) -> None:
+    """Refuse what is no budget."""
+    if not isinstance(given, Budget | None):
+        raise LedgerError(f"A ledger keeps a Budget, not a {type(given).__name__}.")
+
+
 def make_new(path: Path, settings: Settings, data: Data | None, reason: str | None) -> None:
     """Make a ledger; for data that another one knows, only for a reason."""
     first = opening(settings, _kept(reason))

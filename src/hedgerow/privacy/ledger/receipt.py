@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, LedgerError
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.ledger.claim import unsaid
@@ -95,6 +95,8 @@ class Verification:
 
 def verify_lines(lines: Iterable[Line], receipt: Receipt | None = None) -> Verification:
     """Walk lines from the first on, and compare them with a receipt."""
+    if not isinstance(receipt, Receipt | None):
+        raise LedgerError(f"A ledger is compared with a Receipt, not with a {type(receipt).__name__}.")
     walk = _Walk(receipt)
     for line in lines:
         walk.step(line)

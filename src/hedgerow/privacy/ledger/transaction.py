@@ -157,7 +157,9 @@ class Transaction:
         """Give the dataset a larger budget."""
         self._must_last()
         holder = self._filter.account(OWNER)
-        if not reason.strip():
+        if not isinstance(budget, Budget):
+            raise LedgerError(f"A budget is raised to a Budget, not to a {type(budget).__name__}.")
+        if not isinstance(reason, str) or not reason.strip():
             raise LedgerError("A budget is raised for a reason, and none was given.")
         if budget.currency != self._filter.currency:
             raise LedgerError(f"This ledger counts {self._filter.currency}, not {budget.currency}.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from hedgerow.errors import DomainMismatch, UnknownLevel
-from hedgerow.queries.domain import encoding
+from hedgerow.queries.domain import encoding, written
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,27 +34,46 @@ class Attribute:
 
     Args:
         other: declare a level for values outside the domain (a string names it).
-        missing: declare a level for missing values.
+        missing: declare a level for missing values; `usual`, or a list of words, says which cells beside
+            empty ones are missing (`written.WORDS`: NA, N/A, NULL, none, `-` and others).
         hierarchy: coarser views, `{"chapter": {"circulatory": ["I10", "I21"], ...}}`; levels that no group
             claims form the group "other".
+        format: how text is written: `number` or `boolean` for levels (4.0 is 4; yes, Y and TRUE are true),
+            a time like `%H:%M` for bins of hours, a day like `%d.%m.%Y` for dates.
+        decimal: what stands before the decimals of numbers, `,` or `.`, where the other one may stand between
+            thousands.
     """
 
     other: bool | str = False
     missing: bool = False
     hierarchy: Hierarchy = field(default_factory=dict)
+    format: str | None = None
+    decimal: str | None = None
+    words: str | tuple[Any, ...] = field(default=(), init=False)
 
     ordered: ClassVar[bool] = False
     accepts: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
         """Refuse options of another kind, as a hand-written schema may have them."""
-        if not isinstance(self.missing, bool):
-            raise DomainMismatch(f"`missing` is true or false, not {self.missing!r}")
+        level, words = written.words_of(self.missing)
+        object.__setattr__(self, "missing", level)
+        object.__setattr__(self, "words", words)
         if not isinstance(self.other, (bool, str)):
             raise DomainMismatch(f"`other` is true, false or the level's name, not {self.other!r}")
         tree = self.hierarchy
         if not isinstance(tree, Mapping) or not all(isinstance(view, Mapping) for view in tree.values()):
             raise DomainMismatch("`hierarchy` is a mapping of views, each a mapping of groups to levels")
+        if self.format is not None and not (isinstance(self.format, str) and self._is_format(self.format)):
+            raise DomainMismatch(f"`format` {self.format!r} is none of {self.formats}")
+        if self.decimal is not None and (self.decimal not in (",", ".") or not self.takes_decimal):
+            raise DomainMismatch("`decimal` is `,` or `.`, for numbers in bins")
+
+    formats: ClassVar[str] = "any kind"
+    takes_decimal: ClassVar[bool] = False
+
+    def _is_format(self, format: str) -> bool:
+        return False
 
     @cached_property
     def values(self) -> tuple[Any, ...]:
@@ -120,6 +139,14 @@ class Attribute:
     def _encode_arrow(self, array: pa.Array) -> NDArray[np.int32]:
         raise NotImplementedError
 
+    def _read(self, array: pa.Array) -> pa.Array:
+        """The cells without declared words for nothing, and plainly written."""
+        array = written.without(array, self.words) if self.words else array
+        return array if self.format is None and self.decimal is None else self._plain(array)
+
+    def _plain(self, array: pa.Array) -> pa.Array:
+        raise NotImplementedError
+
     def decode(self, codes: Any) -> NDArray[Any]:
         """One representative value per code: the level itself, a bin's middle, a period's first day."""
         table = np.empty(self.size, dtype=object)
@@ -181,7 +208,8 @@ class Attribute:
         if self.other:
             schema["other"] = self.other
         if self.missing:
-            schema["missing"] = True
+            schema["missing"] = (list(self.words) if isinstance(self.words, tuple) else self.words) or True
+        schema |= {k: v for k, v in (("format", self.format), ("decimal", self.decimal)) if v is not None}
         if self.hierarchy:
             schema["hierarchy"] = {n: {g: list(v) for g, v in gs.items()} for n, gs in self.hierarchy.items()}
         return schema
@@ -210,6 +238,7 @@ class Categorical(Attribute):
 
     levels: Sequence[Any] = ()
     accepts: ClassVar[frozenset[str]] = frozenset({"text", "integer", "float", "boolean", "date"})
+    formats: ClassVar[str] = "`number` and `boolean`"
 
     def __init__(self, levels: Sequence[Any], **options: Any) -> None:
         if not isinstance(levels, Iterable):
@@ -249,9 +278,16 @@ class Categorical(Attribute):
         fits = first >= -(2**63) and end < 2**63
         return first if fits and list(self.levels) == list(range(first, end)) else None
 
+    def _is_format(self, format: str) -> bool:
+        return format in (written.NUMBER, written.BOOLEAN)
+
+    def _plain(self, array: pa.Array) -> pa.Array:
+        spelled = written.numbers_spelled if self.format == written.NUMBER else written.truths_spelled
+        return spelled(array)
+
     def _encode_arrow(self, array: pa.Array) -> NDArray[np.int32]:
         return encoding.encode_levels(
-            array, self._value_labels, self._lowest, self._null_code, self._outside_code
+            self._read(array), self._value_labels, self._lowest, self._null_code, self._outside_code
         )
 
     def describe(self) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from hedgerow.errors import DomainMismatch
 from hedgerow.queries import argument
-from hedgerow.queries.domain import days, encoding
+from hedgerow.queries.domain import days, encoding, written
 from hedgerow.queries.domain.attribute import Attribute
 from hedgerow.queries.domain.lattice import Lattice
 
@@ -61,6 +61,8 @@ class Bins(Attribute):
     step: float | None = None
     ordered: ClassVar[bool] = True
     accepts: ClassVar[frozenset[str]] = frozenset({"integer", "float"})
+    formats: ClassVar[str] = "times of day, like `%H:%M`"
+    takes_decimal: ClassVar[bool] = True
 
     def __init__(
         self, edges: Sequence[float], *, step: float | None = None, whole: bool = False, **options: Any
@@ -137,13 +139,25 @@ class Bins(Attribute):
         right = [")"] * (len(ends) - 2) + ["]"]
         return tuple(f"[{a}, {b}{r}" for a, b, r in zip(ends[:-1], ends[1:], right, strict=True))
 
+    def _is_format(self, format: str) -> bool:
+        return written.is_time(format)
+
+    def _plain(self, array: pa.Array) -> pa.Array:
+        array = array if self.decimal is None else written.plain_numbers(array, self.decimal)
+        return array if self.format is None else written.hours(array, self.format)
+
+    def check_column(self, arrow_type: pa.DataType, *, untyped: bool) -> str | None:
+        """Text is read as numbers where the schema says how they are written."""
+        written_so = self.format is not None or self.decimal is not None or self.step is not None
+        return super().check_column(arrow_type, untyped=untyped or written_so)
+
     @property
     def _other_names(self) -> tuple[tuple[str, ...], ...]:
         """Bins with a step are also found by their edges, as files of before call them."""
         return (self._intervals,) if self.stepped else ()
 
     def _numbers(self, array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        return encoding.as_numbers(array)
+        return encoding.as_numbers(self._read(array))
 
     def _encode_arrow(self, array: pa.Array) -> NDArray[np.int32]:
         numbers, unparsed = self._numbers(array)
@@ -200,6 +214,8 @@ class Dates(Bins):
     by: Period = "month"
     zone: str | None = None
     accepts: ClassVar[frozenset[str]] = frozenset({"date", "text"})
+    formats: ClassVar[str] = "days, like `%d.%m.%Y`"
+    takes_decimal: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -281,7 +297,20 @@ class Dates(Bins):
         return [a for a, _ in pairs] if whole else None
 
     def _numbers(self, array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        return days.as_days(array, self.zone)
+        return days.as_days(self._read(array), self.zone)
+
+    def _is_format(self, format: str) -> bool:
+        return written.is_day(format)
+
+    def _plain(self, array: pa.Array) -> pa.Array:
+        assert self.format is not None
+        return written.iso_days(array, self.format)
+
+    def check_column(self, arrow_type: pa.DataType, *, untyped: bool) -> str | None:
+        """Whole numbers are days where a format says how."""
+        if self.format is not None and encoding.kind_of(arrow_type) == "integer":
+            return None
+        return super().check_column(arrow_type, untyped=untyped)
 
     def describe(self) -> str:
         """What the attribute is, in a few words."""

@@ -6,14 +6,16 @@ import difflib
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.errors import DomainMismatch, HedgerowError, UnknownColumn
+from hedgerow.errors import DomainMismatch, HedgerowError, UnknownColumn, of_system
 from hedgerow.queries.domain.attribute import Attribute, Categorical
 from hedgerow.queries.domain.bins import Bins, Dates, bins
 from hedgerow.queries.domain.schema_file import read_schema
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _KINDS = ("levels", "edges", "bins", "dates")
-_OPTIONS = ("other", "missing", "hierarchy", "whole", "step")
+_OPTIONS = ("other", "missing", "hierarchy", "format", "decimal", "whole", "step")
 _BESIDE = ("attributes", "confirmed")
 _MOST_LEVELS = 1 << 27
 
@@ -85,7 +87,12 @@ class Domain(Mapping[str, Attribute]):
             if as_json
             else yaml.safe_dump(schema, sort_keys=False, allow_unicode=True)
         )
-        Path(path).write_text(text, encoding="utf-8")
+        if not isinstance(path, str | PathLike) or not str(path):
+            raise DomainMismatch("a schema is saved to the path of a file")
+        try:
+            Path(path).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise of_system(error, f"the file {str(path)!r} cannot be written") from None
 
     def __getitem__(self, name: str) -> Attribute:
         if not isinstance(name, str):
@@ -152,6 +159,8 @@ class Domain(Mapping[str, Attribute]):
 
     def shape_of(self, names: Iterable[str]) -> tuple[int, ...]:
         """The shape of the table over some attributes."""
+        if not isinstance(names, Iterable):
+            raise DomainMismatch("attributes are given as a list of their names")
         return tuple(self[name].size for name in names)
 
     def cells(self, names: Iterable[str]) -> int:
@@ -164,7 +173,13 @@ class Domain(Mapping[str, Attribute]):
 
     def encode(self, frame: Any) -> dict[str, NDArray[np.int32]]:
         """Level codes of every attribute of a frame or mapping of columns."""
-        return {name: attribute.encode(frame[name]) for name, attribute in self.items()}
+        columns: dict[str, Any] = {}
+        with suppress(LookupError, TypeError, ValueError):
+            columns = {name: frame[name] for name in self if isinstance(frame[name], Iterable)}
+        if len(columns) < len(self):
+            wanted = ", ".join(self)
+            raise DomainMismatch(f"what is encoded is a frame, or a mapping, with the columns {wanted}")
+        return {name: attribute.encode(columns[name]) for name, attribute in self.items()}
 
     def decode(self, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         """Representative values of coded columns."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,9 @@ Point = dict[str, Any]
 
 def over_epsilon(plan: Plan, epsilons: Sequence[float], simulate: bool) -> list[Point]:
     """Every mechanism's error at other values of epsilon, for the plan's delta."""
+    if not isinstance(epsilons, Iterable):
+        raise UnsupportedQuery("a curve is drawn over a list of epsilons")
+    epsilons = list(epsilons)
     return [
         {"epsilon": float(e), **point}
         for e, task in zip(epsilons, [_at(plan.task, e) for e in epsilons], strict=True)

@@ -8,12 +8,14 @@ from html import escape
 from math import isfinite, sqrt
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.errors import UnknownName
 from hedgerow.mechanisms import cards
 from hedgerow.release.numerals import amount
 
 if TYPE_CHECKING:
     from hedgerow.mechanisms.card import Kind
     from hedgerow.mechanisms.task import Task
+    from hedgerow.synopsis.plot import Plot
 
 HEADS = ("mechanism", "theorem", "rows needed", "error (rows)", "% of rows", "time", "memory", "verdict")
 
@@ -135,9 +137,10 @@ class Plan:
 
     def __getitem__(self, mechanism: str) -> Prediction:
         for row in self.rows:
-            if row.mechanism == mechanism:
+            if isinstance(mechanism, str) and row.mechanism == mechanism:
                 return row
-        raise KeyError(mechanism)
+        known = ", ".join(row.mechanism for row in self.rows)
+        raise UnknownName(f"a plan is asked for a mechanism by its name, one of {known}")
 
     @property
     def title(self) -> str:
@@ -203,6 +206,16 @@ class Plan:
         from hedgerow.release.plan.curve import picture
 
         return picture(self, self.simulated if simulate is None else simulate)
+
+    def plot(self, *, simulate: bool | None = None) -> Plot:
+        """The same as a picture, which a notebook shows and `save` writes.
+
+        Args:
+            simulate: as in `chart`.
+        """
+        from hedgerow.synopsis.plot import Plot
+
+        return Plot(self.chart(simulate=simulate), "errors against rows, queries and epsilon")
 
 
 def number(value: float) -> str:

@@ -15,28 +15,10 @@ import numpy as np
 
 from hedgerow.queries.domain.attribute import Attribute
 from hedgerow.release.report.views import View, short_labels
+from hedgerow.synopsis.drawing import BERRY, GREENS, LEAF, PALE, THEME, THOUSANDS
 
-INK, LEAF, PALE, BERRY, RULE = "#26312b", "#3f7355", "#bcd3c2", "#8c2f4a", "#e4e1d8"
-_SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', Arial, sans-serif"
+__all__ = ["LEAF", "PALE", "THEME", "THOUSANDS", "associations", "attribute_title", "one_way", "vega_script"]
 
-THEME: dict[str, Any] = {
-    "background": None,
-    "font": _SANS,
-    "view": {"stroke": None},
-    "axis": {
-        "domain": False,
-        "ticks": False,
-        "labelColor": "#55605a",
-        "labelFontSize": 11,
-        "labelPadding": 6,
-        "grid": False,
-        "title": None,
-    },
-    "axisX": {"grid": True, "gridColor": RULE, "gridWidth": 1, "tickCount": 4},
-    "header": {"title": None, "labelFontSize": 12, "labelColor": INK, "labelFontWeight": 600},
-    "legend": {"titleFontSize": 11, "labelFontSize": 11, "titleColor": "#55605a", "labelColor": "#55605a"},
-}
-THOUSANDS = "datum.value == 0 ? '0' : format(datum.value, '~s')"
 _MANY = 16
 
 
@@ -142,7 +124,7 @@ def associations(pairs: list[View], names: Sequence[str]) -> dict[str, Any]:
             "color": {
                 "field": "strength",
                 "type": "quantitative",
-                "scale": {"range": ["#f2f1ea", "#9dc0a8", LEAF, "#1f4a34"], "domain": [0, 0.25, 0.5, 1]},
+                "scale": {"range": GREENS, "domain": [0, 0.25, 0.5, 1]},
                 "legend": None,
             },
             "stroke": {"condition": {"param": "over", "empty": False, "value": BERRY}, "value": "#ffffff"},

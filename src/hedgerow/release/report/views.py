@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.errors import HedgerowError, UnsupportedQuery
+from hedgerow.errors import HedgerowError, RangeTooLarge, UnsupportedQuery
 from hedgerow.queries.domain.attribute import Attribute
 from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.queries.query import ONE
@@ -76,7 +76,7 @@ def _views(synopsis: Synopsis, sets: list[tuple[str, ...]], confidence: float, m
             continue
         try:
             answer = synopsis.answer(marginals(domain, [names]), confidence=confidence)
-        except UnsupportedQuery:  # the release does not hold this table
+        except (UnsupportedQuery, RangeTooLarge):  # the release does not hold this table, or only in others
             continue
         shape = domain.shape_of(names)
         errors = np.broadcast_to(np.asarray(answer.error, dtype=np.float64), np.shape(answer.value))

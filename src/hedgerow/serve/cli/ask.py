@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hedgerow.serve.cli.options import Data, DataOptions, Json, Sql
-from hedgerow.serve.cli.terminal import emit, printing, progress, screen, table_of
+from hedgerow.serve.cli.options import As, Data, DataOptions, Json, Sql
+from hedgerow.serve.cli.progress import progress
+from hedgerow.serve.cli.terminal import emit, printing, screen, table_of
 from hedgerow.service import wire
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def ask(
         str | None,
         typer.Option(help="What the first question spends on learning; half of what remains if not given."),
     ] = None,
+    account: As = None,
     anew: Annotated[
         bool, typer.Option("--anew", help="Learn again, and pay again: for other rows or another schema.")
     ] = False,
@@ -66,12 +68,12 @@ def ask(
     question = Ask(sql, (), within, within_count, confidence, spend, max_epsilon, request)
     dataset = opening.dataset(data, schema=schema)
     with progress(json) as step:
-        visit = Visit(dataset, question, Learning(epsilon, anew), step)
+        visit = Visit(dataset, question, Learning(epsilon, anew), step, account)
         explained = visit.explain() if explain else None
         answered = None if explain else visit.answer()
     if answered is not None:
         with nullcontext() if epsilon is None and not anew else printing(_KEPT):
-            _answered(answered, json)
+            _answered(answered, json, account)
     elif isinstance(explained, FirstQuestion):
         _unlearned(explained, json)
     elif explained is not None:
@@ -87,7 +89,7 @@ def _unlearned(found: FirstQuestion, json: bool) -> None:
     to.print(found.costs)
 
 
-def _answered(given: Answered, json: bool) -> None:
+def _answered(given: Answered, json: bool, account: str | None) -> None:
     from hedgerow.release.numerals import amount, rest
 
     if json:
@@ -95,18 +97,13 @@ def _answered(given: Answered, json: bool) -> None:
         return
     answer, budget, to = given.answer, given.budget, screen()
     to.print(table_of(answer))
-    whose = "all numbers at once" if answer.simultaneous else "each number"
-    hold, indicative = _hold(answer.source)
-    again = ", as answered before" if answer.cached else ""
-    if any(column.aggregate for column in answer.table.show):
-        to.print(
-            f"Error bounds {hold} with {answer.confidence:.4g} confidence for {whose} "
-            f"({answer.source}{indicative}{again})."
-        )
+    if answer.has_numbers:
+        to.print(answer.words)
     if not given.learning.is_zero:
         to.print(f"Learning what rows look like, once, cost {amount(budget.part(given.learning), budget)}.")
     to.print("Asking was free." if answer.cost is None else f"Asking cost {amount(answer.cost, budget)}.")
-    to.print(f"Left of the dataset's budget: {rest(given.left, budget)}.")
+    whose = "the dataset's budget" if account is None else f"{account}'s part of the budget"
+    to.print(f"Left of {whose}: {rest(given.left, budget)}.")
     for note in answer.notes:
         to.print(f"Note: {note}")
 

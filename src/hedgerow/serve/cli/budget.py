@@ -14,6 +14,9 @@ from hedgerow.serve.cli.terminal import emit, say, screen
 
 if TYPE_CHECKING:
     import hedgerow as hr
+    from hedgerow.service.accounts import Part
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Whose account: one word.", show_default=False)]
 
 app = typer.Typer(
     help="A dataset's budget, and the ledger of what was charged to it.",
@@ -46,37 +49,83 @@ def init(
 
 
 @app.command("show")
-def show(data: DataOrLedger, ledger: LedgerFile = None, json: Json = False) -> None:
-    """Say what was spent on what, and what remains."""
-    from rich.table import Table
-
+def show(
+    data: DataOrLedger,
+    lines: Annotated[
+        bool, typer.Option("--lines", help="Every line of the ledger too, by release and session.")
+    ] = False,
+    ledger: LedgerFile = None,
+    json: Json = False,
+) -> None:
+    """Say what may be spent, what was, on what, what is left, and what that still buys."""
     from hedgerow.service import budgeting, runs, wire
     from hedgerow.service.dataset import open_ledger
-    from hedgerow.service.lines import lines_of
 
     with open_ledger(data, ledger, readonly=True) as opened:
         if json:
             emit(wire.budget(opened) | wire.ledger_lines(opened))
             return
         to = screen()
-        for sentence in budgeting.sentences(opened):
-            to.print(sentence)
+        for sentence in budgeting.sentences(opened, budgeting.pairs_beside(data)):
+            to.print(sentence, soft_wrap=not to.is_terminal)
         if held := runs.words(opened):
             to.print(f"{held[0].upper()}{held[1:]}.", soft_wrap=True)
-        if opened.currency == "rho" and not opened.spent().is_zero:
-            to.print(
-                "The ledger adds up rho, which grows like epsilon squared: parts in epsilon do not add up."
-            )
-        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-        narrow = to.width < _NARROW  # then the words need the room more than the columns do
+        if lines:
+            _show_lines(opened)
+
+
+def _show_lines(opened: hr.Ledger) -> None:
+    """Every line under the headline of what it belongs to."""
+    from rich.table import Table
+
+    from hedgerow.service.lines import lines_of
+    from hedgerow.service.spendings import spendings
+
+    to, explained = screen(), {line.seq: line for line in lines_of(opened)}
+    narrow = to.width < _NARROW  # then the words need the room more than the columns do
+    for spending in spendings(opened):
+        to.print()
+        to.print(spending.words(opened.budget), style="bold", soft_wrap=True)
+        table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
         for name in ("line", "time (UTC)", "cost", *(() if narrow else ("spent so far",))):
             table.add_column(name, justify="right" if name == "line" else "left", no_wrap=True)
         table.add_column("what happened", ratio=1)
-        for line in lines_of(opened):
+        for line in (explained[seq] for seq in spending.lines):
             time, spent = (line.time[:10], ()) if narrow else (line.time, (line.spent,))
-            table.add_row(str(line.seq), time, line.cost, *spent, line.words)
-        to.print()
+            words = line.words.replace(f" (account {line.account})", "")
+            table.add_row(str(line.seq), time, "" if line.cost == "-" else line.cost, *spent, words)
         to.print(table)
+
+
+@app.command("allot")
+def allot(
+    data: DataOrLedger,
+    name: Name,
+    epsilon: Annotated[str, typer.Option(help="How much of the budget is theirs.", show_default=False)],
+    note: Annotated[str, typer.Option(help="Words to keep with it.")] = "",
+    ledger: LedgerFile = None,
+    json: Json = False,
+) -> None:
+    """Set a part of DATA's budget aside for somebody, who can then spend that much and no more.
+
+    It is reserved: nobody else can spend it, until `budget settle DATA NAME` takes back what is left. They
+    ask with `hedgerow ask DATA SQL --as NAME`.
+    """
+    from hedgerow.service import accounts
+    from hedgerow.service.dataset import open_ledger
+
+    with open_ledger(data, ledger) as opened:
+        _show_parts(opened, [accounts.allot(opened, name, epsilon, note)], json)
+
+
+@app.command("list")
+def list_(data: DataOrLedger, ledger: LedgerFile = None, json: Json = False) -> None:
+    """List whose parts of DATA's budget were set aside, and what they spent."""
+    from hedgerow.service import accounts
+    from hedgerow.service.dataset import open_ledger
+
+    with open_ledger(data, ledger, readonly=True) as opened:
+        _show_parts(opened, accounts.parts(opened), json)
 
 
 @app.command("raise")
@@ -107,16 +156,27 @@ def raise_(
 
 
 @app.command("settle")
-def settle(data: DataOrLedger, ledger: LedgerFile = None, json: Json = False) -> None:
-    """Give back what sessions have set aside.
+def settle(
+    data: DataOrLedger,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Whose account; if not given, what sessions hold.")
+    ] = None,
+    ledger: LedgerFile = None,
+    json: Json = False,
+) -> None:
+    """Take back what an account did not spend, or what sessions have set aside.
 
-    A session of given accuracy sets aside the worst that its next question can cost; one that was killed
-    leaves that behind. Safe at any time: a session that is in use sets aside what it needs again.
+    With a name, that account is closed for good. Without one: a session of given accuracy sets aside the
+    worst that its next question can cost, and one that was killed leaves that behind. Safe at any time: a
+    session that is in use sets aside what it needs again.
     """
-    from hedgerow.service import budgeting
+    from hedgerow.service import accounts, budgeting
     from hedgerow.service.dataset import open_ledger
 
     with open_ledger(data, ledger) as opened:
+        if name is not None:
+            _show_parts(opened, [accounts.settle(opened, name)], json)
+            return
         closed = budgeting.give_back(opened)
         said = "What sessions had set aside came back." if closed else "Nothing was set aside."
         _show_state(opened, _path(data, ledger), json, [said])
@@ -180,6 +240,22 @@ def _path(data: Path, ledger: Path | None) -> Path:
     from hedgerow.service.dataset import find_ledger
 
     return find_ledger(data, ledger)
+
+
+def _show_parts(ledger: hr.Ledger, parts: list[Part], json: bool) -> None:
+    from hedgerow.release.numerals import rest
+
+    budget = ledger.budget
+    if json:
+        left = ledger.budget.part(ledger.remaining())
+        emit({"accounts": [part.to_json(budget) for part in parts], "remaining": {"epsilon": left.epsilon}})
+        return
+    to = screen()
+    for part in parts:
+        to.print(part.words(budget), soft_wrap=True)
+    if not parts:
+        to.print("Nobody has a part of this budget: `hedgerow budget allot` sets one aside.")
+    to.print(f"Left for everybody else: {rest(ledger.remaining(), budget)}.")
 
 
 def _show_state(ledger: hr.Ledger, path: Path, json: bool, first: list[str]) -> None:

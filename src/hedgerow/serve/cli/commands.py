@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import hedgerow
-from hedgerow.serve.cli import ask, budget, demo, plan, query, release, schema, tools
+from hedgerow.serve.cli import ask, budget, demo, describe, plan, query, release, schema, shell, tools
 from hedgerow.serve.cli.options import spelled_out
 from hedgerow.serve.cli.terminal import Commands
 
@@ -42,7 +42,9 @@ app.command("plan", cls=release.WithGuests)(plan.plan)
 app.command("release", cls=release.WithGuests)(spelled_out(release.release))
 app.command("query")(query.query)
 app.command("ask")(spelled_out(ask.ask))
+app.command("shell")(spelled_out(shell.shell))
 app.command("sample")(query.sample)
+app.command("describe")(describe.describe)
 app.add_typer(budget.app, name="budget")
 app.command("audit")(tools.audit)
 app.command("bench")(tools.bench)

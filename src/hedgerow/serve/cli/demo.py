@@ -9,7 +9,8 @@ import typer
 
 import hedgerow as hr
 from hedgerow.serve.cli.options import Json
-from hedgerow.serve.cli.terminal import emit, progress, screen
+from hedgerow.serve.cli.progress import progress
+from hedgerow.serve.cli.terminal import emit, screen
 
 if TYPE_CHECKING:
     from hedgerow.release.population import Population

@@ -48,6 +48,10 @@ Workload = Annotated[
         "or named tables, marginals:age,sex;region."
     ),
 ]
+As = Annotated[
+    str | None,
+    typer.Option("--as", metavar="NAME", help="Whose account pays, as `budget allot` set it aside."),
+]
 LedgerFile = Annotated[
     Path | None,
     typer.Option(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hedgerow.serve.cli.options import Force, Json, Whom, Workload
-from hedgerow.serve.cli.terminal import emit, progress, screen
+from hedgerow.serve.cli.progress import progress
+from hedgerow.serve.cli.terminal import emit, screen
 
 if TYPE_CHECKING:
     import hedgerow as hr

@@ -4,47 +4,86 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
+from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import hedgerow as hr
 from hedgerow.serve.cli.options import Force, Json, Released, Sql
-from hedgerow.serve.cli.terminal import emit, in_utf8, progress, screen, table_of
+from hedgerow.serve.cli.progress import progress
+from hedgerow.serve.cli.terminal import emit, in_utf8, screen, table_of
 
 Confidence = Annotated[float, typer.Option(help="How often each error bound must hold.")]
+
+
+class Format(Enum):
+    """How an answer is printed or written."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+    markdown = "markdown"
+    parquet = "parquet"
 
 
 def query(
     synopsis: Released,
     sql: Sql,
     confidence: Confidence = 0.95,
+    format: Annotated[
+        Format | None, typer.Option(help="How; as the ending of --out says, or a table, if not given.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The file to write; standard output if not given.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the answer too: a .svg, .png or .html file.")
+    ] = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
-    """Answer SQL from a released synopsis, free of charge."""
+    """Answer SQL from a released synopsis, free of charge.
+
+    In csv, json and parquet each number NAME has NAME_low, NAME_high and NAME_source beside it.
+    """
     from hedgerow.errors import HedgerowError
-    from hedgerow.service import wire
+    from hedgerow.service import exporting, wire
 
     if not 0 < confidence < 1:
         raise HedgerowError(f"a confidence lies between 0 and 1, not at {confidence:g}")
+    form = None if format is None else format.value
+    if json and form not in (None, "json") and out is None:
+        raise HedgerowError("--json prints JSON: leave --format out, or say --out")
+    if form == "parquet" and out is None:
+        raise HedgerowError("a Parquet file has no place on a screen: say --out")
     released = hr.Synopsis.load(synopsis)
     question = hr.sql(released.domain, sql, unit=released.receipt.settings.unit)
     answer = released.answer(question, confidence=confidence)
+    if plot is not None:
+        exporting.draw(answer, plot, force=force)
+    if out is not None:
+        form = exporting.write(answer, out, form, force=force)
+    files = {"file": out and str(out), "format": form, "plot": plot and str(plot)}
     if json:
-        emit(wire.released(sql, answer, released))
-        return
+        emit(wire.released(sql, answer, released) | {k: v for k, v in files.items() if v and k != "format"})
+    elif out is None and form not in (None, "table"):
+        in_utf8()
+        typer.echo(exporting.rendered(answer, form), nl=False)
+    else:
+        _show(answer, released, shown=out is None)
+        for made in (out, plot):
+            if made is not None:
+                screen().print(f"Wrote {made}.", soft_wrap=True)
+
+
+def _show(answer: Any, released: hr.Synopsis, *, shown: bool) -> None:
     to = screen()
-    to.print(table_of(answer))
-    whose = "all numbers at once" if answer.simultaneous else "each number"
-    numbers = any(column.aggregate for column in answer.table.show)
-    if numbers and answer.source == "learned":
-        to.print(f"Error bounds are meant to hold with {confidence:.4g} confidence for {whose}; as they come")
-        to.print("from a learned model, they are indicative only.")
-    elif numbers:
-        to.print(f"Error bounds hold with {confidence:.4g} confidence for {whose} ({answer.source}).")
-    for note in answer.notes:
-        to.print(f"Note: {note}")
+    if shown:
+        to.print(table_of(answer))
+        if answer.has_numbers:
+            to.print(answer.words)
+        for note in answer.notes:
+            to.print(f"Note: {note}")
     if not released.private:
         to.print("NOT PRIVATE: this synopsis was made with test randomness or a simulated ledger.")
     if released.claims:

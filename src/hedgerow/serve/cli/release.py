@@ -13,7 +13,8 @@ from typer.core import TyperCommand
 from hedgerow.release import catalogue
 from hedgerow.serve.cli import signals
 from hedgerow.serve.cli.options import Data, DataOptions, Json, Workload
-from hedgerow.serve.cli.terminal import emit, printing, progress, say, screen
+from hedgerow.serve.cli.progress import progress
+from hedgerow.serve.cli.terminal import emit, printing, say, screen
 
 if TYPE_CHECKING:
     from hedgerow.service.dataset import Dataset
@@ -51,6 +52,12 @@ Prior = Annotated[
 SyntheticRows = Annotated[
     int | None, typer.Option(min=0, help="How many synthetic rows; the released total if not given.")
 ]
+Expected = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="About how many rows there are, as anybody may know: for what is said before spending."
+    ),
+]
 Out = Annotated[
     Path | None, typer.Option(help="The folder to write; DATA's name with -release if not given.")
 ]
@@ -83,6 +90,7 @@ def release(
     memory: Memory = None,
     prior: Prior = None,
     rows: SyntheticRows = None,
+    expect: Expected = None,
     out: Out = None,
     force: Replace = False,
     anew: PayAnew = False,
@@ -117,9 +125,11 @@ def release(
                 memory=memory,
                 prior=prior,
                 rows=rows,
+                expected=expect,
                 force=force,
                 anew=anew,
                 step=step,
+                foretell=(lambda words: None) if json else (lambda words: screen().print(f"{words}.")),
             ).publish()
     except KeyboardInterrupt:
         _tell_unfinished(dataset)

@@ -10,6 +10,7 @@ _ENDS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 _AGAIN = 0.01  # seconds after which an interruption that was swallowed is raised again
 
 _heard = False
+_number = 0
 
 
 def listen() -> None:
@@ -26,6 +27,14 @@ def heard() -> bool:
     return _heard
 
 
+def forgiven() -> bool:
+    """Forget a Ctrl-C, which at a prompt ends a question and not the command; says whether it was one."""
+    global _heard
+    if _number == signal.SIGINT:
+        _heard = False
+    return not _heard
+
+
 def ignore() -> None:
     """What is left to do is quick and must be done: listen no more."""
     for number in (*_ENDS, signal.SIGALRM):
@@ -34,8 +43,8 @@ def ignore() -> None:
 
 
 def _interrupt(number: int, frame: Any) -> None:
-    global _heard
-    _heard = True
+    global _heard, _number
+    _heard, _number = True, number if number in _ENDS else _number
     raise KeyboardInterrupt
 
 

@@ -92,7 +92,7 @@ def test_a_budget_is_shared_by_releases_and_can_be_raised_with_a_reason(data):
     assert refused(run("budget", "raise", data, "--epsilon", "0.7", "--reason", "smaller"))
     assert run("budget", "raise", data, "--epsilon", "1.5", "--reason", "a new wave").exit_code == 0
     assert run(*parts, "--epsilon", "0.5", "--out", "c").exit_code == 0
-    shown = run("budget", "show", data).stdout
+    shown = run("budget", "show", data, "--lines").stdout
     flat = " ".join(shown.split())
     for words in (
         "gave the dataset a budget",

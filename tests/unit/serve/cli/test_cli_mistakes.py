@@ -283,7 +283,7 @@ def test_a_narrow_terminal_leaves_room_for_words(data, monkeypatch):
     run("budget", "init", data, "--epsilon", 1)
     for width, shown in ((80, False), (140, True)):
         monkeypatch.setattr(budget, "screen", lambda width=width: Console(width=width))
-        told = run("budget", "show", data).stdout
+        told = run("budget", "show", data, "--lines").stdout
         assert ("spent so far" in told) is shown
         assert "gave the dataset a" in told
 
@@ -298,7 +298,7 @@ def test_a_link_to_data_shares_its_budget(data):
 
 def test_columns_that_no_schema_can_hold_are_left_out_with_the_reason(data):
     pq.write_table(pa.table({"a": ["x", "y"] * 50, "l": [[1]] * 100, "s": [{"k": 1}] * 100}), "t.parquet")
-    from hedgerow.curator.rows.inspection import Inspector
+    from hedgerow.curator.drafting.inspector import Inspector
 
     found = Inspector("t.parquet").propose()
     assert found.domain is not None

@@ -116,7 +116,7 @@ SQL = {
     "SELEC": "unsupported_sql",
     "SELECT COUNT(*) FROM t WHERE 'a": "bad_sql",
     "SELECT COUNT(*) FROM (": "bad_sql",
-    "SELECT STDDEV(age) FROM t": "unsupported_sql",
+    "SELECT STRING_AGG(sex, ',') FROM t": "unsupported_sql",
     "SELECT COUNT(*) FROM t JOIN s": "unsupported_sql",
     "SELECT COUNT(*) FROM t WHERE height > 3": "unknown_column",
     "SELECT COUNT(*) FROM t WHERE sex = 'X'": "unknown_level",

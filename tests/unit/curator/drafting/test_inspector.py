@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import hedgerow as hr
-from hedgerow.curator.rows.inspection import Inspector
+from hedgerow.curator.drafting.inspector import Inspector
 from hedgerow.serve.cli.commands import app
 
 N = 1000
@@ -59,7 +59,8 @@ def test_numbers_get_round_bins_that_hold_them_all(proposal):
     assert domain["age"].edges == tuple(range(0, 101, 5))
     assert all(float(e) == int(e) and int(e) % 1000 == 0 for e in domain["income"].edges)
     assert domain["income"].missing
-    assert not domain["age"].missing
+    assert domain["age"].step == 1
+    assert domain["income"].step == 0.01
     assert 5 <= domain["small"].size <= 25
 
 
@@ -82,7 +83,7 @@ def test_a_proposal_reads_back_as_the_same_domain(proposal, tmp_path):
     from hedgerow.release.schema import Schema, proposal_text
 
     path = tmp_path / "s.yaml"
-    path.write_text(proposal_text(proposal.domain, proposal.skipped, "s.yaml", proposal.notes), "utf-8")
+    path.write_text(proposal_text(proposal.domain, "s.yaml"), "utf-8")
     schema = Schema.load(path)
     assert not schema.confirmed
     assert schema.domain == proposal.domain
@@ -181,17 +182,16 @@ def inferred(text: str, *options: object) -> dict:
 
 def test_bins_of_whole_numbers_are_proposed_as_such(folder):
     told = inferred("n,x\n" + "\n".join(f"{i},{i / 2}" for i in list(range(30)) * 9))["attributes"]
-    assert told["n"]["whole"] is True
-    assert "whole" not in told["x"]
-    assert "`whole`" in Path("s.yaml").read_text().split("attributes:")[0]
+    assert (told["n"]["step"], told["x"]["step"]) == (1, 0.1)
+    assert "`step`" in Path("s.yaml").read_text().split("attributes:")[0]
 
 
 @pytest.mark.parametrize("word", ["NA", "N/A", " null", "nan", "None", ""])
 def test_words_for_nothing_in_a_column_of_numbers_or_dates_are_missing(folder, word):
     rows = [f"{i},2024-01-{i % 28 + 1:02},x" for i in list(range(40)) * 5] + [f"{word},{word},y"] * 300
     told = inferred("n,day,t\n" + "\n".join(rows) + "\n")["attributes"]
-    assert (told["n"]["missing"], "edges" in told["n"], "other" in told["n"]) == (True, True, False)
-    assert (told["day"]["missing"], "dates" in told["day"]) == (True, True)
+    assert (told["n"]["missing"], "edges" in told["n"], "other" in told["n"]) == ("usual", True, False)
+    assert (told["day"]["missing"], "dates" in told["day"]) == ("usual", True)
     domain = hr.Domain.from_schema(told)
     assert all(domain[n].encode([word])[0] == domain[n].missing_code for n in ("n", "day"))
     checked = run("schema", "check", "s.yaml", "d.csv", "--json")
@@ -203,7 +203,11 @@ def test_words_for_nothing_in_a_column_of_numbers_or_dates_are_missing(folder, w
 def test_a_few_numbers_stay_levels_beside_words_for_nothing(folder):
     told = inferred("k,t\n" + "0,a\n1,NA\n2,b\nNA,a\n" * 30)["attributes"]
     assert (told["k"]["levels"], told["k"]["other"]) == ([0, 1, 2], True)
-    assert told["t"]["levels"] == ["NA", "a", "b"]  # a word among words is a level
+    assert (told["t"]["levels"], told["t"]["missing"]) == (["a", "b"], "usual")
+    told = inferred("k,t\n" + "0,None\n1,NA\n2,b\nNA,a\n" * 30)
+    assert told["attributes"]["t"]["levels"] == ["None", "a", "b"]  # which may be a name
+    assert told["attributes"]["t"]["missing"] == ["NA"]
+    assert "missing: usual" in told["look_at"]["t"]
 
 
 def test_a_check_counts_text_among_numbers_apart(folder):
@@ -216,7 +220,10 @@ def test_a_check_counts_text_among_numbers_apart(folder):
 def test_values_that_differ_in_spaces_alone_are_pointed_at_without_naming_them(folder):
     told = inferred("sex,n\n" + "F,1\n F,2\nM,3\n" * 30)
     assert set(told["look_at"]) == {"sex"}
-    assert "# look at 'sex': some values differ in spaces" in Path("s.yaml").read_text()
+    assert "look at" not in Path("s.yaml").read_text()  # which becomes public
+    notes = Path("s.owner.txt")
+    assert "# look at 'sex': some values differ in spaces" in notes.read_text()
+    assert notes.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("name", ["id", "person_id", "personId", "ID nr", "paid"])
@@ -276,17 +283,15 @@ def test_dates_up_to_the_end_of_the_calendar_are_proposed(tmp_path):
     assert Inspector(path).fit(proposed).fits[0].outside == 0
 
 
-def test_numbers_that_a_gap_made_floats_are_levels_as_they_are_written(folder):
+def test_numbers_that_a_gap_made_floats_are_the_same_levels(folder):
     told = inferred("k,n\n" + "0.0,0\n1.0,1\n10.0,10\n,2\n2.0,3\n" * 30)
-    assert told["attributes"]["k"]["levels"] == ["0.0", "1.0", "2.0", "10.0"]
+    assert told["attributes"]["k"]["levels"] == [0, 1, 2, 10]
     assert told["attributes"]["n"]["levels"] == [0, 1, 2, 3, 10]
     checked = json.loads(run("schema", "check", "s.yaml", "d.csv", "--json").stdout)
     assert checked["PRIVATE_for_the_owner"]["outside"] == {"k": 0, "n": 0}
-    assert "look_at" not in told or not told["look_at"]
+    assert not told["look_at"]
 
 
-def test_one_number_that_is_written_differently_is_pointed_at(folder):
+def test_one_number_that_is_written_differently_is_one_level(folder):
     told = inferred("k,n\n" + "1,1\n1.0,2\n 1,3\n" * 30)
-    assert told["attributes"]["k"]["levels"] == [" 1", "1", "1.0"]
-    assert set(told["look_at"]) == {"k"}
-    assert "one number" in told["look_at"]["k"]
+    assert told["attributes"]["k"] == {"levels": [1], "other": True, "format": "number"}

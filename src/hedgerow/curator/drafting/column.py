@@ -1,0 +1,221 @@
+"""SeenColumn: what was seen of one column of a file."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from fractions import Fraction
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hedgerow.curator.drafting.date_formats import DateFormats
+from hedgerow.queries.domain import written
+from hedgerow.queries.domain.days import as_days
+from hedgerow.queries.domain.encoding import as_numbers, as_text, kind_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+TRACKED = 100_000  # different values; beyond, a column has too many to be told apart
+_SAMPLE = 1 << 18  # numbers kept of a column
+_DECIMALS = 6
+_MARKS = {
+    ",": r"^\s*[+-]?(\d{1,3}(\.\d{3})+|\d+),\d+\s*$",  # with decimals after a comma
+    ".": r"^\s*[+-]?\d{1,3}(,\d{3})+(\.\d*)?\s*$",  # with commas between thousands
+}
+
+
+@dataclass
+class SeenColumn:
+    """What was seen of one column."""
+
+    name: str
+    rows: int = 0
+    missing: int = 0
+    blanks: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] | None = field(default_factory=Counter)
+    numbers: int = 0
+    marked: Counter[str] = field(default_factory=Counter)
+    readable: Counter[str] = field(default_factory=Counter)
+    zeros: int = 0
+    dates: int = 0
+    decimals: int = 0
+    low: float = np.inf
+    high: float = -np.inf
+    first: float = np.inf
+    last: float = -np.inf
+    kinds: set[str] = field(default_factory=set)
+    formats: DateFormats = field(default_factory=DateFormats)
+
+    def __post_init__(self) -> None:
+        self._sample: list[NDArray[np.float64]] = []
+        self._stride, self._kept = 1, 0
+        self._content = blake2b(digest_size=16)
+
+    def see(self, array: pa.Array) -> None:
+        """Take in one batch."""
+        kind = kind_of(array.type)
+        self.kinds.add(kind)
+        self.rows += len(array)
+        texts, times = self._tally(array)
+        blank = np.array([t.strip().lower() in written.WORDS for t in texts], dtype=np.bool_)
+        if kind == "text":
+            for i in np.flatnonzero(blank).tolist():
+                self.blanks[texts[i].strip()] += int(times[i])
+        if self.counts is not None:
+            self.counts.update(dict(zip(texts, times.tolist(), strict=True)))
+            if len(self.counts) > TRACKED:
+                self.counts = None
+        cells = pa_text(texts)
+        if kind in ("text", "integer", "float"):
+            self._see_numbers(cells, times, kind)
+        if kind in ("text", "date"):
+            self._see_days(*((cells, times) if kind == "text" else (array, None)))
+        if kind in ("text", "integer"):
+            self.formats.see([t for t, nothing in zip(texts, blank.tolist(), strict=True) if not nothing])
+
+    def _tally(self, array: pa.Array) -> tuple[list[str], NDArray[np.int64]]:
+        """The different texts of a batch that are there, and how often each is."""
+        import pyarrow.compute as pc
+
+        held = as_text(array).dictionary_encode()
+        texts = held.dictionary.to_pylist()
+        codes = np.asarray(pc.fill_null(held.indices, len(texts)), dtype=np.int64)
+        self._content.update(repr((len(codes), texts)).encode() + codes.tobytes())
+        times = np.bincount(codes, minlength=len(texts) + 1)
+        here = [i for i, t in enumerate(texts) if t != ""]
+        self.missing += int(times.sum() - times[here].sum())
+        return [texts[i] for i in here], times[here]
+
+    def _see_numbers(self, cells: pa.Array, times: NDArray[np.int64], kind: str) -> None:
+        numbers = as_numbers(cells)[0]
+        self.numbers += int(times[np.isfinite(numbers)].sum())
+        if kind == "text":
+            self.zeros += int(times[_matches(cells, r"^\s*0\d+\s*$")].sum())
+            read = {mark: as_numbers(written.plain_numbers(cells, mark))[0] for mark in _MARKS}
+            for mark, pattern in _MARKS.items():
+                self.marked[mark] += int(times[_matches(cells, pattern)].sum())
+                self.readable[mark] += int(times[np.isfinite(read[mark])].sum())
+            numbers = read.get(self._mark or "", numbers)
+        there = np.isfinite(numbers)
+        numbers, times = numbers[there], times[there]
+        if len(numbers):
+            self.low, self.high = min(self.low, float(numbers.min())), max(self.high, float(numbers.max()))
+            self.decimals = max(self.decimals, _decimals(numbers))
+            self._keep(np.repeat(numbers, times))
+
+    def _keep(self, numbers: NDArray[np.float64]) -> None:
+        """Every so many a number, so that the bulk of a large file is known in a small place."""
+        self._sample.append(numbers[:: self._stride])
+        self._kept += len(self._sample[-1])
+        if self._kept > _SAMPLE:
+            thin = np.concatenate(self._sample)[::2]
+            self._sample, self._kept, self._stride = [thin], len(thin), 2 * self._stride
+
+    def _see_days(self, cells: pa.Array, times: NDArray[np.int64] | None) -> None:
+        days = as_days(cells)[0]
+        there = ~np.isnan(days)
+        if there.any():
+            self.dates += int(there.sum() if times is None else times[there].sum())
+            days = days[there]
+            self.first, self.last = min(self.first, float(days.min())), max(self.last, float(days.max()))
+
+    @property
+    def present(self) -> int:
+        """How many values are there."""
+        return self.rows - self.missing
+
+    @property
+    def said(self) -> int:
+        """How many of them are more than a word for nothing."""
+        return self.present - self.blanks.total()
+
+    @property
+    def values(self) -> Counter[str] | None:
+        """The different values that are more than a word for nothing, if there are not too many."""
+        if self.counts is None:
+            return None
+        return Counter({v: n for v, n in self.counts.items() if v.strip().lower() not in written.WORDS})
+
+    @property
+    def sample(self) -> NDArray[np.float64]:
+        """Numbers of the column in order, all or every so many."""
+        return np.sort(np.concatenate(self._sample)) if self._sample else np.zeros(0)
+
+    @property
+    def _mark(self) -> str | None:
+        """What seems to stand before decimals; thousands if all commas could stand between them."""
+        if self.marked["."] and self.marked["."] == self.marked[","]:
+            return "."
+        return "," if self.marked[","] else "." if self.marked["."] else None
+
+    @property
+    def decimal(self) -> str | None:
+        """The declared `decimal` that its numbers need: some have marks, and all can be read so."""
+        return self._mark if self._mark and self.readable[self._mark] == self.said else None
+
+    @property
+    def number(self) -> bool:
+        """Whether all that is said are numbers."""
+        return self.said > 0 and (self.numbers == self.said or self.decimal is not None)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all numbers are whole."""
+        return self.decimals == 0
+
+    @property
+    def step(self) -> Fraction | None:
+        """What its numbers are multiples of, if that is a power of ten."""
+        return Fraction(1, 10**self.decimals) if self.decimals <= _DECIMALS else None
+
+    @property
+    def different(self) -> int | None:
+        """How many different numbers or texts there are; None if too many to tell."""
+        values = self.values
+        if values is None:
+            return None
+        return len({float(v) for v in values}) if self.number and self.decimal is None else len(values)
+
+    @property
+    def content(self) -> bytes:
+        """The same for columns that hold the same in every row."""
+        return self._content.digest()
+
+    @property
+    def named_id(self) -> bool:
+        """Whether the name says that it is an identifier."""
+        return re.search(r"(?i:(^|[\W_])(id|uuid|guid|key)([\W_]|$))|[a-z]I[dD]$", self.name) is not None
+
+    @property
+    def repeated(self) -> str | None:
+        """What is odd about texts that mean the same, or None if there are none."""
+        values = list(self.values or ())
+        if self.number or len({v.strip() for v in values}) == len(values):
+            return None
+        return "some values differ in spaces around them alone, and are different levels: clean the data"
+
+
+def pa_text(texts: list[str]) -> pa.Array:
+    """Texts as an Arrow array."""
+    import pyarrow as pa
+
+    return pa.array(texts, pa.string())
+
+
+def _matches(cells: pa.Array, pattern: str) -> NDArray[np.bool_]:
+    import pyarrow.compute as pc
+
+    return np.asarray(pc.match_substring_regex(cells, pattern))
+
+
+def _decimals(numbers: NDArray[np.float64]) -> int:
+    """How many decimals the numbers have, as they would be written; one more than can be used if many."""
+    for places in range(_DECIMALS + 1):
+        if (np.abs(numbers) < 2**52).all() and (np.round(numbers, places) == numbers).all():
+            return places
+    return _DECIMALS + 1

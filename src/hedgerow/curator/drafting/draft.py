@@ -1,0 +1,113 @@
+"""Draft: a schema proposed from all rows of a file, with what the owner should know about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hedgerow.curator.drafting.column import SeenColumn
+from hedgerow.curator.drafting.guess import Guess, guess
+from hedgerow.queries.domain.domain import Domain
+from hedgerow.queries.domain.encoding import kind_of
+
+if TYPE_CHECKING:
+    from hedgerow.curator.rows.engine import Engine
+
+_NEARLY = 0.995  # of the rows: a column that holds one value in so many says next to nothing
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A schema guessed from rows, for the owner to correct and confirm.
+
+    Args:
+        domain: the proposed attributes; None when no column can be one.
+        skipped: columns left out, each with the reason.
+        keep: for some of them, the line of a schema that would keep them.
+        notes: what to look at in proposed columns.
+        unit: the column that seems to name people, and how many rows nearly all of them have.
+        rows: how many rows were read.
+    """
+
+    domain: Domain | None
+    skipped: dict[str, str]
+    keep: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    unit: tuple[str, int] | None = None
+    rows: int = 0
+
+
+def draft(engine: Engine, *, least: int = 20, unit: str | None = None) -> Draft:
+    """Guess a schema from all rows.
+
+    Args:
+        engine: a file.
+        least: a value is proposed as a level only if so many rows carry it; rarer ones become `other`.
+        unit: the column that names people, if the owner says so: it is no attribute.
+    """
+    schema = engine.schema()
+    names = schema.names
+    nested = [f.name for f in schema if kind_of(f.type) == "other"]
+    once = [name for name in names if names.count(name) == 1 and name.strip() and name not in nested]
+    columns = [SeenColumn(name) for name in once]
+    for batch in engine.batches(once):
+        for column, array in zip(columns, batch.columns, strict=True):
+            column.see(array)
+    skipped = {n: "its name is empty or comes twice" for n in names if n not in once}
+    skipped |= dict.fromkeys(nested, "its values are neither text, numbers, dates nor booleans")
+    guesses = {c.name: guess(c, least) for c in columns}
+    person = (unit, 0) if unit is not None else _person(columns, guesses)
+    if unit is not None:
+        guesses[unit] = Guess(
+            None, f"it names people, and is no attribute: say --unit {unit} with --max-rows"
+        )
+    attributes = {n: g.attribute for n, g in guesses.items() if g.attribute is not None}
+    skipped = {n: g.reason for n, g in guesses.items() if g.attribute is None} | skipped
+    notes = {n: g.reason for n, g in guesses.items() if n in attributes and g.reason}
+    for name, words in (_constant(columns) | _copies(columns)).items():
+        if name in attributes:
+            notes[name] = f"{notes[name]}; {words}" if name in notes else words
+    return Draft(
+        Domain(attributes) if attributes else None,
+        skipped,
+        {n: g.keep for n, g in guesses.items() if g.keep},
+        notes,
+        person,
+        max((c.rows for c in columns), default=0),
+    )
+
+
+def _person(columns: Sequence[SeenColumn], guesses: dict[str, Guess]) -> tuple[str, int] | None:
+    """The likely name of people: an identifier that comes back in other rows, and how often at most.
+
+    So many rows as 95 of 100 people have at most.
+    """
+    for column in columns:
+        values = column.values
+        said = column.said
+        if not column.named_id or values is None or guesses[column.name].attribute is not None:
+            continue
+        if 1.02 * len(values) < said:
+            rows = sorted(values.values())
+            return column.name, rows[min(len(rows) - 1, int(0.95 * len(rows)))]
+    return None
+
+
+def _constant(columns: Sequence[SeenColumn]) -> dict[str, str]:
+    found = {}
+    for column in columns:
+        most = max((column.counts or {"": 0}).values(), default=0)
+        if column.rows and max(most, column.missing) >= _NEARLY * column.rows:
+            found[column.name] = "nearly all rows hold one value: it says little, and may be left out"
+    return found
+
+
+def _copies(columns: Sequence[SeenColumn]) -> dict[str, str]:
+    first: dict[bytes, str] = {}
+    found = {}
+    for column in columns:
+        twin = first.setdefault(column.content, column.name)
+        if twin != column.name and column.present:
+            found[column.name] = f"it is the same as {twin!r} in every row: one of them is enough"
+    return found

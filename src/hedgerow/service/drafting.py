@@ -1,0 +1,227 @@
+"""Drafting: a schema made of noise alone, which anybody may see; every act of it is charged to the dataset.
+
+What it goes by is public: the columns' names, and what was released. First how many cells of every column
+are of which kind (`CellKinds`, one act for all columns); then for numbers and dates a few quantiles on public
+grids (`RankErrors`, the exponential mechanism, an act each), and for words the names that many rows share
+(`frequent_names`). Each act has its own theorem and line in the ledger; together they cost what was said, by
+composition, as the ledger adds up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING
+
+from hedgerow.curator.curator import Curator
+from hedgerow.curator.drafting.guess import MOST_LEVELS
+from hedgerow.curator.rows.files import FileEngine
+from hedgerow.curator.rows.table import Table
+from hedgerow.curator.statistics.frequent_names import frequent_names
+from hedgerow.curator.statistics.ranks import PARTS, RankErrors
+from hedgerow.errors import BudgetExceeded, DomainMismatch, HedgerowError
+from hedgerow.privacy.budget import selection_epsilon
+from hedgerow.queries.domain import cell_kinds as kinds
+from hedgerow.queries.domain import written
+from hedgerow.queries.domain.attribute import Attribute, Categorical
+from hedgerow.queries.domain.bins import Bins
+from hedgerow.queries.domain.domain import Domain, OpenDomain
+from hedgerow.queries.domain.encoding import kind_of
+from hedgerow.queries.domain.lattice import exact
+from hedgerow.release.numerals import amount, rest
+from hedgerow.service.column_plans import DayColumn, NumberColumn, Plan, WordColumn, decided, voted
+from hedgerow.service.prospect import KINDS_NOTE
+
+if TYPE_CHECKING:
+    from hedgerow.privacy.budget import Cost
+    from hedgerow.service.dataset import Dataset, Step
+
+_VOTES = Fraction(1, 10)  # of the price: what kinds of cells there are; the columns share the rest
+ENDS = (5, PARTS - 5)  # thousandths below the ends of a range
+_INSIDE = tuple(range(100, PARTS, 100))
+_MOST = 1 << 39
+_ROOM = Fraction(1, 4)  # of a column's price: the ends
+_DELTA = Fraction(1, 2)  # of the delta that is left for such acts
+# By how much, in units of the choice's own noise, an edge is preferred to the next one outwards: between rows
+# and beyond them all edges have one score. Little against the rows between two edges of a useful column.
+_LEAN, _REACH = Fraction(1, 3), 20
+_ID = re.compile(r"(?i:(^|[\W_])(id|uuid|guid)([\W_]|$))|[a-z]I[dD]$")
+
+
+@dataclass(frozen=True)
+class PrivateDraft:
+    """A schema drafted by charged acts.
+
+    Args:
+        domain: the attributes; None when no column can be one.
+        skipped: columns left out, each with the reason; of public or released things only.
+        spent: what it cost.
+        rows: about how many rows there are, as released with the kinds.
+    """
+
+    domain: Domain | None
+    skipped: dict[str, str]
+    spent: Cost
+    rows: float
+
+
+@dataclass
+class Drafter:
+    """Drafts a dataset's schema from noise.
+
+    Args:
+        dataset: the rows and their ledger.
+        epsilon: what the draft may cost.
+        least: as many rows must seem to share a value for it to be a level, beyond the threshold of privacy.
+        step: told how far it is.
+    """
+
+    dataset: Dataset
+    epsilon: str
+    least: int = 20
+    step: Step = field(default=lambda words, part: None, repr=False)
+
+    def draft(self) -> PrivateDraft:
+        """Charge, act by act, and put together what came out."""
+        if not self.dataset.has_ledger:
+            raise HedgerowError(
+                f"a private draft is charged to the budget of {self.dataset.data.name!r}, and it has none "
+                "yet: make one with `hedgerow budget init`"
+            )
+        columns, skipped = self._columns()
+        votes_of = Domain({name: kinds.CellKinds() for name in columns})
+        with self._curator(votes_of) as first:
+            price = first.price(self.epsilon)
+            if not price <= first.left:
+                left = rest(first.ledger.remaining(), first.ledger.budget)
+                whole = amount(first.ledger.budget.part(price), first.ledger.budget)
+                raise BudgetExceeded(f"a draft for {whole} was asked for, and there is {left}")
+            held = first.measure_all([(name,) for name in columns], price.share(_VOTES), note=KINDS_NOTE)
+            votes = {name: voted(m) for name, m in zip(columns, held, strict=True)}
+            delta = first.left.delta * _DELTA / max(len(columns), 1)
+            pure = first.ledger.currency == "epsilon"
+        plans = {name: decided(v) for name, v in votes.items()}
+        needy = [
+            name for name, plan in plans.items() if isinstance(plan, DayColumn | NumberColumn | WordColumn)
+        ]
+        each = price.share((1 - _VOTES) / max(len(needy), 1))
+        found = self._grids(plans, each) | self._words(plans, each, Fraction(0) if pure else delta)
+        made = {name: found.get(name, plan) for name, plan in plans.items()}
+        attributes = {name: a for name, a in made.items() if isinstance(a, Attribute)}
+        skipped |= {name: why for name, why in made.items() if isinstance(why, str)}
+        rows = max((sum(v.counts.values()) for v in votes.values()), default=0.0)
+        return PrivateDraft(Domain(attributes) if attributes else None, skipped, price, rows)
+
+    def _columns(self) -> tuple[list[str], dict[str, str]]:
+        """The columns that may be attributes, by their names and types alone."""
+        reading = {k: getattr(self.dataset, k) for k in ("encoding", "delimiter", "multiline")}
+        schema = FileEngine(self.dataset.data, **reading).schema()
+        unit = self.dataset.settings(None).unit
+        skipped: dict[str, str] = {}
+        for column in schema:
+            if schema.names.count(column.name) > 1 or not column.name.strip():
+                skipped[column.name] = "its name is empty or comes twice"
+            elif column.name == unit:
+                skipped[column.name] = "it names the people who are protected"
+            elif kind_of(column.type) == "other":
+                skipped[column.name] = "its values are neither text, numbers, dates nor booleans"
+            elif _ID.search(column.name):
+                skipped[column.name] = "it is called an identifier"
+        columns = [name for name in schema.names if name not in skipped]
+        if not columns:
+            raise DomainMismatch("no column of the data can be an attribute by its name and type")
+        return columns, skipped
+
+    @contextmanager
+    def _curator(self, domain: Domain | OpenDomain) -> Iterator[Curator]:
+        """A curator of the dataset's rows behind some domain, charging its ledger."""
+        known = self.dataset.settings(None)
+        table = Table.open(
+            self.dataset.data,
+            domain,
+            unit=known.unit,
+            max_rows=known.max_rows if known.unit else None,
+            unit_type=known.unit_type,
+            encoding=self.dataset.encoding,
+            delimiter=self.dataset.delimiter,
+            multiline=self.dataset.multiline,
+        )
+        with self.dataset.curator(table, known) as curator:
+            yield curator
+
+    def _grids(self, plans: Mapping[str, Plan], price: Cost) -> dict[str, Attribute]:
+        """Calendars and bins: ranges on coarse grids, then, of numbers, the inside on fine ones."""
+        coarse = {name: p.grid() for name, p in plans.items() if isinstance(p, DayColumn | NumberColumn)}
+        if not coarse:
+            return {}
+        made: dict[str, Attribute] = {}
+        fine: dict[str, Bins] = {}
+        with self._curator(Domain(coarse)) as curator:
+            for done, (name, grid) in enumerate(coarse.items()):
+                self.step(f"Drafting {name!r} from noise", done / len(coarse) / 2)
+                plan = plans[name]
+                part = price.share(_ROOM) if isinstance(plan, NumberColumn) else price
+                ends = sorted(self._choices(curator, name, ENDS, part, _LEAN))
+                if isinstance(plan, NumberColumn):
+                    fine[name] = plan.fine(grid, ends)
+                elif isinstance(plan, DayColumn):
+                    made[name] = plan.calendar(grid, ends)
+        if not fine:
+            return made
+        shares = (ENDS[0], *_INSIDE, ENDS[1])
+        with self._curator(Domain(fine)) as curator:
+            for done, (name, grid) in enumerate(fine.items()):
+                self.step(f"Drafting {name!r} from noise", (1 + done / len(fine)) / 2)
+                lean = min(_LEAN, Fraction(_REACH, len(grid.edges)))
+                chosen = self._choices(curator, name, shares, price.share(1 - _ROOM), lean)
+                plan = plans[name]
+                assert isinstance(plan, NumberColumn)
+                made[name] = plan.binned([exact(grid.edges[i]) for i in sorted(chosen)], shares, grid)
+        return made
+
+    def _words(self, plans: Mapping[str, Plan], price: Cost, delta: Fraction) -> dict[str, Attribute | str]:
+        """The levels of every column of words."""
+        words = {name: plan for name, plan in plans.items() if isinstance(plan, WordColumn)}
+        found: dict[str, Attribute | str] = {}
+        for done, (name, plan) in enumerate(words.items()):
+            self.step(f"Drafting {name!r} from noise", done / len(words))
+            found[name] = self._levels(name, price, delta, plan.said)
+        return found
+
+    def _choices(
+        self, curator: Curator, name: str, shares: tuple[int, ...], price: Cost, lean: Fraction
+    ) -> list[int]:
+        """Edges with about so many thousandths below them, an act each."""
+        told = f"where {name!r} has a share of its values below, for a private draft of the schema"
+        each = price.share(Fraction(1, len(shares)))
+        epsilon = selection_epsilon(each, bounded_range=True)
+        found = []
+        for share in shares:
+            moves = curator.privacy.sensitivity(RankErrors(name, share).norms).l1
+            side = (2 * share > PARTS) - (2 * share < PARTS)
+            inwards = side * min(ceil(lean * 2 * moves / epsilon), _MOST)
+            found.append(curator.select(RankErrors(name, share, inwards), each, note=told))
+        return found
+
+    def _levels(self, name: str, price: Cost, delta: Fraction, said: float) -> Attribute | str:
+        """The names that many rows share."""
+        if not delta:
+            return "names are found with a budget that has a delta, and this one is pure"
+        told = f"values of {name!r} that many rows share, for a private draft of the schema"
+        with self._curator(OpenDomain(name)) as curator:
+            found = frequent_names(curator, price, delta, most=MOST_LEVELS, note=told)
+        levels = sorted(
+            v for v, n in found.items() if n >= self.least and v.strip().lower() not in written.WORDS
+        )
+        if not levels:
+            return "no value of it is shared by enough rows to be shown"
+        if 2 * sum(found[v] for v in levels) < said:
+            return "the values that may be shown are those of less than half of the rows"
+        other = "other"
+        while other in levels:
+            other = f"({other})"
+        return Categorical(levels, other=True if other == "other" else other, missing=written.USUAL)

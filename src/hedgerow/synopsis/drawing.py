@@ -1,0 +1,273 @@
+"""Drawing: one number over its groups as Vega-Lite data - bars, line, heat map - with its error bounds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.errors import UnsupportedQuery
+
+if TYPE_CHECKING:
+    from hedgerow.synopsis.frame import Frame, FrameColumn, LabelColumn
+
+    Spec = dict[str, Any]
+
+INK, LEAF, PALE, BERRY, RULE = "#26312b", "#3f7355", "#bcd3c2", "#8c2f4a", "#e4e1d8"
+SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', Arial, sans-serif"
+
+THEME: dict[str, Any] = {
+    "background": None,
+    "font": SANS,
+    "view": {"stroke": None},
+    "axis": {
+        "domain": False,
+        "ticks": False,
+        "labelColor": "#55605a",
+        "labelFontSize": 11,
+        "labelPadding": 6,
+        "grid": False,
+        "title": None,
+    },
+    "axisX": {"grid": True, "gridColor": RULE, "gridWidth": 1, "tickCount": 4},
+    "header": {"title": None, "labelFontSize": 12, "labelColor": INK, "labelFontWeight": 600},
+    "legend": {"titleFontSize": 11, "labelFontSize": 11, "titleColor": "#55605a", "labelColor": "#55605a"},
+}
+PLAIN: dict[str, Any] = {
+    "background": "white",
+    "padding": 12,
+    "axis": THEME["axis"] | {"titleFontWeight": "normal", "titleFontSize": 12, "titleColor": INK},
+    "axisY": {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end", "titleX": 0, "titleY": -12},
+    "title": {"anchor": "start", "fontSize": 13, "color": INK, "fontWeight": 600, "offset": 10},
+}
+THOUSANDS = "datum.value == 0 ? '0' : format(datum.value, '~s')"
+GREENS = ["#f2f1ea", "#9dc0a8", LEAF, "#1f4a34"]
+
+_LYING, _BARS, _CELLS, _PANELS = 16, 200, 10_000, 6
+_BIN = re.compile(r"\[(-?[\d.e+]+), (-?[\d.e+]+)[)\]]")
+_DAY = re.compile(r"(?:week of )?(\d{4})(?:-(\d\d)(?:-(\d\d))?|-Q([1-4]))?")
+
+
+def refuse_unreadable(frame: Frame) -> None:
+    """Refuse what would be no picture: no numbers, or more groups than an eye can tell apart."""
+    groups, numbers = frame.groups, frame.numbers
+    if not numbers:
+        raise UnsupportedQuery("there is no number to draw: SELECT at least one")
+    if len(groups) > 2:
+        raise UnsupportedQuery(
+            f"a picture shows at most two groups, and this answer has {len(groups)}: leave some out of "
+            "GROUP BY, or take `.to_pandas()`"
+        )
+    if len(numbers) > _PANELS:
+        raise UnsupportedQuery(f"a picture shows at most {_PANELS} numbers for each group: SELECT fewer")
+    most = _CELLS if len(groups) == 2 else _BARS
+    if len(frame) > most and not (len(groups) == 1 and _ordered(groups[0].values)):
+        raise UnsupportedQuery(
+            f"{len(frame):,} groups are too many for a picture, {most:,} is the most: choose some with WHERE"
+        )
+    if not any(np.isfinite(n.values).any() for n in numbers):
+        raise UnsupportedQuery("there is nothing to draw: every number is NULL, or there are no rows")
+
+
+def untitled(made: Spec) -> None:
+    """A panel that is called by its number needs no title on the axis of that number."""
+    for layer in made["layer"]:
+        for axis in ("x", "y"):
+            side = layer["encoding"][axis]
+            if side["type"] == "quantitative":
+                side["axis"] = side["axis"] | {"title": None}
+
+
+def panel(groups: Sequence[LabelColumn], numbers: FrameColumn) -> tuple[Spec, str]:
+    """One number over its groups, and what kind of picture it is."""
+    rows = _rows(groups, numbers)
+    if len(groups) == 2:
+        return _heat_map(rows, groups, numbers), "a heat map"
+    if groups and _ordered(groups[0].values):
+        return _line(rows, groups[0], numbers), "a line with its band"
+    return _bars(rows, groups, numbers), "bars with whiskers"
+
+
+def _rows(groups: Sequence[LabelColumn], numbers: FrameColumn) -> list[Spec]:
+    """Data of a panel; NULLs are left out, and a bound that is not known is not drawn."""
+    out = []
+    for i, (value, low, high) in enumerate(zip(numbers.values, numbers.low, numbers.high, strict=True)):
+        if not np.isfinite(value):
+            continue
+        row: Spec = {f"g{k}": short(g.values[i]) for k, g in enumerate(groups)} or {"g0": numbers.name}
+        row |= {"value": round(float(value), 6), "error": None, "low": None, "high": None}
+        if np.isfinite(low) and np.isfinite(high):
+            row |= {"error": (float(high) - float(low)) / 2, "low": float(low), "high": float(high)}
+        row["place"] = bool(groups) and _rank(groups[0].values[i]) is not None
+        out.append(row)
+    return out
+
+
+def short(label: str) -> str:
+    """A level's name for an axis.
+
+    >>> short("[20, 25)"), short("[-5, 0]"), short("[10000, 25000)"), short("week of 2020-01-06"), short("F")
+    ('20–25', '-5 to 0', '10k–25k', '2020-01-06', 'F')
+    """
+    if found := _BIN.fullmatch(str(label)):
+        dash = " to " if str(label).startswith("[-") else "–"  # no dash beside a minus
+        return dash.join(map(_brief, found.groups()))
+    return str(label).removeprefix("week of ") if _DAY.fullmatch(str(label)) else str(label)
+
+
+def _brief(edge: str) -> str:
+    """A bin's edge, thousands as k."""
+    return f"{edge.removesuffix('000')}k" if re.fullmatch(r"-?\d{2,}000", edge) else edge
+
+
+def _rank(label: str) -> tuple[float, ...] | None:
+    """Where a bin or a date lies among others; None for a label that is neither."""
+    if found := _BIN.fullmatch(str(label)):
+        return (float(found[1]),)
+    if found := _DAY.fullmatch(str(label)):
+        year, month, day, quarter = (int(part or 0) for part in found.groups())
+        return (float(year), float(month or 3 * quarter - 2), float(day))
+    return None
+
+
+def _ordered(labels: Sequence[str]) -> bool:
+    """Whether labels are bins or dates in their order; `(missing)` and the like may follow."""
+    ranks = [rank for rank in map(_rank, labels) if rank is not None]
+    rising = all(a < b for a, b in pairwise(ranks))
+    return len(ranks) >= 3 and rising and len(labels) - len(ranks) <= 2
+
+
+def _tips(groups: Sequence[LabelColumn], numbers: FrameColumn) -> list[Spec]:
+    sizes = np.abs(numbers.values[np.isfinite(numbers.values)])
+    form = ",.0f" if sizes.size and sizes.max() >= 100 else ",.4~g"
+    told = [{"field": f"g{k}", "title": g.name} for k, g in enumerate(groups)]
+    told.append({"field": "value", "title": numbers.name, "format": form})
+    return [*told, *({"field": f, "title": t, "format": form} for f, t in (("low", "from"), ("high", "to")))]
+
+
+def _amount(rows: list[Spec], name: str) -> Spec:
+    """The axis of numbers: from zero, unless the numbers themselves are below."""
+    ends = [x for row in rows for x in (row["value"], row["low"], row["high"]) if x is not None]
+    low, high = min(0.0, *(row["value"] for row in rows)), max(ends)
+    if high <= low:
+        low, high = min(ends), max(*ends, 0.0)
+    scale = {"domain": [low, high if high > low else low + 1.0], "nice": True}
+    return {
+        "type": "quantitative",
+        "axis": {"labelExpr": THOUSANDS, "grid": True, "gridColor": RULE, "tickCount": 5, "title": name},
+        "scale": scale,
+    }
+
+
+def _bars(rows: list[Spec], groups: Sequence[LabelColumn], numbers: FrameColumn) -> Spec:
+    """Bars with whiskers: lying for a few levels, standing for many."""
+    lying = len(rows) <= _LYING
+    level, count = ("y", "x") if lying else ("x", "y")
+    names = {
+        "field": "g0",
+        "type": "nominal",
+        "sort": None,
+        "axis": {"labelLimit": 180, "grid": False, "labelOverlap": not lying,
+                 "title": groups[0].name if groups and not lying else None},
+    }  # fmt: skip
+    amount, tips = _amount(rows, numbers.name), _tips(groups, numbers)
+    bar = {
+        "mark": {"type": "bar", "color": PALE, "clip": True},
+        "encoding": {level: names, count: {**amount, "field": "value"}, "tooltip": tips},
+    }
+    size = {"width": 460, "height": 26 * len(rows)} if lying else {"width": {"step": 14}, "height": 240}
+    return {"data": {"values": rows}, "layer": [bar, _whisker(level, names, count, amount, tips)], **size}
+
+
+def _whisker(level: str, names: Spec, count: str, amount: Spec, tips: list[Spec]) -> Spec:
+    ends = {count: {**amount, "field": "low"}, f"{count}2": {"field": "high"}}
+    return {
+        "transform": [{"filter": "datum.low !== null"}],
+        "mark": {"type": "rule", "color": LEAF, "strokeWidth": 2.5, "clip": True, "strokeCap": "round"},
+        "encoding": {level: names, **ends, "tooltip": tips},
+    }
+
+
+def _line(rows: list[Spec], group: LabelColumn, numbers: FrameColumn) -> Spec:
+    """A line with its band along bins or dates; levels beside them are points with whiskers."""
+    names = {
+        "field": "g0",
+        "type": "ordinal",
+        "sort": None,
+        "axis": {
+            "grid": False,
+            "labelAngle": 0,
+            "labelOverlap": True,
+            "labelSeparation": 8,
+            "title": group.name,
+        },
+    }
+    amount, tips = _amount(rows, numbers.name), _tips([group], numbers)
+    along, beside = [{"filter": "datum.place"}], [{"filter": "!datum.place"}]
+    layer = [
+        {
+            "transform": along,
+            "mark": {"type": "area", "color": PALE, "opacity": 0.7, "clip": True},
+            "encoding": {"x": names, "y": {**amount, "field": "low"}, "y2": {"field": "high"}},
+        },
+        {
+            "transform": along,
+            "mark": {"type": "line", "color": LEAF, "strokeWidth": 2, "point": {"color": LEAF, "size": 22}},
+            "encoding": {"x": names, "y": {**amount, "field": "value"}, "tooltip": tips},
+        },
+    ]
+    if not all(row["place"] for row in rows):
+        whisker = _whisker("x", names, "y", amount, tips)
+        point = {"mark": {"type": "point", "color": BERRY, "filled": True, "size": 36}}
+        layer += [
+            whisker | {"transform": [*beside, *whisker["transform"]]},
+            point | {"transform": beside, "encoding": layer[1]["encoding"]},
+        ]
+    longest = max(len(row["g0"]) for row in rows)
+    width = min(900, max(320, (12 + 7 * longest) * len(rows)))
+    return {"data": {"values": rows}, "layer": layer, "width": width, "height": 240}
+
+
+def _heat_map(rows: list[Spec], groups: Sequence[LabelColumn], numbers: FrameColumn) -> Spec:
+    """A darker square for a larger number; what noise alone could make of nothing is marked with a dot."""
+    across, down = _sides(groups)
+    axes = [
+        {"field": f"g{k}", "type": "nominal", "sort": list(dict.fromkeys(map(short, groups[k].values)))}
+        for k in (across, down)
+    ]
+    x = axes[0] | {
+        "axis": {"labelAngle": -40, "grid": False, "labelOverlap": True, "title": groups[across].name}
+    }
+    y = axes[1] | {"axis": {"labelLimit": 180, "title": groups[down].name}}
+    low, high = (f(row["value"] for row in rows) for f in (min, max))
+    domain = np.linspace(min(low, 0.0), high if high > min(low, 0.0) else 1.0, len(GREENS)).tolist()
+    colour = {
+        "field": "value",
+        "type": "quantitative",
+        "scale": {"range": GREENS, "domain": domain, "interpolate": "lab"},
+        "legend": {"title": numbers.name, "labelExpr": THOUSANDS, "gradientLength": 140},
+    }
+    cell = {
+        "mark": {"type": "rect", "cornerRadius": 1},
+        "encoding": {"x": x, "y": y, "color": colour, "tooltip": _tips(groups, numbers)},
+    }
+    unsure = {
+        "transform": [{"filter": "datum.error === null || abs(datum.value) <= datum.error"}],
+        "mark": {"type": "point", "color": "#7d877f", "filled": True, "size": 6},
+        "encoding": {"x": x, "y": y},
+    }
+    wide, tall = (len(set(groups[k].values)) for k in (across, down))
+    step = {"width": {"step": 34 if wide <= 20 else 16}, "height": {"step": 22 if tall <= 30 else 14}}
+    return {"data": {"values": rows}, "layer": [cell, unsure], **step}
+
+
+def _sides(groups: Sequence[LabelColumn]) -> tuple[int, int]:
+    """Which group goes across and which down: bins and dates across; names that are long, down."""
+    first, second = (_ordered(list(dict.fromkeys(g.values))) for g in groups)
+    if first != second:
+        return (0, 1) if first else (1, 0)
+    long = [max((len(short(v)) for v in g.values), default=0) for g in groups]
+    return (0, 1) if long[0] < long[1] else (1, 0)

@@ -1,0 +1,135 @@
+"""Drafts of schemas: what is proposed for a file fits it, whatever the file is and however it is stored."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+import hedgerow as hr
+from draft_files import KINDS, frame
+from hedgerow.serve.cli.commands import app
+from sizes import size
+
+
+def run(*arguments: object):
+    """A command inside this process."""
+    return CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """Where commands run."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def drafted(rows: object, name: str = "d.csv") -> dict:
+    """What is proposed for a frame that is written to a file."""
+    if name.endswith(".parquet"):
+        rows.to_parquet(name)
+    else:
+        rows.to_csv(name, index=False)
+    told = run("schema", "infer", name, "--out", f"{name}.yaml", "--force", "--json")
+    assert told.exit_code == 0, told.stdout
+    return json.loads(told.stdout)
+
+
+def counts(name: str = "d.csv") -> dict:
+    told = run("schema", "check", f"{name}.yaml", name, "--json")
+    assert told.exit_code == 0, told.stdout
+    return json.loads(told.stdout)["PRIVATE_for_the_owner"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_draft_fits_its_own_file_and_is_one_for_csv_and_parquet(folder, kind):
+    rows = frame(kind, size(1500, 20_000))
+    drafts = [drafted(rows, name) for name in ("d.csv", "d.parquet")]
+    assert drafts[0]["attributes"] == drafts[1]["attributes"]
+    assert set(drafts[0]["left_out"]) == set(drafts[1]["left_out"])
+    for name in ("d.csv", "d.parquet"):
+        found = counts(name)
+        assert set(found["unreadable"].values()) == {0}
+        clamped = {k: found["below"][k] + found["above"][k] for k in found["below"]}
+        assert max(clamped.values()) <= 0.003 * len(rows)
+        other = {k: found["outside"][k] - clamped[k] for k in clamped}
+        assert max(other.values()) <= 0.5 * len(rows)
+
+
+def test_bins_follow_where_the_numbers_lie(folder):
+    for kind, column in (("spending", "spent"), ("wages", "wage"), ("flights", "dep_delay")):
+        rows = frame(kind, size(2000, 20_000))
+        domain = hr.Domain.from_schema(drafted(rows)["attributes"])
+        codes = domain[column].encode(rows[column].dropna())
+        share = sorted((codes == c).mean() for c in range(domain[column].size))
+        assert share[-1] + share[-2] < 0.5
+        assert 8 <= domain[column].size <= 26
+
+
+EXPERT = {
+    "year": "levels", "month": "levels", "day": "edges", "dep_time": "edges", "sched_dep_time": "edges",
+    "dep_delay": "edges", "arr_time": "edges", "sched_arr_time": "edges", "arr_delay": "edges",
+    "carrier": "levels", "flight": "edges", "tailnum": None, "origin": "levels", "dest": "levels",
+    "air_time": "edges", "distance": "edges", "hour": "edges", "minute": "edges", "time_hour": "dates",
+}  # fmt: skip
+
+
+def test_flights_are_drafted_as_an_expert_would_declare_them(folder):
+    rows = frame("flights", size(6000, 20_000))
+    told = drafted(rows)["attributes"]
+
+    def right(name: str, kind: str | None) -> bool:
+        if kind is None or name not in told:
+            return kind is None and name not in told
+        body = told[name]
+        good = kind in body and (kind != "edges" or body["step"] == 1)
+        if kind == "levels" and rows[name].dtype == object:
+            good = good and set(body["levels"]) == set(rows[name].unique())
+        return good and (not rows[name].isna().any() or body["missing"] == "usual")
+
+    as_expected = [name for name, kind in EXPERT.items() if right(name, kind)]
+    assert len(as_expected) >= 14, sorted(set(EXPERT) - set(as_expected))
+    assert told["hour"]["edges"] == list(range(5, 25))
+    assert len(told["dest"]["levels"]) == 105
+
+
+def test_reasons_and_lines_to_keep_columns_go_to_the_owner_alone(folder):
+    told = drafted(frame("flights", 1000))
+    assert "tailnum" in told["left_out"]
+    public, mine = Path("d.csv.yaml").read_text(), Path(told["owner_file"])
+    assert "tailnum" not in public
+    assert mine.stat().st_mode & 0o777 == 0o600
+    line = yaml.safe_load(told["to_keep"]["tailnum"])
+    assert line["tailnum"]["levels"]
+    hr.Domain(line)
+    assert told["to_keep"]["tailnum"] in mine.read_text()
+    assert "one value" in told["look_at"]["year"]
+    assert "same as 'one'" in drafted(frame("odd", 300))["look_at"]["two"]
+
+
+def test_the_likely_person_is_proposed_as_the_unit_and_refused_as_an_attribute(folder):
+    rows = frame("people", 1500)
+    told = drafted(rows)
+    assert told["unit"]["column"] == "person_id"
+    assert 3 <= told["unit"]["max_rows"] <= 9
+    assert "person_id" not in told["attributes"]
+    Path("own.yaml").write_text("attributes: {person_id: {bins: [0, 500, 10]}, sex: [F, M]}\n")
+    refused = run("schema", "check", "own.yaml", "d.csv", "--unit", "person_id")
+    assert refused.exit_code == 2
+    assert "take it out of the schema" in " ".join(refused.stderr.split())
+    named = json.loads(run("schema", "infer", "d.csv", "--unit", "sex", "--out", "u.yaml", "--json").stdout)
+    assert "sex" not in named["attributes"]
+
+
+def test_a_check_says_how_much_is_clamped_other_and_missing(folder):
+    Path("d.csv").write_text("n,k\n" + "1,a\n5,b\n" * 45 + "99,a\n" * 6 + "-3,c\n" * 2 + ",a\n" * 2)
+    Path("s.yaml").write_text(
+        "attributes:\n  n: {edges: [0, 5, 10], step: 1}\n  k: {levels: [a, b], other: true}\n"
+    )
+    told = json.loads(run("schema", "check", "s.yaml", "d.csv", "--json").stdout)["PRIVATE_for_the_owner"]
+    assert (told["below"]["n"], told["above"]["n"], told["missing"]["n"]) == (2, 6, 2)
+    assert told["outside"] == {"n": 8, "k": 2}
+    assert "8 (8%)" in run("schema", "check", "s.yaml", "d.csv").stdout

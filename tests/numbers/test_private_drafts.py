@@ -1,0 +1,178 @@
+"""Private drafts: every act holds on neighbours and is charged; what comes out is used without looking."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import hedgerow as hr
+from draft_files import frame
+from hedgerow import audit
+from hedgerow.audit.coupled.planted import OneRowEach
+from hedgerow.curator.statistics import frequent_names as names
+from hedgerow.curator.statistics.ranks import RankErrors
+from hedgerow.privacy.ledger.ledger import Ledger
+from hedgerow.queries.domain.bins import bins
+from hedgerow.queries.domain.cell_kinds import KINDS, CellKinds
+from hedgerow.queries.query import Norms
+from hedgerow.serve.cli.commands import app
+from sizes import size
+
+LARGE = hr.Budget(epsilon=8, delta=0.01)
+DELTA = Fraction(1, 2000)
+AGES = hr.Domain({"age": bins(0, 30, 10, missing=True)})
+
+
+def run(*arguments: object):
+    """A command inside this process."""
+    return CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """Where commands run."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# -- the acts on neighbours ------------------------------------------------------------------------------
+
+
+def finds(curator: hr.Curator) -> dict[str, int]:
+    return names.frequent_names(curator, 2, DELTA, most=8)
+
+
+def replayed(mechanism, domain, **rest):
+    many = size(100, 3000)
+    return audit.replay_neighbours(mechanism, domain, budget=LARGE, neighbours=many, **rest)
+
+
+def test_frequent_names_keep_the_theorem_on_neighbouring_tables():
+    found = replayed(finds, hr.OpenDomain())
+    assert found.ok, found.violations
+    assert not found.unchecked
+
+
+def test_names_shown_below_the_threshold_are_found_out(monkeypatch):
+    monkeypatch.setattr(names, "least_threshold", lambda sigma, k, delta: int(2 * sigma))
+    found = replayed(finds, hr.OpenDomain())
+    assert "are shown with probability" in " ".join(found.violations)
+
+
+def test_a_threshold_that_forgets_a_persons_other_rows_is_found_out(monkeypatch):
+    real = names.least_threshold
+    monkeypatch.setattr(names, "least_threshold", lambda sigma, k, delta: real(sigma, 1, delta) - 1)
+    found = replayed(finds, hr.OpenDomain(), groups=((3, True),))
+    assert "are shown with probability" in " ".join(found.violations)
+
+
+def test_names_whose_noise_is_for_one_row_of_a_person_are_found_out():
+    found = replayed(finds, hr.OpenDomain(), groups=((3, True),), curator=OneRowEach)
+    assert "squared L2 distance" in " ".join(found.violations)
+
+
+def ranks(curator: hr.Curator) -> list[int]:
+    return [
+        curator.select(RankErrors("age", share, lean), 1) for share, lean in ((5, -3), (400, 0), (995, 9))
+    ]
+
+
+def test_ranks_move_by_no_more_than_declared(monkeypatch):
+    found = replayed(ranks, AGES)
+    assert found.ok, found.violations
+    monkeypatch.setattr(RankErrors, "norms", property(lambda self: Norms.query(self.share)))
+    assert "a score moves by" in " ".join(replayed(ranks, AGES).violations)
+
+
+def test_the_best_ranked_edge_has_the_share_below_it():
+    domain = hr.Domain({"n": bins(0, 100, 1)})
+    table = hr.Table.open({"n": np.arange(1000) % 100}, domain)
+    curator = hr.Curator(table, hr.Budget(epsilon=4000), ":memory:")
+    assert [curator.select(RankErrors("n", share), 1000) for share in (100, 500, 990)] == [10, 50, 99]
+
+
+def test_every_cell_is_of_exactly_one_kind_by_itself():
+    cells = ["7", "7.0", "7.25", "1e-9", "NA", "", None, "yes", "007", "1,5", "1,500", "31.12.2024"]
+    cells += ["2024-12-31", "12/31/2024", "31/12/2024", "10:30", "Rose", "\x00", "9" * 400]
+    together = CellKinds().encode(cells)
+    assert together.tolist() == [int(CellKinds().encode([c])[0]) for c in cells]
+    said = [KINDS[c] for c in together]
+    assert said[:7] == ["whole", "whole", "decimal 2", "decimal more", "nothing", "nothing", "nothing"]
+    assert said[7:13] == ["truth", "code", "comma", "grouped", "%d.%m.%Y", "date"]
+    assert said[13:17] == ["%m/%d/%Y", "%d/%m/%Y", "%H:%M", "word"]
+
+
+# -- the draft -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def people(folder) -> Path:
+    rng = np.random.default_rng(4)
+    rows = frame("survey", size(6000, 20_000))[["q1", "age"]]
+    rows["town"] = rng.choice(["Ash", "Elm", "Oak", "NA"], len(rows))
+    rows["rare"] = [f"w{v}" for v in rng.integers(0, 10**9, len(rows))]
+    rows["seen"] = [f"{d:%d.%m.%Y}" for d in frame("days", len(rows))["seen"]]
+    rows["ill"] = rng.choice(["True", "False"], len(rows))
+    rows["person_id"] = np.arange(len(rows)) // 2
+    rows.to_csv("people.csv", index=False)
+    return Path("people.csv")
+
+
+def test_a_private_draft_is_released_from_and_asked_without_looking(people):
+    assert run("budget", "init", people, "--epsilon", 6).exit_code == 0
+    told = run("schema", "infer", people, "--private", "--epsilon", 2, "--json")
+    assert told.exit_code == 0, told.stdout
+    drafted = json.loads(told.stdout)
+    kinds = {name: set(body) & {"levels", "edges", "dates"} for name, body in drafted["attributes"].items()}
+    assert kinds == {
+        "q1": {"edges"}, "age": {"edges"}, "town": {"levels"}, "seen": {"dates"}, "ill": {"levels"},
+    }  # fmt: skip
+    assert drafted["attributes"]["town"]["levels"] == ["Ash", "Elm", "Oak"]
+    assert drafted["attributes"]["seen"]["format"] == "%d.%m.%Y"
+    assert set(drafted["left_out"]) == {"rare", "person_id"}
+    checked = run("schema", "check", "schema.yaml", people, "--json")
+    assert checked.exit_code == 0
+    assert json.loads(checked.stdout)["confirmed"]
+    made = run("release", people, "--schema", "schema.yaml", "--epsilon", 3, "--out", "out")
+    assert made.exit_code == 0, made.stderr
+    sql = "SELECT town, COUNT(*) AS n FROM t WHERE age >= 50 GROUP BY town"
+    asked = run("query", "out/synopsis.hedgerow", sql, "--json")
+    assert asked.exit_code == 0
+    assert {row["town"] for row in json.loads(asked.stdout)["rows"]} >= {"Ash", "Elm", "Oak"}
+
+
+def test_a_draft_costs_what_was_said_and_every_act_has_its_line(people):
+    assert (
+        run("budget", "init", people, "--epsilon", 2, "--unit", "person_id", "--max-rows", 2).exit_code == 0
+    )
+    assert run("schema", "infer", people, "--private", "--epsilon", 1).exit_code == 0
+    with Ledger.open("people.csv.hedgerow.db", readonly=True) as ledger:
+        lines = [e for e in ledger.replay(None, 0) if e.kind == "charge"]
+        assert all("private draft" in e.note for e in lines)
+        price = ledger.meant(Fraction(1))
+        assert 0.8 * price.amount < ledger.spent().amount <= price.amount
+        assert {e.event.kind for e in lines} == {"together", "exponential", "zcdp"}
+
+
+def test_a_draft_without_a_budget_or_beyond_it_is_refused_and_charges_nothing(people):
+    refused = run("schema", "infer", people, "--private", "--epsilon", 1)
+    assert (refused.exit_code, "budget init" in refused.stderr) == (2, True)
+    assert run("schema", "infer", people, "--private").exit_code == 2
+    assert run("budget", "init", people, "--epsilon", 1).exit_code == 0
+    refused = run("schema", "infer", people, "--private", "--epsilon", 2)
+    assert refused.exit_code == 3
+    with Ledger.open("people.csv.hedgerow.db", readonly=True) as ledger:
+        assert ledger.spent().is_zero
+    assert not Path("schema.yaml").exists()
+
+
+def test_a_pure_budget_drafts_numbers_and_says_why_it_drafts_no_names(people):
+    assert run("budget", "init", people, "--epsilon", 400, "--delta", 0).exit_code == 0
+    told = json.loads(run("schema", "infer", people, "--private", "--epsilon", 200, "--json").stdout)
+    assert "edges" in told["attributes"]["age"]
+    assert "a delta" in told["left_out"]["town"]
