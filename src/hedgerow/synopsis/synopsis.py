@@ -226,8 +226,7 @@ class Synopsis(ABC):
             self.domain[name]
         value, error = self.linear(query.attributes, query.weights / ONE, confidence, numbers)
         if query.fine is not None:  # rows' own numbers are no more than this from the middles of their bins
-            worst, off = self.linear(query.attributes, query.off / ONE, confidence, numbers)
-            error += max(worst, 0.0) + off
+            error += sum(map(abs, self.linear(query.attributes, query.off / ONE, confidence, numbers)))
         return float(query.to_unit(value)), abs(query.scale) * error
 
     def _ask(self, question: Question, confidence: float, simultaneous: bool) -> Answer:
@@ -279,9 +278,8 @@ class Synopsis(ABC):
             rows: how many.
             seed: for the same rows again; sampling reads only what is public.
         """
-        raise UnsupportedQuery(
-            f"a {self.kind} synopsis cannot sample rows; it can {', '.join(sorted(self.can))}"
-        )
+        can = ", ".join(sorted(self.can))
+        raise UnsupportedQuery(f"a {self.kind} synopsis cannot sample rows; it can {can}")
 
     def _how_many(self, rows: Any, seed: Any) -> int:
         """How many rows to sample: the released total unless said; also refuses what is no seed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -15,6 +15,7 @@ from hedgerow.errors import DomainMismatch
 from hedgerow.queries import argument
 from hedgerow.queries.domain import days, encoding, written
 from hedgerow.queries.domain.attribute import Attribute
+from hedgerow.queries.domain.calendar import EPOCH, VIEWS
 from hedgerow.queries.domain.lattice import Lattice
 
 if TYPE_CHECKING:
@@ -24,17 +25,6 @@ if TYPE_CHECKING:
 Period = Literal["day", "week", "month", "quarter", "year"]
 
 _MOST_BINS = 10_000_000
-EPOCH = dt.date(1970, 1, 1)
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-VIEWS: dict[str, Callable[[dt.date], str]] = {
-    "day_of_week": lambda d: f"{d.isoweekday()} {_DAYS[d.weekday()]}",
-    "week": lambda d: f"week of {d - dt.timedelta(days=d.weekday())}",
-    "month": lambda d: f"{d:%Y-%m}",
-    "month_of_year": lambda d: f"{d:%m}",
-    "quarter": lambda d: f"{d.year}-Q{(d.month + 2) // 3}",
-    "year": lambda d: str(d.year),
-}
-"""What a day is called in each view of the calendar."""
 
 
 @dataclass(frozen=True, eq=False)
