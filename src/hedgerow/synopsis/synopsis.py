@@ -30,7 +30,7 @@ from hedgerow.queries.question import Question
 from hedgerow.queries.staged import Staged
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.answer import Answer, Source
-from hedgerow.synopsis.in_stages import in_stages
+from hedgerow.synopsis.in_stages import one_by_one
 from hedgerow.synopsis.limits import MeasuredTable, told_limits
 
 if TYPE_CHECKING:
@@ -173,13 +173,7 @@ class Synopsis(ABC):
             value, error = asked.shaped(found.value), asked.shaped(found.error)
             return replace(found, value=value, error=error, axes=asked.named)
         if isinstance(asked, Staged):
-            terms = asked.terms(confidence, simultaneous)
-            return in_stages(
-                asked,
-                lambda questions: [self._answer(q, terms.confidence, terms.simultaneous) for q in questions],
-                confidence,
-                terms.simultaneous,
-            )
+            return one_by_one(asked, self._answer, confidence, simultaneous)
         if isinstance(asked, Question):
             found = self._ask(asked, confidence, simultaneous)
         elif isinstance(asked, Query):
