@@ -185,6 +185,8 @@ class Expressions:
 
     def _operator(self, node: Any) -> Term:
         left, right = self._all(node, ("this", "expression"))
+        if type(node) is exp.IntDiv and not (left.sure and right.sure):
+            return term.rising("trunc", [term.over(left, right)])  # released numbers are not whole
         return made(f"({left.text} {_OPERATORS[type(node)]} {right.text})", [left, right])
 
     def _arithmetic(self, node: Any) -> Term:
