@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hedgerow.queries.form import LinearForm
     from hedgerow.queries.measurement import Measurement
     from hedgerow.queries.query import Query
-    from hedgerow.synopsis.model import Learned
+    from hedgerow.synopsis.learned import Learned
 
     Floats = NDArray[np.float64]
     Arrays = dict[str, NDArray[Any]]

@@ -9,7 +9,7 @@ from hedgerow.learning.dense.dense import DenseHypothesis
 from hedgerow.mechanisms.session.belief import Belief, Numbers, public_total
 from hedgerow.mechanisms.session.calibration import Spread, calibrated, fitted
 from hedgerow.queries.packing import pack_measurement, unpack_measurement
-from hedgerow.synopsis.model import Learned
+from hedgerow.synopsis.learned import Learned
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
