@@ -69,7 +69,7 @@ class DenseBelief(Belief):
     def learned(self) -> Learned:
         """The hypothesis and what it was fitted to, as a synopsis takes them."""
         hypothesis, measurements = self._behind
-        return Learned(hypothesis, tuple(measurements), self.spread.at(1, 1.0))
+        return Learned(hypothesis, tuple(measurements), self.spread.at(1, 1.0), moments=self.moments)
 
     def _found_spread(self) -> Spread:
         return calibrated(*self._behind)
