@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PIP := -m pip install --quiet --disable-pip-version-check
 GROUP ?=
 
-.PHONY: help demo system test verify latest lint types docs bench audit clean
+.PHONY: help demo system test verify latest lint types docs bench soak audit clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -49,6 +49,9 @@ docs: $(STAMP)  ## check that pages, links and examples hold
 bench: $(STAMP)  ## benchmarks beside their peers; writes docs/benchmarks.md
 	$(BIN)/python $(PIP) -c constraints.txt -e '.[peers]'
 	$(BIN)/hedgerow bench
+
+soak: $(STAMP)  ## a server under load for 20 minutes; never in CI
+	HEDGEROW_BENCH_SECONDS=600 $(BIN)/python -m benchmarks serve
 
 audit: $(STAMP)  ## try to refute every mechanism's privacy
 	$(BIN)/hedgerow audit --all

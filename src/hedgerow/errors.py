@@ -66,6 +66,12 @@ class BudgetExceeded(HedgerowError):
         self.needed, self.remaining, self.affordable = needed, remaining, affordable
 
 
+class LimitExceeded(BudgetExceeded):
+    """A charge was refused by the limit of whoever asks; the dataset's budget would have allowed it."""
+
+    code = "limit_refused"
+
+
 class UnsupportedQuery(HedgerowError):
     """The question cannot be asked, or this release cannot answer it."""
 
@@ -158,6 +164,42 @@ class NotLearned(HedgerowError):
     """Nothing was learned of the dataset yet, and whoever asks may not pay for that."""
 
     code = "not_learned"
+
+
+class NoToken(HedgerowError):
+    """A request came without a token, or with one that is not, or no longer, good."""
+
+    code = "no_token"
+
+
+class NotFound(HedgerowError):
+    """There is no such thing here."""
+
+    code = "not_found"
+
+
+class Frozen(HedgerowError):
+    """The owner has frozen the dataset: it is not asked until it is thawed."""
+
+    code = "frozen"
+
+
+class RateLimited(HedgerowError):
+    """Somebody asks faster than they may; the same may work a little later."""
+
+    code = "rate_limited"
+
+
+class Starting(HedgerowError):
+    """The server, or the dataset, is not ready yet, or is ending; the same may work a little later."""
+
+    code = "starting"
+
+
+class Unreachable(HedgerowError):
+    """No server answers where one should."""
+
+    code = "unreachable"
 
 
 class LedgerError(HedgerowError):

@@ -20,6 +20,7 @@ class Caps:
         self.limits: dict[str, Mapping[str, str]] = {}
         self.first: dict[str, Fraction] = {}
         self.promise = (inf, 0.0)
+        self._last: Mapping[str, Any] = {}
 
     def step(self, line: Mapping[str, Any]) -> Iterator[str]:
         """What is wrong with a line's cap."""
@@ -30,9 +31,22 @@ class Caps:
             yield from self._stated(line, line["details"]["budget"], seen=False)
         elif line["kind"] == "raise":
             yield from self._stated(line, line["details"], seen=any(int(x) for x in spent.values()))
+        elif line["kind"] in ("grow", "shrink"):
+            yield from self._moved(line)
         elif line["kind"] != "open" and limit != self.limits.get(account):
             yield f"Line {line['seq']} moves a cap that nobody raised."
-        self.limits[account] = limit
+        self.limits[account], self._last = limit, line
+
+    def _moved(self, line: Mapping[str, Any]) -> Iterator[str]:
+        """An account under a limit has what its parent gave it in the line before, or less."""
+        grows, last = line["kind"] == "grow", self._last
+        given = (last["kind"], last["account"], last["details"].get("child"), last["cost"])
+        if grows and given != ("allot", line["parent"], line["account"], line["cost"]):
+            yield f"Line {line['seq']} has money that nobody gave."
+        before, sign = self.limits.get(line["account"], {}), 1 if grows else -1
+        for name, limit in line["limit"].items():
+            if int(limit) != int(before.get(name, 0)) + sign * int(line["cost"][name]):
+                yield f"Line {line['seq']} moves a cap by more than was given."
 
     def _stated(self, line: Mapping[str, Any], said: Mapping[str, Any], seen: bool) -> Iterator[str]:
         """Whether a cap keeps the promise that comes with it; if none does, what the cap does keep."""

@@ -122,6 +122,12 @@ class Cost:
     def __ge__(self, other: Cost) -> bool:
         return other <= self
 
+    def beyond(self, other: Cost) -> Cost:
+        """What is in it beyond another cost, nothing where it is less."""
+        self._same(other)
+        amount, delta = self.amount - other.amount, self.delta - other.delta
+        return Cost(self.currency, max(amount, Fraction(0)), max(delta, Fraction(0)))
+
     def share(self, fraction: Number) -> Cost:
         """A part of it, rounded down to the grain."""
         part = exact(fraction)

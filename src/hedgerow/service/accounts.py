@@ -126,6 +126,34 @@ def allot(ledger: Ledger, name: str, epsilon: str, note: str = "") -> Part:
     return part_of(ledger, name)
 
 
+def limit(ledger: Ledger, name: str, epsilon: Any, note: str = "Set by the owner") -> Part:
+    """Let somebody spend up to so much in all, with nothing set aside; a limit that they have is changed.
+
+    Args:
+        ledger: the dataset's.
+        name: whose.
+        epsilon: how much; None for as much as there is.
+        note: words to keep with it.
+    """
+    from hedgerow.curator.spender import Spender
+    from hedgerow.privacy.budget import Cost
+    from hedgerow.privacy.ledger.limit import set_limit
+
+    most = None
+    if name not in ledger.children():
+        _refuse_name(ledger, name)
+    if epsilon is not None:
+        if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float, str)):
+            raise BadValue("an epsilon is a number above 0")
+        try:
+            price = Spender(ledger, OWNER).price(epsilon)
+        except (BadValue, ValueError):
+            raise HedgerowError(f"epsilon is a number above 0, such as 0.2, not {epsilon!r}") from None
+        most = Cost(price.currency, price.amount, ledger.budget.cost.delta)
+    set_limit(ledger, name, most, note)
+    return part_of(ledger, name)
+
+
 def settle(ledger: Ledger, name: str) -> Part:
     """Close a person's account; what they did not spend comes back.
 

@@ -106,6 +106,11 @@ class Ask:
         """How good the answer must be."""
         return {"within": self.within, "within_count": self.within_count, "confidence": self.confidence}
 
+    @property
+    def bound(self) -> str:
+        """What a request id is bound to."""
+        return repr((self.sql, *self.wish.values(), *([self.params] if self.params else [])))
+
     def foreseen(self, curator: Curator, learning: Cost) -> Foresight:
         """What it would do as the first of all questions; refuses what would be refused after learning."""
         sure = Session.confidence if self.confidence is None else self.confidence
@@ -124,7 +129,7 @@ class Answered:
         budget: the dataset's.
         left: what remains of it.
         private: False for simulations.
-        receipt: what the ledger says now.
+        receipt: what the ledger says now; None where it was not looked at.
     """
 
     ask: Ask
@@ -133,7 +138,7 @@ class Answered:
     budget: Budget
     left: Cost
     private: bool
-    receipt: Receipt
+    receipt: Receipt | None
 
 
 class Desk:
@@ -159,10 +164,19 @@ class Desk:
             raise not_learned()
         return cls(Learning().open(curator), curator)
 
-    def explain(self, ask: Ask) -> Explanation:
-        """What asking would do, from public things only."""
+    def explain(self, ask: Ask, *, later: bool = False) -> Explanation:
+        """What asking would do, from public things only.
+
+        Args:
+            ask: the question.
+            later: whether others come first, which may change what this one costs.
+        """
         with self.payer.ledger.alone():
-            said: Explanation = self.session.explain(ask.meant(*_columns(self.payer)), **ask.wish)
+            meant = ask.meant(*_columns(self.payer))
+            if later:
+                both: list[Explanation] = self.session.explain([meant, meant], **ask.wish)
+                return both[-1]
+            said: Explanation = self.session.explain(meant, **ask.wish)
             return said
 
     def ask(self, ask: Ask) -> Answered:
@@ -174,7 +188,7 @@ class Desk:
         with self.payer.ledger.alone():
             meant = ask.meant(*_columns(self.payer))
             if not ask.spend or ask.max_epsilon is not None:
-                self._refuse(ask, self.explain(ask))
+                self.refuse(ask, self.explain(ask))
             self._bind(ask)
             return self._answered(ask, self.session.ask(meant, **ask.wish))
 
@@ -183,7 +197,8 @@ class Desk:
         left, receipt = payer.left, ledger.receipt()
         return Answered(ask, answer, self.learning, ledger.budget, left, payer.private, receipt)
 
-    def _refuse(self, ask: Ask, expected: Explanation) -> None:
+    def refuse(self, ask: Ask, expected: Explanation) -> None:
+        """Refuse what may cost more than a question allows, before anything is done."""
         if expected.cost.cost.is_zero:
             return
         known: Any = {
@@ -207,8 +222,7 @@ class Desk:
         """A request id belongs to one question, asked by one account, from now on."""
         if ask.request is None:
             return
-        asked = (ask.sql, *ask.wish.values(), *([ask.params] if ask.params else []))
-        question, who = repr(asked), self.payer.account
+        question, who = ask.bound, self.payer.account
         words = "A request id was bound to its question"
         try:
             self.payer.ledger.record(

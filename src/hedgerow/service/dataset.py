@@ -270,10 +270,10 @@ class Dataset:
         if self.has_ledger and self.new_ledger is not None:
             raise LedgerError(f"there is a ledger at {self.path} already: leave --new-ledger out")
         if not self.has_ledger and self.new_ledger is None:
-            witness.refuse_new(self.path, self._receipts(out))
+            witness.refuse_new(self.path, self.receipts(out))
         elif self.has_ledger and self.older is None:
             with Ledger.open(self.path, create=False) as ledger:
-                witness.refuse_older(ledger, self._receipts(out))
+                witness.refuse_older(ledger, self.receipts(out))
 
     @contextmanager
     def curator(self, table: Table, known: Settings, out: Path | None = None) -> Iterator[Curator]:
@@ -292,15 +292,15 @@ class Dataset:
                 budget = amount(ledger.budget)
                 self.tell(f"A new budget of {budget} was made for {self.data.name!r}, in {self.path}")
             elif self.older is not None:
-                witness.excuse_older(ledger, self._receipts(out), self.older.strip())
+                witness.excuse_older(ledger, self.receipts(out), self.older.strip())
             try:
                 yield curator
             finally:
-                for file in self._receipts():
+                for file in self.receipts():
                     with suppress(HedgerowError, OSError):  # a help, which must not hold up what was paid for
                         witness.note(ledger, file)
 
-    def _receipts(self, out: Path | None = None) -> list[Path]:
+    def receipts(self, out: Path | None = None) -> list[Path]:
         """Where receipts lie: in a release's folder, beside the ledger, beside the data."""
         places = [self.path, *([ledger_path(self.data)] if self.data.exists() else [])]
         notes = dict.fromkeys(map(witness.note_path, places))

@@ -53,7 +53,7 @@ def _explain(line: dict[str, Any], budget: Budget) -> Explained:
         line["time"].replace("T", " ").removesuffix("Z").removesuffix("+00:00"),
         line["kind"],
         line["account"],
-        _price(cost, budget) if line["kind"] in ("charge", "allot", "return") else "-",
+        _price(cost, budget) if line["kind"] in ("charge", "allot", "return", "grow", "shrink") else "-",
         _price(spent, budget) or "nothing",
         _words(line),
         line["note"],

@@ -52,9 +52,9 @@ def price(cost: Budget | None) -> Plain | None:
     return None if cost is None else {"epsilon": plain(cost.epsilon), "delta": cost.delta}
 
 
-def point(receipt: Receipt) -> Plain:
+def point(receipt: Receipt | None) -> Plain | None:
     """The line of the ledger that a receipt was given for."""
-    return {"seq": receipt.seq, "head": receipt.head}
+    return None if receipt is None else {"seq": receipt.seq, "head": receipt.head}
 
 
 def rows(answer: Answer) -> Plain:
@@ -179,9 +179,20 @@ def budget(ledger: Ledger, account: str | None = None) -> Plain:
     }
 
 
-def _account(ledger: Ledger, name: str) -> Plain:
-    spent, left, part = ledger.spent(name), ledger.remaining(name), ledger.budget.part
-    return {"limit": price(part(spent + left)), "spent": price(part(spent)), "remaining": price(part(left))}
+def _account(ledger: Ledger, name: str) -> Plain | None:
+    """What somebody may spend, has spent and has left; None if nobody gave them a part or a limit."""
+    if name not in ledger.children():
+        return None
+    spent, left, part, limit = (
+        ledger.spent(name),
+        ledger.remaining(name),
+        ledger.budget.part,
+        ledger.limit(name),
+    )
+    most = spent + left if limit is None else limit.most
+    if most is None:
+        return None
+    return {"limit": price(part(most)), "spent": price(part(spent)), "remaining": price(part(left))}
 
 
 def ledger_lines(ledger: Ledger) -> Plain:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hedgerow.queries.form import LinearForm
     from hedgerow.queries.measurement import Measurement
     from hedgerow.queries.query import Query
+    from hedgerow.synopsis.learned import Learned
 
     Floats = NDArray[np.float64]
     Arrays = dict[str, NDArray[Any]]
@@ -132,6 +133,17 @@ class Belief(ABC):
     @cached_property
     def _behind(self) -> Any:
         return self._load()
+
+    @property
+    @abstractmethod
+    def learned(self) -> Learned:
+        """The hypothesis and what it was fitted to, as a synopsis takes them."""
+
+    def copied(self) -> Self:
+        """The same with arrays of its own: whoever reads it waits for nobody who goes on learning."""
+        arrays: Arrays = {}
+        data = self.pack(arrays)
+        return type(self).unpack(self.domain, data, {name: np.array(a) for name, a in arrays.items()})
 
     @abstractmethod
     def _found_spread(self) -> Spread: ...

@@ -9,6 +9,7 @@ from hedgerow.learning.dense.dense import DenseHypothesis
 from hedgerow.mechanisms.session.belief import Belief, Numbers, public_total
 from hedgerow.mechanisms.session.calibration import Spread, calibrated, fitted
 from hedgerow.queries.packing import pack_measurement, unpack_measurement
+from hedgerow.synopsis.learned import Learned
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,6 +64,12 @@ class DenseBelief(Belief):
         """What tables are read off."""
         hypothesis: DenseHypothesis = self._behind[0]
         return hypothesis
+
+    @property
+    def learned(self) -> Learned:
+        """The hypothesis and what it was fitted to, as a synopsis takes them."""
+        hypothesis, measurements = self._behind
+        return Learned(hypothesis, tuple(measurements), self.spread.at(1, 1.0), moments=self.moments)
 
     def _found_spread(self) -> Spread:
         return calibrated(*self._behind)

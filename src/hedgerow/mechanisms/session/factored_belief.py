@@ -53,6 +53,12 @@ class FactoredBelief(Belief):
         hypothesis: FactoredHypothesis = self._behind.hypothesis
         return hypothesis
 
+    @property
+    def learned(self) -> Learned:
+        """The hypothesis and what it was fitted to, as a synopsis takes them."""
+        learned: Learned = self._behind
+        return learned
+
     def _found_spread(self) -> Spread:
         return Spread.even(self._behind.spread)
 

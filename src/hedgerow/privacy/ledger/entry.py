@@ -113,6 +113,10 @@ class Account:
     def remaining(self) -> Cost:
         return self.limit - self.spent
 
+    def lacking(self, cost: Cost) -> Cost:
+        """What it is short of to pay a cost."""
+        return cost.beyond(self.remaining)
+
     @classmethod
     def after(cls, line: Line) -> Account:
         """Read the account off its newest line."""
@@ -160,7 +164,7 @@ class Entry:
     Args:
         seq: its number; line 0 holds the settings.
         time: when its transaction began, UTC, in whole seconds.
-        kind: open, charge, note, allot, close, return or raise.
+        kind: open, charge, note, allot, close, return, raise; under a limit also limit, grow and shrink.
         account: whose money it is about.
         parent: the account that one was allotted from.
         analyst: who asked.

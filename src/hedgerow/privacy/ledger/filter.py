@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 
-from hedgerow.errors import BudgetExceeded, LedgerError, RequestReused
+from hedgerow.errors import BudgetExceeded, LedgerError, LimitExceeded, RequestReused
 from hedgerow.privacy.budget import Budget, Cost, Currency
 from hedgerow.privacy.event import Event
 from hedgerow.privacy.ledger.entry import OWNER, Account, Entry, Raise, Settings
+from hedgerow.privacy.ledger.limit import Limit
 from hedgerow.privacy.ledger.line import Line, canonical, digest
 from hedgerow.privacy.ledger.store import Store
 from hedgerow.privacy.raising import restated
@@ -82,11 +83,37 @@ class Filter:
         if cost.currency != self.currency:
             raise LedgerError(f"This ledger counts {self.currency}, not {cost.currency}.")
         account = self.usable(name)
-        if not account.spent + cost <= account.limit:
+        lacking = account.lacking(cost)
+        limit = None if lacking.is_zero else self.limit(name)
+        if limit is not None and limit.allows(account, lacking):
+            self.afford(lacking, limit.parent)
+        elif not lacking.is_zero:
             budget = self.budget()
+            if limit is not None:
+                raise LimitExceeded(
+                    limit.refusal(cost, account, budget),
+                    hint="ask for less accuracy, or let the owner enlarge the limit",
+                    needed=budget.part(cost),
+                    remaining=budget.part(limit.room(account) + account.remaining),
+                )
             needed, left = budget.part(cost), budget.part(account.remaining)
             raise BudgetExceeded(_refusal(cost, account, budget), needed=needed, remaining=left)
         return account
+
+    def limit(self, name: str) -> Limit | None:
+        """The limit under which an account is filled as it spends, if it is one of these."""
+        lines = [] if name == OWNER else list(self.store.lines(Limit.run(name)))
+        return Limit.read(lines[-1]) if lines else None
+
+    def left(self, name: str) -> Cost:
+        """What an account may still spend: what it has, and what its limit and the budget let it be given."""
+        account = self.account(name)
+        if account.closed:
+            return Cost.zero(self.currency)
+        limit = self.limit(name)
+        if limit is None:
+            return account.remaining
+        return account.remaining + least(limit.room(account), self.left(limit.parent))
 
     def recall(self, request: str, question: str | bytes | Event, analyst: str) -> Entry | None:
         """The entry that a request id already has; RequestReused if it belongs to another question."""
@@ -99,6 +126,11 @@ class Filter:
                 f"The request id {request!r} was already used for another question or by another analyst."
             )
         return entry.again()
+
+
+def least(one: Cost, other: Cost) -> Cost:
+    """The smaller of two costs, part by part."""
+    return Cost(one.currency, min(one.amount, other.amount), min(one.delta, other.delta))
 
 
 def named(what: str, name: str) -> str:

@@ -17,6 +17,7 @@ from hedgerow.privacy.ledger.copies import refuse_older_log
 from hedgerow.privacy.ledger.entry import OWNER, Entry, Settings
 from hedgerow.privacy.ledger.failure import no_ledger
 from hedgerow.privacy.ledger.filter import Filter
+from hedgerow.privacy.ledger.limit import Limit
 from hedgerow.privacy.ledger.making import begin, make_new, new_settings, refuse_no_budget, refuse_second_name
 from hedgerow.privacy.ledger.place import Data, note
 from hedgerow.privacy.ledger.receipt import Receipt, Verification, exported, verify_export, verify_lines
@@ -197,8 +198,11 @@ class Ledger:
 
     def remaining(self, account: str = OWNER) -> Cost:
         """What an account may still spend; nothing once it is closed."""
-        holder = self._filter.account(account)
-        return Cost.zero(self.currency) if holder.closed else holder.remaining
+        return self._filter.left(account)
+
+    def limit(self, account: str) -> Limit | None:
+        """The limit under which an account spends, if it does so under one."""
+        return self._filter.limit(account)
 
     def descends(self, account: str, ancestor: str) -> bool:
         """Whether an account was allotted from another one, directly or through others in between."""

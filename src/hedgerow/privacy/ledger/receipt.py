@@ -12,7 +12,7 @@ from hedgerow.errors import HedgerowError, LedgerError
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.ledger.claim import unsaid
-from hedgerow.privacy.ledger.entry import OWNER, Account, Entry, Raise, Settings
+from hedgerow.privacy.ledger.entry import OWNER, Account, Entry, Raise, Settings, grains_from
 from hedgerow.privacy.ledger.line import FORMAT, GENESIS, Line, canonical, chain, commit_to, digest
 from hedgerow.privacy.raising import holds, restated
 
@@ -161,6 +161,7 @@ class _Walk:
         self.base: Budget  # in force when the first answer was paid for
         self.recorded: Budget  # as the newest raise puts it
         self.accounts: dict[str, Account] = {}
+        self.limits: dict[str, Cost | None] = {}  # of accounts that are filled as they spend
         self.requests: set[str] = set()
         self.claims: list[int] = []
         self.claimed: int | None = None  # the line before, if it rests on claims
@@ -255,7 +256,7 @@ class _Walk:
         self.claims += [] if self.claimed is None else [self.claimed]
         if due is not None and due != self._partner(entry):
             faults.append(f"a line of kind {due[0]!r} for account {due[1]!r} must come here")
-        elif due is None and entry.kind in ("open", "return"):
+        elif due is None and entry.kind in ("open", "return", "grow"):
             faults.append(f"nothing before it calls for a line of kind {entry.kind!r}")
         return [*faults, self._total(entry)]
 
@@ -271,6 +272,8 @@ class _Walk:
         """The second line of a pair: its kind, its account, the other account, the amount."""
         if entry.kind == "open":
             return entry.kind, entry.account, entry.parent, entry.limit
+        if entry.kind == "grow":
+            return entry.kind, entry.account, entry.parent, entry.cost
         return entry.kind, entry.account, entry.details.get("child"), entry.cost
 
     def _total(self, entry: Entry) -> str | None:
@@ -306,16 +309,35 @@ class _Walk:
         if entry.kind == "note":
             return nothing, before.spent, before.limit
         if entry.kind == "allot":
-            self.due = ("open", entry.details["child"], entry.account, entry.cost)
+            child = entry.details["child"]
+            self.due = ("grow" if child in self.limits else "open", child, entry.account, entry.cost)
             return entry.cost, before.spent + entry.cost, before.limit
         if entry.kind == "close" and before.parent is not None:
             self.due = ("return", before.parent, entry.account, before.remaining)
             return nothing, before.spent, before.limit
         if entry.kind == "return" and entry.cost <= before.spent:
             return entry.cost, before.spent - entry.cost, before.limit
+        if entry.kind in ("limit", "grow", "shrink") and before.parent is not None:
+            return self._under_limit(entry, before)
         if entry.kind == "raise" and entry.account == OWNER and entry.note.strip():
             return self._raised(entry, before)
         return f"an account like {entry.account!r} has no lines of kind {entry.kind!r}"
+
+    def _under_limit(self, entry: Entry, before: Account) -> tuple[Cost, Cost, Cost] | str:
+        """A limit moves nothing; growing keeps within it; shrinking gives all back that is not spent."""
+        if entry.kind == "limit":
+            most = entry.details["most"]
+            if entry.account not in self.limits and not before.limit.is_zero:
+                return "it puts a limit on money that was set aside"
+            self.limits[entry.account] = None if most is None else grains_from(most)
+            return Cost.zero(before.spent.currency), before.spent, before.limit
+        if entry.account not in self.limits:
+            return f"an account without a limit has no lines of kind {entry.kind!r}"
+        if entry.kind == "shrink":
+            self.due = ("return", entry.parent or "", entry.account, before.remaining)
+            return before.remaining, before.spent, before.spent
+        most, limit = self.limits[entry.account], before.limit + entry.cost
+        return (entry.cost, before.spent, limit) if most is None or limit <= most else "it passes its limit"
 
     def _raised(self, entry: Entry, before: Account) -> tuple[Cost, Cost, Cost] | str:
         """A raise moves the limit, and promises no more than its order gives."""

@@ -18,6 +18,7 @@ from hedgerow.privacy.events import from_json
 from hedgerow.privacy.ledger.claim import CLAIMS, Claim, said
 from hedgerow.privacy.ledger.entry import OWNER, Account, Entry, Settings, grains_of
 from hedgerow.privacy.ledger.filter import Filter, named, question_digest
+from hedgerow.privacy.ledger.limit import Limit
 from hedgerow.privacy.ledger.line import GENESIS, Line, digest
 from hedgerow.privacy.raising import least, raised
 
@@ -78,7 +79,7 @@ class Transaction:
         self._must_last()
         event = from_json(event.to_json())  # what will be read from the line is what is charged
         cost = cost_of(event, self._filter.currency)
-        holder = self._filter.afford(cost, account)
+        holder = self._filled(cost, account)
         answer, state = self._carry_out(act)
         after = replace(holder, spent=holder.spent + cost)
         charged = self._write(
@@ -128,7 +129,7 @@ class Transaction:
     def allot(self, name: str, cost: Cost, parent: str = OWNER, note: str = "") -> Entry:
         """Reserve a cost from an account for a new one."""
         self._must_last()
-        holder = self._filter.afford(cost, parent)
+        holder = self._filled(cost, parent)
         if self._store.last(named("account", name)) is not None:
             raise LedgerError(f"There has already been an account {name!r}.")
         holder = replace(holder, spent=holder.spent + cost)
@@ -151,7 +152,49 @@ class Transaction:
         holder, rest = self._filter.account(parent), account.remaining
         holder = replace(holder, spent=holder.spent - rest)
         words = f"Came back from account {name!r}."
-        return self._write("return", holder, rest, details={"child": name}, words=words, note=note)
+        back = self._write("return", holder, rest, details={"child": name}, words=words, note=note)
+        return self._emptied(parent) or back
+
+    def limit(self, name: str, most: Cost | None, note: str = "") -> Entry:
+        """Let an account spend so much in all, or as much as there is, with nothing set aside for it."""
+        self._must_last()
+        if self._store.last(named("account", name)) is None:
+            self.allot(name, Cost.zero(self._filter.currency), note=note)
+        account = self._filter.usable(name)
+        if account.parent is None or (self._filter.limit(name) is None and not account.limit.is_zero):
+            raise LedgerError(f"The account {name!r} has money of its own, and no limit.")
+        words = "May spend what there is." if most is None else "May spend up to a limit."
+        details, asker = {"most": most and grains_of(most)}, {**_NOBODY, "run": Limit.run(name)}
+        return self._write("limit", account, details=details, words=words, note=note, asker=asker)
+
+    def _filled(self, cost: Cost, name: str) -> Account:
+        """An account that can pay a cost; one under a limit is given what it lacks."""
+        account = self._filter.afford(cost, name)
+        lacking = account.lacking(cost)
+        if lacking.is_zero:
+            return account
+        limit = self._filter.limit(name)
+        assert limit is not None  # else it could not afford it
+        holder = self._filled(lacking, limit.parent)
+        paid = replace(holder, spent=holder.spent + lacking)
+        self._write("allot", paid, lacking, details={"child": name}, words=f"Given to account {name!r}.")
+        account = replace(account, limit=account.limit + lacking)
+        self._write("grow", account, lacking, words=f"Given by account {limit.parent!r}.")
+        return account
+
+    def _emptied(self, name: str) -> Entry | None:
+        """What an account under a limit does not need goes back to whoever gave it."""
+        account, limit = self._filter.account(name), self._filter.limit(name)
+        rest = account.remaining
+        if limit is None or rest.is_zero:
+            return None
+        shrunk = replace(account, limit=account.spent)
+        self._write("shrink", shrunk, rest, words=f"Went back to account {limit.parent!r}.")
+        holder = self._filter.account(limit.parent)
+        holder = replace(holder, spent=holder.spent - rest)
+        words = f"Came back from account {name!r}."
+        back = self._write("return", holder, rest, details={"child": name}, words=words)
+        return self._emptied(limit.parent) or back
 
     def raise_budget(self, budget: Budget, reason: str) -> Entry:
         """Give the dataset a larger budget."""

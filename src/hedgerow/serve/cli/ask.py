@@ -1,4 +1,4 @@
-"""`hedgerow ask`: one question to private data, through a session that remembers and learns."""
+"""`hedgerow ask`: one question to private data, through a session that remembers, or at a server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from hedgerow.serve.cli.terminal import emit, printing, screen, table_of
 from hedgerow.service import wire
 
 if TYPE_CHECKING:
-    from hedgerow.service.asking import Answered, Explanation, FirstQuestion
+    from hedgerow.service.asking import Answered, Ask, Explanation, FirstQuestion
+    from hedgerow.service.dataset import Dataset
+    from hedgerow.service.learning import Learning
 
 _KEPT = "the answer is paid for and kept: ask the same without --anew and --epsilon, which is free"
 
@@ -36,8 +38,11 @@ def ask(
         bool, typer.Option("--explain", help="Say what asking would do and cost, and do not ask.")
     ] = False,
     spend: Annotated[
-        bool, typer.Option("--spend/--no-spend", help="With --no-spend, what might cost anything is refused.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--spend/--no-spend", help="Whether it may cost something; at a server not unless said."
+        ),
+    ] = None,
     max_epsilon: Annotated[
         float | None, typer.Option(help="The most that the question, and learning for it, may cost.")
     ] = None,
@@ -54,7 +59,7 @@ def ask(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Ask private DATA a question in SQL, here, without a server.
+    """Ask private DATA a question in SQL, here without a server, or at one: http://HOST/DATASET.
 
     The first question spends part of the dataset's budget on learning what rows look like; from then on a
     question costs nothing, unless it asks for an accuracy that what was learned cannot vouch for. The same
@@ -62,22 +67,43 @@ def ask(
     to the data file as it was then, and to the schema: when the file has changed, --same-rows goes on; when
     either has, --anew learns again and pays again, from the same budget.
     """
-    from hedgerow.service.asking import Ask, FirstQuestion, Visit
+    from hedgerow.serve.cli import remote
+    from hedgerow.service.asking import Ask
     from hedgerow.service.learning import Learning
 
-    question = Ask(sql, (), within, within_count, confidence, spend, max_epsilon, request)
-    dataset = opening.dataset(data, schema=schema)
+    there = remote.is_remote(str(data))
+    spends = not there if spend is None else spend
+    question = Ask(sql, (), within, within_count, confidence, spends, max_epsilon, request)
+    if there:
+        remote.ask(str(data), question, explain=explain, json=json)
+    else:
+        _ask_here(
+            opening.dataset(data, schema=schema), question, Learning(epsilon, anew), account, explain, json
+        )
+
+
+def _ask_here(
+    dataset: Dataset, question: Ask, learning: Learning, account: str | None, explain: bool, json: bool
+) -> None:
+    from hedgerow.service.asking import Visit
+
     with progress(json) as step:
-        visit = Visit(dataset, question, Learning(epsilon, anew), step, account)
-        explained = visit.explain() if explain else None
-        answered = None if explain else visit.answer()
-    if answered is not None:
-        with nullcontext() if epsilon is None and not anew else printing(_KEPT):
-            _answered(answered, json, account)
-    elif isinstance(explained, FirstQuestion):
-        _unlearned(explained, json)
-    elif explained is not None:
-        _explained(explained, json)
+        visit = Visit(dataset, question, learning, step, account)
+        found = visit.explain() if explain else visit.answer()
+    pays = learning.epsilon is not None or learning.anew
+    with printing(_KEPT) if pays and not explain else nullcontext():
+        _told(found, json, account)
+
+
+def _told(found: Answered | Explanation | FirstQuestion, json: bool, account: str | None) -> None:
+    from hedgerow.service.asking import Answered, FirstQuestion
+
+    if isinstance(found, Answered):
+        _answered(found, json, account)
+    elif isinstance(found, FirstQuestion):
+        _unlearned(found, json)
+    else:
+        _explained(found, json)
 
 
 def _unlearned(found: FirstQuestion, json: bool) -> None:

@@ -118,6 +118,25 @@ def allot(
         _show_parts(opened, [accounts.allot(opened, name, epsilon, note)], json)
 
 
+@app.command("limit")
+def limit(
+    data: DataOrLedger,
+    name: Name,
+    epsilon: Annotated[str, typer.Option(help="How much they may spend in all.", show_default=False)],
+    ledger: LedgerFile = None,
+    json: Json = False,
+) -> None:
+    """Let somebody spend up to so much of DATA's budget, with nothing set aside.
+
+    Limits may add up to more than there is: the budget is the cap of all of them.
+    """
+    from hedgerow.service import accounts
+    from hedgerow.service.dataset import open_ledger
+
+    with open_ledger(data, ledger) as opened:
+        _show_parts(opened, [accounts.limit(opened, name, epsilon)], json)
+
+
 @app.command("list")
 def list_(data: DataOrLedger, ledger: LedgerFile = None, json: Json = False) -> None:
     """List whose parts of DATA's budget were set aside, and what they spent."""

@@ -7,7 +7,21 @@ from typing import Annotated
 import typer
 
 import hedgerow
-from hedgerow.serve.cli import ask, budget, demo, describe, plan, query, release, schema, shell, tools
+from hedgerow.serve.cli import (
+    ask,
+    budget,
+    copies,
+    demo,
+    describe,
+    plan,
+    query,
+    release,
+    schema,
+    serve,
+    shell,
+    token,
+    tools,
+)  # fmt: skip
 from hedgerow.serve.cli.options import spelled_out
 from hedgerow.serve.cli.terminal import Commands
 
@@ -45,6 +59,10 @@ app.command("ask")(spelled_out(ask.ask))
 app.command("shell")(spelled_out(shell.shell))
 app.command("sample")(query.sample)
 app.command("describe")(describe.describe)
+app.command("serve")(spelled_out(serve.serve))
+app.add_typer(token.app, name="token")
 app.add_typer(budget.app, name="budget")
+app.command("backup")(copies.backup)
+app.command("restore")(copies.restore)
 app.command("audit")(tools.audit)
 app.command("bench")(tools.bench)

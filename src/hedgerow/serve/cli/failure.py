@@ -15,9 +15,14 @@ FAILED, BAD_INPUT, REFUSED, UNREACHABLE, FORBIDDEN, INTERRUPTED = 1, 2, 3, 4, 5,
 EXIT = {
     "internal": FAILED,
     "budget_refused": REFUSED,
+    "limit_refused": REFUSED,
     "ledger_unavailable": UNREACHABLE,
     "storage_unavailable": UNREACHABLE,
     "not_permitted": FORBIDDEN,
+    "no_token": FORBIDDEN,
+    "unreachable": UNREACHABLE,
+    "starting": UNREACHABLE,
+    "rate_limited": UNREACHABLE,
     "interrupted": INTERRUPTED,
 }
 """The exit code of each error's code: 4 may pass by itself, all others that are not named here are 2."""

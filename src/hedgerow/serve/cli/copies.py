@@ -1,0 +1,54 @@
+"""`hedgerow backup` and `hedgerow restore`: a dataset's ledger in a file, and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hedgerow.serve.cli.options import Data, Json, LedgerFile
+from hedgerow.serve.cli.terminal import emit, screen
+
+
+def backup(
+    data: Data,
+    out: Annotated[Path, typer.Option(help="The file to write.")],
+    ledger: LedgerFile = None,
+    json: Json = False,
+) -> None:
+    """Copy the ledger of DATA into a file, with a receipt; a server may go on meanwhile."""
+    from hedgerow.service import copying
+    from hedgerow.service.dataset import Dataset
+
+    receipt = copying.backup(Dataset(data, ledger), out)
+    if json:
+        emit({"file": str(out), "receipt": receipt.to_json()})
+    else:
+        screen().print(f"{out}: {receipt.describe()}", soft_wrap=True)
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `backup` wrote.", show_default=False)],
+    data: Data,
+    older: Annotated[
+        str | None,
+        typer.Option(
+            "--older-than-receipt",
+            metavar="REASON",
+            help="Use a ledger older than what was charged to it, and set that aside: why.",
+        ),
+    ] = None,
+    ledger: LedgerFile = None,
+    json: Json = False,
+) -> None:
+    """Put the ledger of DATA back from FILE; an old copy is refused, unless there is a reason."""
+    from hedgerow.service import copying
+    from hedgerow.service.dataset import Dataset
+
+    dataset = Dataset(data, ledger)
+    receipt = copying.restore(file, dataset, older)
+    if json:
+        emit({"ledger": str(dataset.path), "receipt": receipt.to_json()})
+    else:
+        screen().print(f"{dataset.path}: {receipt.describe()}", soft_wrap=True)

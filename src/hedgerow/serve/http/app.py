@@ -1,0 +1,100 @@
+"""The application: routes made from the table of endpoints, one shape of error, headers on every reply."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hedgerow.errors import BadValue
+from hedgerow.serve.http import openapi, operating
+from hedgerow.serve.http.call import Call, failed, nowhere, reply
+from hedgerow.serve.http.endpoints import ENDPOINTS, Endpoint
+from hedgerow.service.host import Host
+
+_READERS = 2  # they share one interpreter: more only wait for each other
+
+HEADERS = {
+    "content-security-policy": "default-src 'none'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
+_RAW = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+_HSTS = (b"strict-transport-security", b"max-age=31536000")
+
+
+def application(host: Host) -> ASGIApp:
+    """The application of a server that holds `host`."""
+    readers = ThreadPoolExecutor(_READERS, "reader")
+    described = openapi.description()
+
+    def route(endpoint: Endpoint) -> Route:
+        async def serve(request: Request) -> Response:
+            call = Call(request, host, readers)
+            try:
+                if endpoint.whom != "anybody":
+                    _ = call.who
+                    host.refuse_unready()
+                return await endpoint.door(call)
+            except HTTPException:
+                raise
+            except Exception as error:  # one shape for all of them
+                return failed(error, call.__dict__.get("who"))
+
+        return Route(endpoint.path, serve, methods=[endpoint.method])
+
+    async def describe(request: Request) -> Response:
+        return reply(described)
+
+    routes = [route(endpoint) for endpoint in ENDPOINTS]
+    handlers: Any = {404: _lost, 405: _no_method}
+    app = Starlette(
+        routes=[*routes, Route("/openapi.json", describe)],
+        exception_handlers=handlers,
+    )
+    app.router.redirect_slashes = False
+    return _Headed(app)
+
+
+async def _lost(request: Request, error: Exception) -> Response:
+    return failed(nowhere(), None)
+
+
+async def _no_method(request: Request, error: Exception) -> Response:
+    made = failed(BadValue(f"{request.method} is not for this address"), None)
+    made.status_code = 405
+    made.headers.update(getattr(error, "headers", None) or {})
+    return made
+
+
+class _Headed:
+    """Puts the headers of security on every reply, and counts replies."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def headed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                more = [*_RAW, _HSTS] if scope.get("scheme") == "https" else _RAW
+                message["headers"] = [*message.get("headers", []), *more]
+                operating.replies[message["status"]] += 1
+            await send(message)
+
+        await self._app(scope, receive, headed)

@@ -1,0 +1,203 @@
+"""Call: one request at the HTTP door - whose it is, what it holds - and how failures are replied."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import JSONResponse, Response
+
+from hedgerow.errors import (
+    BadValue,
+    DataChanged,
+    HedgerowError,
+    LedgerError,
+    LedgerUnavailable,
+    NotFound,
+    NotPermitted,
+    RangeTooLarge,
+    RequestReused,
+    SourceError,
+    StorageUnavailable,
+)
+from hedgerow.service import wire
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from starlette.requests import Request
+
+    from hedgerow.service.config import Limits
+    from hedgerow.service.host import Host
+    from hedgerow.service.hosted import Hosted
+    from hedgerow.service.tokens import Token
+
+log = logging.getLogger("hedgerow.http")
+
+STATUS = {
+    "bad_input": 400,
+    "no_token": 401,
+    "budget_refused": 402,
+    "limit_refused": 402,
+    "not_permitted": 403,
+    "not_found": 404,
+    "not_learned": 409,
+    "request_reused": 409,
+    "data_changed": 409,
+    "frozen": 409,
+    "too_large": 413,
+    "bad_sql": 422,
+    "unsupported_sql": 422,
+    "cuts_bin": 422,
+    "unknown_column": 422,
+    "unknown_level": 422,
+    "rate_limited": 429,
+    "internal": 500,
+    "starting": 503,
+    "ledger_unavailable": 503,
+}
+"""The status of each error's code; there are no others."""
+
+_SLOW = 10.0  # seconds for the whole of a body
+_HIDDEN = (LedgerError, StorageUnavailable, SourceError, OSError)
+_OWN = (RequestReused, DataChanged)
+
+
+@dataclass
+class Call:
+    """One request.
+
+    Args:
+        request: as it came.
+        host: everything the server holds.
+        readers: the threads that read what was learned.
+    """
+
+    request: Request
+    host: Host
+    readers: ThreadPoolExecutor
+
+    @cached_property
+    def who(self) -> Token:
+        """Whose request it is; refused without a good token."""
+        return self.host.who(self.request.headers.get("authorization"))
+
+    @property
+    def limits(self) -> Limits:
+        """What the server takes."""
+        return self.host.config.limits
+
+    @cached_property
+    def hosted(self) -> Hosted:
+        """The dataset that the path names, if whoever asks may see it."""
+        return self.host.dataset(self.request.path_params["dataset"], self.who)
+
+    def owner(self) -> Token:
+        """Whose request it is; refused unless they are an owner."""
+        self.who.refuse_owners_only()
+        return self.who
+
+    async def body(self, most: int | None = None) -> bytes:
+        """The request's body; one that is too long, or too slow, is refused."""
+        most, parts, size = most or self.limits.body_bytes, [], 0
+        refusal = RangeTooLarge(f"a request may have up to {most:,} bytes")
+        if int(self.request.headers.get("content-length") or 0) > most:
+            raise refusal
+        try:
+            async with asyncio.timeout(_SLOW):
+                async for part in self.request.stream():
+                    size += len(part)
+                    if size > most:
+                        raise refusal
+                    parts.append(part)
+        except TimeoutError:
+            raise BadValue(f"the request's body took longer than {_SLOW:.0f} seconds") from None
+        return b"".join(parts)
+
+    async def json(self) -> Any:
+        """The request's body as JSON."""
+        body = await self.body()
+        try:
+            data = json.loads(body or b"null")
+            if b"\\ud" in body.lower():  # half a character is no text, and cannot be written anywhere
+                json.dumps(data, ensure_ascii=False).encode()
+            return data
+        except (ValueError, RecursionError):
+            raise BadValue("the request's body is not JSON") from None
+
+    def number(self, name: str, default: int, least: int, most: int) -> int:
+        """A whole number of the query string."""
+        given = self.request.query_params.get(name, str(default))
+        try:
+            value = int(given)
+        except ValueError:
+            value = least - 1
+        if not least <= value <= most:
+            raise BadValue(f"`{name}` is a whole number between {least} and {most}")
+        return value
+
+    async def read(self, work: Callable[[], Any]) -> Any:
+        """Do something that needs no row, in a thread of the readers."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self.limits.statement_seconds):
+                return await loop.run_in_executor(self.readers, work)
+        except TimeoutError:
+            raise RangeTooLarge("this takes longer than a statement may", hint="ask for less") from None
+
+    async def charge(self, work: Callable[[], Any]) -> Any:
+        """Do something in the dataset's lane, and come back at a point of the grid."""
+        loop, hosted, host = asyncio.get_running_loop(), self.hosted, self.host
+        began = loop.time()
+        try:
+            async with asyncio.timeout(self.limits.statement_seconds):
+                return await asyncio.shield(asyncio.wrap_future(hosted.in_lane(work)))
+        except TimeoutError:
+            raise LedgerUnavailable(
+                "the question is still being worked on",
+                hint="ask it again with the same request id, which is charged once",
+            ) from None
+        finally:
+            await asyncio.sleep(max(0.0, host.grid.wait(loop.time() - began)))
+
+    async def in_lane(self, work: Callable[[], Any]) -> Any:
+        """Do what an owner does with a dataset, in its lane; owners see rows anyway, and wait for no grid."""
+        return await asyncio.shield(asyncio.wrap_future(self.hosted.in_lane(work)))
+
+
+def failed(error: Exception, who: Token | None) -> Response:
+    """An error as a reply; what the system or the file said is for the owner and the log, not for others."""
+    system = isinstance(error, NotPermitted) and error.hint is None  # our own refusals say what to do
+    if system or (isinstance(error, _HIDDEN) and not isinstance(error, _OWN)):
+        log.error("cannot be used: %s", error)
+        if who is None or not who.owns:
+            error = LedgerUnavailable(
+                "this cannot be done just now", hint="ask again later, or tell the owner"
+            )
+    told = wire.error(error)
+    code = told["error"]["code"]
+    if not isinstance(error, HedgerowError):
+        log.error("a fault of our own: %s", told["error"]["message"])
+        if who is None or not who.owns:
+            told["error"]["message"] = "Hedgerow met an error of its own; the server's log says where."
+    if code not in STATUS:
+        code = told["error"]["code"] = "ledger_unavailable" if code == "storage_unavailable" else "bad_input"
+    return reply(told, STATUS[code])
+
+
+def reply(data: Any, status: int = 200) -> Response:
+    """Plain data as JSON."""
+    headers = {"Retry-After": "1"} if status in (429, 503) else {}
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return JSONResponse(wire.plain(data), status, headers)
+
+
+def nowhere() -> NotFound:
+    """The refusal of a path that is none."""
+    return NotFound("there is nothing at this address", hint="see /openapi.json for what there is")

@@ -1,0 +1,68 @@
+"""Frames: an answer as a table for other programs - CSV, Arrow, Parquet - each number with its bounds."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CSV, ARROW, PARQUET = (
+    "text/csv",
+    "application/vnd.apache.arrow.stream",
+    "application/vnd.apache.parquet",
+)
+MEDIA = (CSV, ARROW, PARQUET)
+
+
+def table(answer: dict[str, Any]) -> pa.Table:
+    """The rows of an answer, as `wire.answered` gives it: NAME, NAME_low, NAME_high, NAME_source.
+
+    >>> number = {"value": 1.0, "error": 2.0, "low": -1.0, "high": 3.0, "source": "learned"}
+    >>> table({"columns": ["n"], "rows": [{"n": number}]}).column_names
+    ['n', 'n_low', 'n_high', 'n_source']
+    """
+    import pyarrow as pa
+
+    made: dict[str, Any] = {}
+    for name in answer["columns"]:
+        cells = [row[name] for row in answer["rows"]]
+        if cells and isinstance(cells[0], dict):
+            made[name] = pa.array([cell["value"] for cell in cells], pa.float64())
+            for part in ("low", "high"):
+                made[f"{name}_{part}"] = pa.array([cell.get(part) for cell in cells], pa.float64())
+            made[f"{name}_source"] = pa.array([cell["source"] for cell in cells], pa.string())
+        else:
+            made[name] = pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
+    return pa.table(made)
+
+
+def encoded(frame: pa.Table, media: str) -> bytes:
+    """A table as bytes of a media type."""
+    import pyarrow as pa
+
+    out = io.BytesIO()
+    if media == CSV:
+        from pyarrow import csv
+
+        csv.write_csv(frame, out)
+    elif media == PARQUET:
+        from pyarrow import parquet
+
+        parquet.write_table(frame, out)
+    else:
+        with pa.ipc.new_stream(out, frame.schema) as stream:
+            stream.write_table(frame)
+    return out.getvalue()
+
+
+def accepted(header: str) -> str | None:
+    """The first of the media types that a caller takes and this can write; None for JSON."""
+    for part in header.split(","):
+        media = part.split(";")[0].strip().lower()
+        if media in MEDIA:
+            return media
+        if media in ("application/json", "*/*", "application/*"):
+            return None
+    return None

@@ -1,0 +1,201 @@
+"""State: what a server keeps beside ledgers, in server.db - tokens, jobs, approvals, what was asked.
+
+It holds nothing that ledgers do not vouch for and nothing exact. If it is lost, tokens must be made anew and
+nothing else is: charges, answers and limits are in the ledgers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hedgerow.errors import HedgerowError, NotFound, StorageUnavailable, of_system
+from hedgerow.service import tokens
+from hedgerow.service.tokens import Secret, Token
+
+FILE, FORMAT = "server.db", 1
+_APPLICATION = 0x48656473  # "Heds"
+_SCHEMA = """
+CREATE TABLE token (id TEXT PRIMARY KEY, digest BLOB NOT NULL, verifier TEXT NOT NULL, name TEXT NOT NULL,
+    role TEXT NOT NULL, datasets TEXT NOT NULL, may_spend INTEGER NOT NULL, made TEXT NOT NULL,
+    expires TEXT NOT NULL, used TEXT, revoked TEXT);
+CREATE TABLE dataset (name TEXT PRIMARY KEY, settings TEXT NOT NULL);
+CREATE TABLE job (id TEXT PRIMARY KEY, dataset TEXT NOT NULL, state TEXT NOT NULL, job TEXT NOT NULL);
+CREATE TABLE approval (id TEXT PRIMARY KEY, dataset TEXT NOT NULL, who TEXT NOT NULL, state TEXT NOT NULL,
+    item TEXT NOT NULL);
+CREATE TABLE request (dataset TEXT, who TEXT, request TEXT, question TEXT NOT NULL, answer TEXT,
+    PRIMARY KEY (dataset, who, request));
+CREATE TABLE asked (seq INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL, who TEXT NOT NULL,
+    item TEXT NOT NULL);
+CREATE INDEX asked_of ON asked (dataset, seq);
+"""
+
+
+def folder(path: Path) -> Path:
+    """The state folder, made for its owner alone if it is not there."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.chmod(0o700)
+    except OSError as error:
+        raise of_system(error, f"the state folder {str(path)!r} cannot be used") from None
+    return path
+
+
+class ServerState:
+    """The file server.db in a state folder; any thread may use it, and other processes beside it.
+
+    Args:
+        place: the folder.
+    """
+
+    def __init__(self, place: Path) -> None:
+        self.folder = folder(place)
+        self.path = self.folder / FILE
+        self.new = not self.path.exists()
+        handle = os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600)
+        os.close(handle)
+        os.chmod(self.path, 0o600)
+        self._lock = threading.RLock()
+        self._db = sqlite3.connect(self.path, timeout=10, isolation_level=None, check_same_thread=False)
+        self.rows("PRAGMA journal_mode=WAL")
+        self.rows("PRAGMA synchronous=NORMAL")  # kills lose nothing; a power cut a moment
+        with self.writing() as db:
+            self._check(db)
+
+    def _check(self, db: sqlite3.Connection) -> None:
+        """Lay out a new file; refuse one that a newer program wrote."""
+        ((version,),) = db.execute("PRAGMA user_version").fetchall()
+        if version > FORMAT:
+            raise HedgerowError(f"the state {str(self.path)!r} was written by a newer Hedgerow: use that one")
+        if version == 0:
+            for statement in _SCHEMA.split(";"):
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version={FORMAT}")
+            db.execute(f"PRAGMA application_id={_APPLICATION}")
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction; what fails leaves nothing behind."""
+        with self._lock:
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                yield self._db
+                self._db.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise StorageUnavailable(f"the state {str(self.path)!r} cannot be used: {error}") from None
+            finally:
+                if self._db.in_transaction:
+                    self._db.rollback()
+
+    def rows(self, sql: str, *args: Any) -> list[tuple[Any, ...]]:
+        """What a statement finds."""
+        with self._lock:
+            try:
+                return self._db.execute(sql, args).fetchall()
+            except sqlite3.Error as error:
+                raise StorageUnavailable(f"the state {str(self.path)!r} cannot be used: {error}") from None
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._db.close()
+
+    # -- tokens -------------------------------------------------------------------------------------------
+
+    def keep_token(self, secret: Secret, token: Token) -> Token:
+        """Keep a token, in place of an earlier one with its id."""
+        kept = (secret.digest, secret.verifier, token.name, token.role, json.dumps(token.datasets))
+        values = (token.id, *kept, token.may_spend, token.made, token.expires, None, None)
+        with self.writing() as db:
+            db.execute(f"INSERT OR REPLACE INTO token VALUES ({','.join('?' * len(values))})", values)
+        return token
+
+    def tokens(self) -> list[Token]:
+        """All tokens, the oldest first."""
+        return [_token(row) for row in self.rows(f"SELECT {_COLUMNS} FROM token ORDER BY made, id")]
+
+    def revoke(self, id: str) -> Token:
+        """End a token now."""
+        with self.writing() as db:
+            done = db.execute(
+                "UPDATE token SET revoked = COALESCE(revoked, ?) WHERE id = ?",
+                (tokens.stamp(datetime.now(UTC)), id),
+            )
+            if not done.rowcount:
+                raise NotFound("there is no token of that id", hint="list them")
+        return next(token for token in self.tokens() if token.id == id)
+
+    def token(self, text: str, now: datetime) -> Token | None:
+        """The token that a text is, if it is a good one; says nothing about why it is none."""
+        parts = tokens.read(text)
+        rows = self.rows(f"SELECT {_COLUMNS}, digest FROM token WHERE id = ?", parts[0] if parts else "")
+        if not tokens.matches(text, rows[0][-1] if rows else None) or parts is None:
+            return None
+        found = _token(rows[0][:-1])
+        return found if found.lives(now) else None
+
+    def verifier(self, name: str, now: datetime) -> tuple[Token, str] | None:
+        """The token and SCRAM verifier of a token id, or of a name that has exactly one live token."""
+        rows = self.rows(f"SELECT {_COLUMNS}, verifier FROM token WHERE id = ? OR name = ?", name, name)
+        live = [(_token(row[:-1]), row[-1]) for row in rows if _token(row[:-1]).lives(now)]
+        named = [pair for pair in live if pair[0].id == name] or live
+        return named[0] if len(named) == 1 else None
+
+    def used(self, times: dict[str, str]) -> None:
+        """Note when tokens were last used."""
+        with self.writing() as db:
+            db.executemany("UPDATE token SET used = ? WHERE id = ?", [(t, id) for id, t in times.items()])
+
+    # -- datasets, jobs and approvals: plain data by name ---------------------------------------------------
+
+    def datasets(self) -> dict[str, dict[str, Any]]:
+        """The datasets that the owner added while the server ran."""
+        return {name: json.loads(text) for name, text in self.rows("SELECT name, settings FROM dataset")}
+
+    def keep_dataset(self, name: str, settings: dict[str, Any]) -> None:
+        """Keep one of them."""
+        with self.writing() as db:
+            db.execute("INSERT OR REPLACE INTO dataset VALUES (?, ?)", (name, json.dumps(settings)))
+
+    def keep_job(self, id: str, dataset: str, state: str, job: dict[str, Any]) -> None:
+        """Keep a job as it stands."""
+        with self.writing() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO job VALUES (?, ?, ?, ?)", (id, dataset, state, json.dumps(job))
+            )
+
+    def jobs(self, *states: str) -> list[dict[str, Any]]:
+        """The jobs in some states, in the order in which they were asked for; all if none is named."""
+        where = f"WHERE state IN ({','.join('?' * len(states))})" if states else ""
+        return [
+            json.loads(row[0]) for row in self.rows(f"SELECT job FROM job {where} ORDER BY rowid", *states)
+        ]
+
+    def keep_approval(self, id: str, dataset: str, who: str, state: str, item: dict[str, Any]) -> None:
+        """Keep a question that waits for the owner, or was decided."""
+        with self.writing() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO approval VALUES (?, ?, ?, ?, ?)",
+                (id, dataset, who, state, json.dumps(item)),
+            )
+
+    def approvals(self, dataset: str | None = None, who: str | None = None) -> list[dict[str, Any]]:
+        """Questions that wait or were decided: of a dataset, of a person, or all."""
+        sql = "SELECT item FROM approval WHERE (? IS NULL OR dataset = ?) AND (? IS NULL OR who = ?)"
+        found = self.rows(f"{sql} ORDER BY rowid", dataset, dataset, who, who)
+        return [json.loads(row[0]) for row in found]
+
+
+_COLUMNS = "id, name, role, datasets, may_spend, made, expires, used, revoked"
+
+
+def _token(row: tuple[Any, ...]) -> Token:
+    id, name, role, datasets, may_spend, *times = row
+    return Token(id, name, role, tuple(json.loads(datasets)), bool(may_spend), *times)
