@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -310,7 +311,8 @@ class FirstStage:
             return self._levels_with_rows(keys, result)
         (_, _, numbers, result), i = mine[0], place.index
         value, error = result.values[:, i], result.errors[:, i]
-        low, high = value - error, value + error
+        none = np.isnan(value)  # noise left no number, of which the truth may have any
+        low, high = (np.where(none, end, value + side) for end, side in ((-inf, -error), (inf, error)))
         aggregate = numbers.out[i]
         plain = aggregate.denominator is None and aggregate.quantile is None and aggregate.scale >= 0
         if plain and numbers.forms[aggregate.form].nonnegative:
