@@ -180,7 +180,7 @@ class Synopsis(ABC):
                 terms.simultaneous,
             )
         if isinstance(asked, Question):
-            found = self._ask(asked, confidence, simultaneous)
+            found = self._ask(asked, confidence, simultaneous or Statement(asked).selects)
         elif isinstance(asked, Query):
             found = Answer(*self._query(asked, confidence, 1), confidence, self.source)
         else:
