@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import hedgerow as hr
 from hedgerow.curator.rows.table import Rows
+from hedgerow.curator.statistics.remainders import RemainderSums
 from hedgerow.curator.statistics.statistics import Answers
 from hedgerow.queries.query import ONE, Query
 from hedgerow.queries.valued import Fine, Valued
 from hedgerow.queries.workload import Workload
 
 DOMAIN = hr.Domain({"a": 2, "x": hr.bins(0, 40, 20, step=1, missing=False)})
-FAR = DOMAIN["x"].lattice.half  # half-steps from the middle of a bin
 
 
 def rows_of(*rows: tuple[int, int]) -> Rows:
@@ -66,3 +67,31 @@ def test_what_rows_are_worth_lies_along_the_attributes_of_its_query():
     along = Valued(("a", "x"), most.T, (), 1, (0, 62), 1, most.T)
     stat = asked(along, ("a", "x"), (mask,))
     assert moved(stat, (0, 25)) == stat.norms.l1 == ONE
+
+
+def test_remainders_of_uneven_bins_and_two_numbers_move_by_their_norms_and_no_more():
+    edges = {"x": hr.Bins([0, 1, 3, 13, 15], step=1), "y": hr.Bins([0, 0.5, 2], step=0.5)}
+    domain = hr.Domain(edges | {"a": 2})
+    stat = RemainderSums(domain)
+    rows = [
+        (x, y, a) for x in (0, 1, 2, 3, 8, 12, 13, 14, None) for y in (0.0, 0.5, 1.5, None) for a in (0, 1)
+    ]
+
+    def sums(*some: tuple[object, ...]) -> np.ndarray:
+        columns = {name: [row[i] for row in some] for i, name in enumerate(("x", "y", "a"))}
+        frame = pa.table(
+            {
+                "x": pa.array(columns["x"], pa.int64()),
+                "y": pa.array(columns["y"], pa.float64()),
+                "a": pa.array(columns["a"], pa.int64()),
+            }
+        )
+        return stat.exact(Rows(hr.Table.open(frame, domain), bytes(32)))
+
+    each = np.array([sums(row) for row in rows]) - sums()
+    swaps = (each[:, None, :] - each[None, :, :]).reshape(-1, each.shape[1])
+    norms = stat.norms
+    assert np.abs(each).sum(axis=1).max() == norms.l1
+    assert (each**2).sum(axis=1).max() == norms.l2_squared
+    assert np.abs(swaps).sum(axis=1).max() <= norms.replace_l1
+    assert (swaps**2).sum(axis=1).max() <= norms.replace_l2_squared
