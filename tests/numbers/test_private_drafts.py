@@ -82,6 +82,19 @@ def ranks(curator: hr.Curator) -> list[int]:
     ]
 
 
+@pytest.mark.parametrize("sigma", [3, 40, 900])
+@pytest.mark.parametrize("most", [1, 2, 50])
+@pytest.mark.parametrize("delta", [Fraction(1, 1000), Fraction(1, 10**6)])
+def test_a_person_alone_with_one_name_or_with_many_is_shown_with_no_more_than_delta(sigma, most, delta):
+    z = np.arange(12 * sigma, -12 * sigma - 1, -1)
+    law = np.exp(-((z / sigma) ** 2) / 2)
+    tail = dict(zip(z.tolist(), np.cumsum(law / law.sum()).tolist(), strict=True))
+    threshold = names.least_threshold(Fraction(sigma), most, delta)
+    for many in range(1, most + 1):
+        held = most // many  # rows of each
+        assert many * tail.get(threshold - held, 0.0) <= delta
+
+
 def test_ranks_move_by_no_more_than_declared(monkeypatch):
     found = replayed(ranks, AGES)
     assert found.ok, found.violations
