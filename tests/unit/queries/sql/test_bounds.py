@@ -69,3 +69,45 @@ def test_an_interval_that_is_no_number_is_refused_in_words(words):
             DOMAIN,
             f"SELECT g FROM t WHERE DATE '2024-01-01' + INTERVAL {words} > DATE '2024-01-01' GROUP BY g",
         )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT g, COUNT(*) + 0 FROM t WHERE 1 = 2 GROUP BY g",
+        "SELECT COUNT(*) + 0 FROM t WHERE 1 = 1",
+        "SELECT k % k AS z, COUNT(*) FROM t GROUP BY k",
+        "SELECT g, COUNT(*) // (k - k) FROM t GROUP BY g, k",
+        "SELECT g, 7 % CAST(COUNT(*) AS INT) FROM t GROUP BY g",
+        "SELECT COUNT(*) FROM t WHERE g IN (SELECT g FROM t GROUP BY g HAVING COUNT(*) > 100)",
+        "SELECT COUNT(*) FROM t WHERE g NOT IN (SELECT g FROM t GROUP BY g HAVING COUNT(*) > 100)",
+    ],
+)
+def test_what_was_paid_for_is_not_lost_to_released_numbers_or_to_zero(text):
+    domain = hr.Domain({"g": ["a", "b"], "k": 2})
+
+    def ask(questions: Sequence[Any]) -> list[Any]:
+        made = [np.zeros((q.size, len(q.aggregates))) for q in questions]
+        return [SimpleNamespace(table=SimpleNamespace(values=v, errors=v + 1)) for v in made]
+
+    finished, _ = hr.sql(domain, text).answered(ask)
+    assert len(finished.result.groups) >= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "parts", "together"),
+    [
+        ("SELECT g, COUNT(*) / 2, SUM(k) + 1 FROM t GROUP BY g", 2, False),  # the numbers of one row
+        ("SELECT g, SQRT(COUNT(*)) FROM t GROUP BY g ORDER BY 2 LIMIT 1", 1, True),
+        ("SELECT g FROM t GROUP BY g HAVING COUNT(*) > 10", 1, True),
+        ("SELECT MAX(n) FROM (SELECT g, COUNT(*) AS n FROM t GROUP BY g)", 1, True),
+        ("SELECT g, COUNT(*), RANK() OVER (ORDER BY COUNT(*)) FROM t GROUP BY g", 1, True),
+        ("SELECT COUNT(*) FROM t UNION ALL SELECT COUNT(*) FROM t WHERE k = 0", 2, True),
+        ("SELECT COUNT(*) FROM t WHERE k >= (SELECT AVG(k) FROM t)", 2, True),
+        ("SELECT g, COUNT(DISTINCT k) FROM t GROUP BY g", 1, True),
+    ],
+)
+def test_the_answers_behind_a_statement_miss_together_no_more_often_than_it_may(text, parts, together):
+    terms = hr.sql(hr.Domain({"g": ["a", "b"], "k": 2}), text).terms(0.95, False)
+    assert 1 - terms.confidence == pytest.approx(0.05 / parts)
+    assert terms.simultaneous == together

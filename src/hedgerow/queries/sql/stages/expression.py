@@ -186,7 +186,10 @@ class Expressions:
 
     def _operator(self, node: Any) -> Term:
         left, right = self._all(node, ("this", "expression"))
-        return made(f"({left.text} {_OPERATORS[type(node)]} {right.text})", [left, right])
+        by = (
+            f"nullif({right.text}, 0)" if type(node) in (exp.Mod, exp.IntDiv) else right.text
+        )  # no error then
+        return made(f"({left.text} {_OPERATORS[type(node)]} {by})", [left, right])
 
     def _arithmetic(self, node: Any) -> Term:
         left, right = self._all(node, ("this", "expression"))
