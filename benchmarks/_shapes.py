@@ -130,6 +130,108 @@ def independent() -> tuple[Columns, dict[str, int]]:
     return {a: rng.choice(k, 20_000, p=rng.dirichlet(np.ones(k))) for a, k in sizes.items()}, sizes
 
 
+def items(rows: int = 21_574, number: int = 16) -> tuple[Columns, dict[str, int]]:
+    """Many two-level items of one scale: every two are correlated, through one factor and a little more."""
+    rng = np.random.default_rng(31)
+    level, habit = rng.normal(size=rows), rng.normal(size=rows)
+    out = {}
+    for i in range(number):
+        slope, hard, own = rng.uniform(0.8, 2.2), rng.normal(0, 1.2), rng.normal(0, 0.6)
+        chance = 1.0 / (1.0 + np.exp(-(slope * level + own * habit - hard)))
+        out[f"q{i:02d}"] = (rng.random(rows) < chance).astype(np.int64)
+    return out, dict.fromkeys(out, 2)
+
+
+def journeys(rows: int = 336_776) -> tuple[Columns, dict[str, int]]:
+    """Seven attributes, one of 105 levels: month, two delays, carrier, origin, destination, hour."""
+    rng = np.random.default_rng(32)
+    month, origin = rng.integers(0, 12, rows), rng.choice(3, rows, p=[0.36, 0.33, 0.31])
+    carrier, there = np.empty(rows, np.int64), np.empty(rows, np.int64)
+    for o in range(3):
+        law = np.roll(1.0 / np.arange(1, 17) ** 1.3, 2 * o) * rng.gamma(1, 1, 16)
+        carrier[origin == o] = rng.choice(16, (origin == o).sum(), p=law / law.sum())
+    base = (1.0 / np.arange(1, 106) ** 0.9)[rng.permutation(105)]
+    for c in range(16):
+        for o in range(3):
+            law = base * (rng.random(105) < 0.35) * rng.gamma(0.6, 1, 105) + 1e-6
+            here = (carrier == c) & (origin == o)
+            there[here] = rng.choice(105, here.sum(), p=law / law.sum())
+    hour = np.clip(rng.normal(10 + 3 * np.sin(there) + 2 * (carrier % 3), 4), 0, 19).astype(np.int64)
+    mean = 1.0 + 0.12 * hour + 0.8 * np.sin(month / 6 * np.pi) + 0.3 * (carrier % 4)
+    late = np.clip(rng.gamma(1.2, mean) - 0.5, 0, 14).astype(np.int64)
+    arrived = np.clip(late + rng.normal(0, 1.6, rows) + 0.5 * np.cos(there), 0, 14).astype(np.int64)
+    out = {"month": month, "late": late, "arrived": arrived, "carrier": carrier, "origin": origin}
+    sizes = {"month": 12, "late": 15, "arrived": 15, "carrier": 16, "origin": 3, "there": 105, "hour": 20}
+    return out | {"there": there, "hour": hour}, sizes
+
+
+def six_of_adult() -> tuple[Columns, dict[str, int]]:
+    """Six attributes of Adult: 181,440 cells."""
+    columns, sizes = adult()
+    kept = ["workclass", "education-num", "marital-status", "occupation", "relationship", "income>50K"]
+    return {a: columns[a] for a in kept}, {a: sizes[a] for a in kept}
+
+
+def ring(rows: int = 60_000, number: int = 14, levels: int = 5) -> tuple[Columns, dict[str, int]]:
+    """Attributes in a ring, each drawn given its two neighbours: no small tree holds it."""
+    rng = np.random.default_rng(34)
+    x = rng.integers(0, levels, (rows, number))
+    energy = rng.normal(0, 1.2, (number, levels, levels))
+    for _ in range(12):
+        for i in range(number):
+            pull = energy[i][:, x[:, (i + 1) % number]].T + energy[i - 1][x[:, i - 1], :]
+            x[:, i] = (pull + rng.gumbel(size=pull.shape)).argmax(axis=1)
+    return {f"g{i}": x[:, i] for i in range(number)}, {f"g{i}": levels for i in range(number)}
+
+
+def function(rows: int = 50_000) -> tuple[Columns, dict[str, int]]:
+    """One attribute is a function of two others, and hardly correlated with either."""
+    rng = np.random.default_rng(35)
+    a, b, e = (rng.choice(k, rows, p=rng.dirichlet(np.ones(k))) for k in (8, 6, 10))
+    c = (3 * a + 5 * b) % 7
+    d = np.where(rng.random(rows) < 0.7, (a + b) // 2, rng.integers(0, 7, rows))
+    out = {"a": a, "b": b, "c": c, "d": d, "e": e, "f": (e + c) % 4}
+    return out, dict(zip(out, (8, 6, 7, 7, 10, 4), strict=True))
+
+
+def skewed(rows: int = 300_000) -> tuple[Columns, dict[str, int]]:
+    """Attributes of 120 and 150 levels whose few largest hold most rows, and four small ones; six classes."""
+    rng = np.random.default_rng(36)
+    latent, out, sizes = rng.integers(0, 6, rows), {}, {}
+    for i, k in enumerate([120, 8, 4, 12, 3, 150]):
+        law = 1.0 / np.arange(1, k + 1) ** 1.4
+        orders = np.array([rng.permutation(k) if rng.random() < 0.5 else np.arange(k) for _ in range(6)])
+        out[f"s{i}"], sizes[f"s{i}"] = orders[latent, rng.choice(k, rows, p=law / law.sum())], k
+    return out, sizes
+
+
+def wide() -> tuple[Columns, dict[str, int]]:
+    """35 attributes of 2 to 15 levels, 170,254 rows."""
+    sizes = np.random.default_rng(33).choice([2, 2, 3, 4, 5, 6, 8, 10, 15], 35)
+    return network(33, 170_254, [int(k) for k in sizes])
+
+
+REGIMES: dict[str, Callable[[], tuple[Columns, dict[str, int]]]] = {
+    "16 items of one scale, 21,574 rows": items,
+    "7 attributes, one of 105 levels, 336,776 rows": journeys,
+    "6 attributes of Adult": six_of_adult,
+    "Adult": adult,
+    "35 attributes, 170,254 rows": wide,
+    "a ring of 14 attributes, 60,000 rows": ring,
+    "an attribute is a function of two others, 50,000 rows": function,
+    "skewed levels, 300,000 rows": skewed,
+    "a survey with skipped questions, 30,000 rows": survey,
+    "rankings of 8, 10,000 rows": rankings,
+    "4 attributes, 3,000,000 rows": few,
+    "12 independent attributes, 20,000 rows": independent,
+    "60 x 10 levels, 1,000,000 rows": lambda: network(15, 1_000_000, [10] * 60),
+    "10 attributes, 500 rows": lambda: network(21, 500, [2, 3, 4, 5, 8, 10, 15, 20, 6, 2]),
+    "5 attributes, 1,000 rows": lambda: network(41, 1_000, [2, 4, 6, 8, 10]),
+    "5 attributes, 10,000,000 rows": lambda: network(42, 10_000_000, [2, 4, 6, 8, 10]),
+    "50 attributes, 100,000 rows": lambda: network(43, 100_000, [2, 3, 4, 5, 6] * 10),
+}
+"""Shapes on which nothing simpler may be better: dense and sparse dependences, few and many rows."""
+
 SHAPES: dict[str, Callable[[], tuple[Columns, dict[str, int]]]] = {
     "adult": adult,
     "16 binary, 20,000 rows": binary,

@@ -141,3 +141,28 @@ def test_the_lattice_of_numbers_without_a_step_is_fine_and_small_enough() -> Non
         assert not lattice.declared
         assert 0 < lattice.half.max() < 2**31
         assert lattice.coarse <= (edges[-1] - edges[0]) / 1e5 or edges[0] == 1e15
+
+
+def test_dates_have_the_views_of_the_calendar_that_their_periods_allow() -> None:
+    days, months = hr.dates("2023-11-20", "2024-03-05", "day"), hr.dates("2023-01-01", "2025-01-01", "month")
+    assert set(days.calendar) == {"day_of_week", "week", "month", "month_of_year", "quarter", "year"}
+    assert set(months.calendar) == {"month", "month_of_year", "quarter", "year"}
+    assert set(hr.dates("2023-01-01", "2025-01-01", "quarter").calendar) == {"quarter", "year"}
+    weeks = hr.dates("2023-01-05", "2023-02-05", "week")  # Thursday to Wednesday, some in two months
+    assert set(weeks.calendar) == {"quarter", "year"}
+    domain = hr.Domain({"day": days, "visit": months})
+    codes = days.encode(["2023-11-26", "2024-02-29", "2024-01-01"])
+    names, parent = days.groups("day_of_week")
+    assert [names[parent[c]] for c in codes] == ["7 Sunday", "4 Thursday", "1 Monday"]
+    question = hr.sql(
+        domain, "SELECT visit.year, COUNT(*) FROM t WHERE day.month = '2024-02' GROUP BY visit.year"
+    )
+    assert [label for (label,) in question.labels] == ["2023", "2024"]
+    assert (
+        hr.sql(domain, "SELECT visit.month_of_year, COUNT(*) FROM t GROUP BY visit.month_of_year").size == 12
+    )
+    assert domain.to_schema()["attributes"]["visit"] == {
+        "dates": {"start": "2023-01-01", "stop": "2025-01-01", "by": "month"}
+    }
+    with pytest.raises(hr.errors.UnknownColumn):
+        hr.sql(domain, "SELECT visit.week, COUNT(*) FROM t GROUP BY visit.week")

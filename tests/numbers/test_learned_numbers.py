@@ -202,8 +202,6 @@ def test_a_percentile_that_makes_no_sense_is_refused():
         "SELECT MEDIAN(sex) FROM t",
         "SELECT PERCENTILE_CONT(2) WITHIN GROUP (ORDER BY age) FROM t",
         "SELECT MEDIAN(age + 1) FROM t",
-        "SELECT 2 * MEDIAN(age) FROM t",
-        "SELECT MEDIAN(age) / COUNT(*) FROM t",
     ):
         with pytest.raises(hr.errors.HedgerowError):
             hr.sql(STEPPED, text)

@@ -39,8 +39,8 @@ class Held:
 class Noisy:
     """Exact answers with noise, and half-widths that hold as often as they say."""
 
-    def __init__(self, world: worlds.World, seed: int, narrower: float = 1.0) -> None:
-        self.world, self.rng, self.narrower = world, np.random.default_rng(seed), narrower
+    def __init__(self, world: worlds.World, rng: np.random.Generator, narrower: float = 1.0) -> None:
+        self.world, self.rng, self.narrower = world, rng, narrower
         levels = {a: world.domain[a].size for a in world.domain}
         self.tables = exact_tables(world.columns, levels, world.domain)
 
@@ -72,7 +72,8 @@ def hits(kind: str, runs: int, seed: int, narrower: float = 1.0) -> tuple[int, i
     chance = random.Random(seed)
     hit = asked = 0
     statements = [s for s in worlds.corpus() if s.kind == kind]
-    noisy = {s.world: Noisy(worlds.world(s.world), seed, narrower) for s in statements}
+    rng = np.random.default_rng(seed)  # one for all worlds: runs are independent
+    noisy = {s.world: Noisy(worlds.world(s.world), rng, narrower) for s in statements}
     while asked < runs and statements:
         statement = chance.choice(statements)
         found = _run(noisy[statement.world], statement, chance)

@@ -13,6 +13,8 @@ import numpy as np
 from hedgerow.queries.block import Axis, Block, ListBlock, ProductBlock
 from hedgerow.queries.measurement import Measurement, Noise
 from hedgerow.queries.query import Query, SparseQuery
+from hedgerow.queries.strategies.contrast import Contrasts
+from hedgerow.queries.strategies.strategy import Residual, ResidualStrategy
 from hedgerow.queries.workload import Workload
 
 if TYPE_CHECKING:
@@ -40,6 +42,21 @@ def unpack_measurement(data: dict[str, Any], arrays: Held) -> Measurement:
     noise, claims = Noise.from_json(data["noise"]), tuple(data.get("claims", ()))
     names, values = tuple(data["attributes"]), arrays[data["values"]]
     return Measurement(names, values, noise, workload, bool(data["private"]), claims=claims)
+
+
+def pack_strategy(strategy: ResidualStrategy, arrays: Arrays) -> dict[str, Any]:
+    """A strategy of residuals as plain data; scales and weights go into `arrays`."""
+    return {
+        "axes": [[a, x.levels, x.grading, _put(x.scales, arrays)] for a, x in strategy.axes.items()],
+        "residuals": [[list(r.attributes), _put(r.weights, arrays)] for r in strategy.residuals],
+    }
+
+
+def unpack_strategy(data: dict[str, Any], arrays: Held) -> ResidualStrategy:
+    """The inverse of `pack_strategy`."""
+    axes = {a: Contrasts(int(n), grading, arrays[name]) for a, n, grading, name in data["axes"]}
+    parts = (Residual(tuple(s), arrays[name].astype(np.int64)) for s, name in data["residuals"])
+    return ResidualStrategy(axes, tuple(parts))
 
 
 def pack_workload(workload: Workload, arrays: Arrays) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from hedgerow.queries.measurement import Measurement, Noise
 from hedgerow.queries.packing import pack_measurement, pack_workload, unpack_measurement, unpack_workload
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.cells import BoundedSynopsis, ProvenBound, rows_off
-from hedgerow.synopsis.model import Learned, ModelSynopsis
+from hedgerow.synopsis.learned import Learned
+from hedgerow.synopsis.model import ModelSynopsis
 from hedgerow.synopsis.synopsis import Provenance
 
 if TYPE_CHECKING:

@@ -42,3 +42,24 @@ def in_stages(
         notes=tuple(dict.fromkeys([*made.notes, *(n for a in answers for n in a.notes)])),
         table=result,
     )
+
+
+def one_by_one(
+    staged: Staged,
+    answer: Callable[[Question, float, bool], Answer],
+    confidence: float,
+    simultaneous: bool,
+) -> Answer:
+    """The answer to a statement whose questions are answered one by one, for free.
+
+    Args:
+        staged: the statement.
+        answer: answers one question with a confidence, for each number or for all at once.
+        confidence, simultaneous: as they were asked for.
+    """
+    terms = staged.terms(confidence, simultaneous)
+
+    def ask(questions: Sequence[Question]) -> list[Answer]:
+        return [answer(q, terms.confidence, terms.simultaneous) for q in questions]
+
+    return in_stages(staged, ask, confidence, terms.simultaneous)

@@ -11,12 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from hedgerow.errors import RangeTooLarge
+from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.queries.measurement import Measurement, Noise
+from hedgerow.queries.pieces import Statement
 from hedgerow.queries.query import ONE, Query
 from hedgerow.queries.strategies.coarse import GroupBlock
 
@@ -114,9 +115,42 @@ class QueryWeights:
         )
 
 
-def measured_whole(
-    measurements: Sequence[Measurement], attributes: tuple[str, ...]
-) -> tuple[Floats, Noise] | None:
+class KnownTable(Protocol):
+    """A table as it was measured at full detail: its counts, the variance of a cell, and widths that hold."""
+
+    @property
+    def counts(self) -> Floats: ...
+
+    @property
+    def variance(self) -> float: ...
+
+    def half_width(self, confidence: float, weights: Floats, numbers: int) -> float: ...
+
+    def cell_width(self, confidence: float, numbers: int) -> float: ...
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyTable:
+    """A table with independent noise of one law in every cell."""
+
+    counts: Floats
+    noise: Noise
+
+    @property
+    def variance(self) -> float:
+        """Of one cell."""
+        return self.noise.variance
+
+    def half_width(self, confidence: float, weights: Floats, numbers: int) -> float:
+        """How far a weighted sum of cells may be off."""
+        return self.noise.half_width(confidence, weights, numbers)
+
+    def cell_width(self, confidence: float, numbers: int) -> float:
+        """How far a cell may be off."""
+        return self.noise.half_width(confidence, numbers=numbers)
+
+
+def measured_whole(measurements: Sequence[Measurement], attributes: tuple[str, ...]) -> NoisyTable | None:
     """A table as it was measured at full detail, and the noise of its cells; None if it was not.
 
     Gaussian measurements are averaged with inverse-variance weights; with Laplace noise the best is taken.
@@ -125,18 +159,23 @@ def measured_whole(
     for t in MeasuredTable.all_of(measurements):
         if attributes and set(t.attributes) == set(attributes) and t.counts.size == prod(map(len, t.groups)):
             whole = t.counts[np.ix_(*t.groups)].transpose([t.attributes.index(a) for a in attributes])
-            found.append((whole, t.noise))
-    if len(found) < 2 or any(noise.family != "gaussian" for _, noise in found):
-        return min(found, key=lambda f: f[1].variance) if found else None
-    precision = np.array([1.0 / max(noise.variance, 1e-9) for _, noise in found])
-    table = sum(c * whole for c, (whole, _) in zip(precision / precision.sum(), found, strict=True))
+            found.append(NoisyTable(whole, t.noise))
+    if len(found) < 2 or any(t.noise.family != "gaussian" for t in found):
+        return min(found, key=lambda t: t.variance) if found else None
+    precision = np.array([1.0 / max(t.variance, 1e-9) for t in found])
+    table = sum(c * t.counts for c, t in zip(precision / precision.sum(), found, strict=True))
     spread = Fraction(max(float(precision.sum()) ** -0.5, 4.0))  # a sum of Gaussians, on a finer lattice
-    return np.asarray(table), Noise("gaussian", spread)
+    return NoisyTable(np.asarray(table), Noise("gaussian", spread))
 
 
 def limits(measurements: Sequence[Measurement], query: Query, confidence: float) -> tuple[float, float]:
     """At least and at most what a query counts, in rows; infinite where nothing is known."""
-    weights, tables = QueryWeights(query), list(MeasuredTable.all_of(measurements))
+    return limits_by(list(MeasuredTable.all_of(measurements)), query, confidence)
+
+
+def limits_by(tables: Sequence[MeasuredTable], query: Query, confidence: float) -> tuple[float, float]:
+    """The same by tables that are at hand; those that share no attribute with the query say nothing more."""
+    weights = QueryWeights(query)
     numbers = max(1, _EVENTS * len(tables))
     low, high = 0.0, np.inf
     for table in tables:
@@ -154,3 +193,15 @@ def limits(measurements: Sequence[Measurement], query: Query, confidence: float)
             for inside, out in found.values():
                 low = max(low, weights.scale * (inside - (excluded - max(0.0, out))))
     return low, max(high, low)
+
+
+def told_limits(kind: str, tables: Sequence[MeasuredTable], asked: Any, confidence: float) -> tuple[Any, Any]:
+    """The limits of all counts that a kind of synopsis was asked for, in their own unit and shape."""
+    if isinstance(asked, Statement) and not asked.counts:
+        raise UnsupportedQuery("limits are known of one count of rows, or one for each group: COUNT(*)")
+    if not tables:
+        raise UnsupportedQuery(f"a {kind} synopsis holds no measured tables to limit a count by")
+    rows = np.array([limits_by(tables, q, confidence) for q in asked.workload]).reshape(-1, 2)
+    ends = [asked.told(rows[:, i], np.zeros(len(rows)), confidence, 0.0).value for i in (0, 1)]
+    low, high = np.minimum(*ends), np.maximum(*ends)  # a negative unit turns them round
+    return (float(low), float(high)) if np.ndim(low) == 0 else (low, high)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from hedgerow.errors import RangeTooLarge
-from hedgerow.learning.factored.factored import FactoredHypothesis, Zeros
-from hedgerow.learning.factored.resolution import Node, Resolutions
-from hedgerow.queries.measurement import Measurement, Noise
-from hedgerow.queries.moments import BinMoments, WithinBins
+from hedgerow.learning.factored.factored import FactoredHypothesis
+from hedgerow.queries.measurement import Measurement
+from hedgerow.queries.moments import WithinBins
 from hedgerow.queries.query import ONE, Query
 from hedgerow.queries.question import Question
-from hedgerow.queries.strategies.coarse import GroupBlock
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.answer import Answer
 from hedgerow.synopsis.cells import CellsSynopsis
-from hedgerow.synopsis.limits import MeasuredTable, measured_whole
+from hedgerow.synopsis.learned import Learned
+from hedgerow.synopsis.limits import KnownTable, MeasuredTable, measured_whole
 from hedgerow.synopsis.synopsis import Provenance
 
 if TYPE_CHECKING:
@@ -42,79 +41,8 @@ _BEYOND = (
     "No measured table looks at so many attributes together: the error is indicative, and `limits` says "
     "what is certain."
 )
+_LEAST = 0.05  # of its noise's half width: no stated error is less
 _SOFT = 1.5  # a corrected cell differs from its measurement by at most this many standard deviations
-
-
-@dataclass(frozen=True, eq=False)
-class Learned:
-    """What a release learned: the hypothesis, what it was fitted to, and how far off it seems.
-
-    Args:
-        hypothesis: the fitted model.
-        measurements: everything noisy that it was fitted to.
-        spread: the variance of an unmeasured cell's error, in units of its count.
-        corrected: whether full tables among the measurements pull the model's answers towards them.
-        moments: what was measured of numbers within their bins.
-    """
-
-    hypothesis: FactoredHypothesis
-    measurements: tuple[Measurement, ...]
-    spread: float
-    corrected: bool = False
-    moments: BinMoments | None = None
-
-    def settled(self) -> Learned:
-        """The same with a hypothesis as from a file: answers must not depend on how it was fitted."""
-        h = self.hypothesis
-        again = FactoredHypothesis.restore(
-            h.domain, h.resolutions, h.potentials, h.fixed, total=h.total, cells=h.cells, whole=h.whole,
-            zeros=h.zeros,
-        )  # fmt: skip
-        return replace(self, hypothesis=again)
-
-    def pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-        """As plain data; numbers go into `arrays`."""
-        h = self.hypothesis
-
-        def put(array: Any) -> str:
-            name = f"a{len(arrays)}"
-            arrays[name] = np.asarray(array)
-            return name
-
-        own = {} if self.moments is None else {"moments": self.moments.to_json(arrays)}
-        return own | {
-            "total": h.total,
-            "cells": h.cells,
-            "whole": h.whole,
-            "spread": self.spread,
-            "corrected": self.corrected,
-            "resolutions": [[put(m) for m in chain] for chain in h.resolutions.maps],
-            "potentials": [[[list(n) for n in nodes], put(t)] for nodes, t in h.potentials.items()],
-            "fixed": [[[list(n) for n in nodes], put(t)] for nodes, t in h.fixed.items()],
-            "zeros": [[list(z.attributes), put(z.possible)] for z in h.zeros],
-            "measurements": [_pack_measurement(m, put) for m in self.measurements],
-        }
-
-    @classmethod
-    def unpack(cls, domain: Domain, body: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Learned:
-        """The inverse of `pack`."""
-
-        def tables(items: list[Any]) -> dict[tuple[Node, ...], Floats]:
-            return {tuple((int(a), int(r)) for a, r in nodes): arrays[name] for nodes, name in items}
-
-        hypothesis = FactoredHypothesis.restore(
-            domain,
-            Resolutions(tuple(tuple(arrays[m] for m in chain) for chain in body["resolutions"])),
-            tables(body["potentials"]),
-            tables(body["fixed"]),
-            total=float(body["total"]),
-            cells=float(body["cells"]),
-            whole=bool(body.get("whole", False)),
-            zeros=[Zeros(tuple(names), arrays[name]) for names, name in body["zeros"]],
-        )
-        measured = tuple(_unpack_measurement(m, arrays) for m in body["measurements"])
-        moments = BinMoments.from_json(domain, body.get("moments"), arrays)
-        return cls(hypothesis, measured, float(body["spread"]), bool(body["corrected"]), moments)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,15 +97,22 @@ class ModelSynopsis(CellsSynopsis):
     @cached_property
     def _order(self) -> int:
         """How many attributes the measured tables look at together at most."""
-        return max((len(t.attributes) for t in MeasuredTable.all_of(self.measurements)), default=0)
+        return max((len(t.attributes) for t in self._measured_tables), default=0)
+
+    @cached_property
+    def _measured_tables(self) -> list[MeasuredTable]:
+        """Measured tables, and those whose residuals were measured."""
+        held = self._learned.reconciled
+        return [*super()._measured_tables, *(() if held is None else held.measured_tables())]
 
     def _error(self, asked: Weighed, confidence: float, numbers: int) -> float:
         """A bound where the table was measured, else what is indicative."""
         attributes, table, weights = asked
         known = self._known(attributes)
         if known is not None:
-            gap = abs(float(((table - known[0]) * weights).sum()))
-            return gap + known[1].half_width(confidence, weights, numbers)
+            value, noisy = float((table * weights).sum()), float((known.counts * weights).sum())
+            wide = known.half_width(confidence, weights, numbers)
+            return float(_reach(value, noisy, wide, counts=bool((weights >= 0.0).all())))
         return _width(confidence, numbers) * float(np.sqrt(self._variance(attributes, table, weights)))
 
     def _query(self, query: Query, confidence: float, numbers: int) -> tuple[float, float]:
@@ -239,7 +174,7 @@ class ModelSynopsis(CellsSynopsis):
             off = _width(confidence, numbers) * np.sqrt(each)
             known = self._known(block.attributes)
             if known is not None:
-                off = np.abs(table - known[0]) + known[1].half_width(confidence, numbers=numbers)
+                off = _reach(table, known.counts, known.cell_width(confidence, numbers), counts=True)
             values.append(table.reshape(-1))
             errors.append(off.reshape(-1))
         return np.concatenate(values), np.concatenate(errors)
@@ -262,29 +197,36 @@ class ModelSynopsis(CellsSynopsis):
             known = self._known((name,))
             others = tuple(i for i in range(table.ndim) if i != axis)
             ones = np.maximum(table.sum(axis=others, keepdims=True), 1.0)
-            yield table / ones, 0.0 if known is None else known[1].variance, table.shape[axis]
+            yield table / ones, 0.0 if known is None else known.variance, table.shape[axis]
 
     def _spread(self, attributes: tuple[str, ...]) -> float:
         """The variance of the error of a cell that was not measured, in units of its count."""
         beyond = max(0, len(attributes) - self._order)
         return self._learned.spread * (_WIDER * _FARTHER**beyond) ** 2
 
-    def _known(self, attributes: tuple[str, ...]) -> tuple[Floats, Noise] | None:
+    def _known(self, attributes: tuple[str, ...]) -> KnownTable | None:
         """The table as it was measured at full detail, if it was, and the noise of its cells.
 
         The model departs from it; by how much is known, and together with the noise a bound that holds.
         """
-        kept: dict[tuple[str, ...], tuple[Floats, Noise] | None] = self.__dict__.setdefault("_wholes", {})
+        kept: dict[tuple[str, ...], KnownTable | None] = self.__dict__.setdefault("_wholes", {})
         if attributes not in kept:
-            kept[attributes] = measured_whole(self.measurements, attributes)
+            held = self._learned.reconciled
+            found = None if held is None else held.whole(self.domain, attributes)
+            kept[attributes] = found or measured_whole(self.measurements, attributes)
         return kept[attributes]
 
     @property
     def _total_variance(self) -> float:
+        if self._learned.reconciled is not None:
+            return self._learned.reconciled.evidence.deviations[()] ** 2
         sums = [m.noise.variance * m.values.size for m in self.measurements]
         return 1.0 / sum(1.0 / max(v, 1e-9) for v in sums) if sums else 0.0
 
     def _table(self, names: tuple[str, ...]) -> Floats:
+        held = self._learned.reconciled
+        if held is not None:
+            return held.read(self.domain, names, lambda: self.hypothesis.marginal(names) * self.total)
         table = self.hypothesis.marginal(names) * self.total
         return self._corrected(names, table) if self._learned.corrected else table
 
@@ -319,31 +261,23 @@ class ModelSynopsis(CellsSynopsis):
         return cls(domain, provenance, Learned.unpack(domain, body, arrays))
 
 
+def _reach(value: Any, noisy: Any, wide: float, *, counts: bool) -> Any:
+    """How far from an answer the truth may be that lies within `wide` of what was measured.
+
+    Args:
+        value: the answer.
+        noisy: what was measured of it.
+        wide: the half width of its noise.
+        counts: whether the truth cannot be negative: then a cell put to 0 is off by what was measured above
+            0, and its noise.
+    """
+    if not counts:
+        return np.abs(value - noisy) + wide
+    most = noisy + wide - value
+    least = value - np.maximum(noisy - wide, 0.0)
+    return np.maximum(np.maximum(most, least), _LEAST * wide)
+
+
 def _width(confidence: float, numbers: int) -> float:
     """The normal quantile for so many numbers at once."""
     return NormalDist().inv_cdf(1.0 - (1.0 - confidence) / numbers / 2.0)
-
-
-def _pack_measurement(measurement: Measurement, put: Any) -> dict[str, Any]:
-    groups = None
-    attributes = measurement.attributes
-    if measurement.workload is not None:
-        block = measurement.workload.blocks[0]
-        assert isinstance(block, GroupBlock)
-        attributes, groups = block.attributes, [put(g) for g in block.groups]
-    return {
-        "attributes": list(attributes),
-        "groups": groups,
-        "values": put(measurement.values),
-        "noise": measurement.noise.to_json(),
-        "private": measurement.private,
-    } | ({"claims": list(measurement.claims)} if measurement.claims else {})
-
-
-def _unpack_measurement(data: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Measurement:
-    names, noise = tuple(data["attributes"]), Noise.from_json(data["noise"])
-    values, private = arrays[data["values"]], bool(data["private"])
-    if data["groups"] is None:
-        return Measurement(names, values, noise, None, private, claims=tuple(data.get("claims", ())))
-    block = GroupBlock(names, tuple(arrays[g].astype(np.int64) for g in data["groups"]))
-    return Measurement((), values, noise, Workload([block], name=" x ".join(names)), private)

@@ -23,7 +23,7 @@ from hedgerow.queries.question import Question
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.answer import Answer
 from hedgerow.synopsis.dense import DenseSynopsis, settled
-from hedgerow.synopsis.model import Learned
+from hedgerow.synopsis.learned import Learned
 from hedgerow.synopsis.synopsis import Provenance, Synopsis
 from hedgerow.synopsis.transcript import SOURCES, UNTESTED, Transcript, key_of, key_of_weights
 

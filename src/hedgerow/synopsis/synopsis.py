@@ -9,6 +9,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from html import escape
 from os import PathLike
 from pathlib import Path
@@ -23,14 +24,14 @@ from hedgerow.privacy.ledger.receipt import Receipt
 from hedgerow.queries.argument import between, number, whole
 from hedgerow.queries.asked import AnyQuestion, Meant, WholeTable, named_table, understood
 from hedgerow.queries.domain.domain import Domain, OpenDomain
-from hedgerow.queries.pieces import Statement, read
+from hedgerow.queries.pieces import read
 from hedgerow.queries.query import ONE, Query
 from hedgerow.queries.question import Question
 from hedgerow.queries.staged import Staged
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.answer import Answer, Source
-from hedgerow.synopsis.in_stages import in_stages
-from hedgerow.synopsis.limits import MeasuredTable, limits
+from hedgerow.synopsis.in_stages import one_by_one
+from hedgerow.synopsis.limits import MeasuredTable, told_limits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -172,13 +173,7 @@ class Synopsis(ABC):
             value, error = asked.shaped(found.value), asked.shaped(found.error)
             return replace(found, value=value, error=error, axes=asked.named)
         if isinstance(asked, Staged):
-            terms = asked.terms(confidence, simultaneous)
-            return in_stages(
-                asked,
-                lambda questions: [self._answer(q, terms.confidence, terms.simultaneous) for q in questions],
-                confidence,
-                terms.simultaneous,
-            )
+            return one_by_one(asked, self._answer, confidence, simultaneous)
         if isinstance(asked, Question):
             found = self._ask(asked, confidence, simultaneous or Statement(asked).selects)
         elif isinstance(asked, Query):
@@ -195,20 +190,17 @@ class Synopsis(ABC):
         Unlike the error of a learned answer this holds whatever the rows are, and is often far wider.
 
         Args:
-            question: a query, SQL that counts rows, attribute names, a workload or a list of queries: a pair
-                of numbers, or of arrays in the shape of the answer.
+            question: a query, SQL that counts rows, names, a workload, queries: a pair as answers are shaped.
             confidence: how often the limits of each number hold.
         """
         between("a confidence", confidence)
         asked = read(self.domain, question, self.receipt.settings.unit)
-        if isinstance(asked, Statement) and not asked.counts:
-            raise UnsupportedQuery("limits are known of one count of rows, or one for each group: COUNT(*)")
-        if not any(MeasuredTable.all_of(self.measurements)):
-            raise UnsupportedQuery(f"a {self.kind} synopsis holds no measured tables to limit a count by")
-        rows = np.array([limits(self.measurements, q, confidence) for q in asked.workload]).reshape(-1, 2)
-        ends = [asked.told(rows[:, i], np.zeros(len(rows)), confidence, 0.0).value for i in (0, 1)]
-        low, high = np.minimum(*ends), np.maximum(*ends)  # a negative unit turns them round
-        return (float(low), float(high)) if np.ndim(low) == 0 else (low, high)
+        return told_limits(self.kind, self._measured_tables, asked, confidence)
+
+    @cached_property
+    def _measured_tables(self) -> list[MeasuredTable]:
+        """What limits are read from."""
+        return list(MeasuredTable.all_of(self.measurements))
 
     def _notes(self, question: Query | Workload | Question) -> tuple[str, ...]:
         """Sentences that belong to the answer."""
@@ -232,8 +224,7 @@ class Synopsis(ABC):
             self.domain[name]
         value, error = self.linear(query.attributes, query.weights / ONE, confidence, numbers)
         if query.fine is not None:  # rows' own numbers are no more than this from the middles of their bins
-            worst, off = self.linear(query.attributes, query.off / ONE, confidence, numbers)
-            error += max(worst, 0.0) + off
+            error += sum(map(abs, self.linear(query.attributes, query.off / ONE, confidence, numbers)))
         return float(query.to_unit(value)), abs(query.scale) * error
 
     def _ask(self, question: Question, confidence: float, simultaneous: bool) -> Answer:
@@ -285,9 +276,8 @@ class Synopsis(ABC):
             rows: how many.
             seed: for the same rows again; sampling reads only what is public.
         """
-        raise UnsupportedQuery(
-            f"a {self.kind} synopsis cannot sample rows; it can {', '.join(sorted(self.can))}"
-        )
+        can = ", ".join(sorted(self.can))
+        raise UnsupportedQuery(f"a {self.kind} synopsis cannot sample rows; it can {can}")
 
     def _how_many(self, rows: Any, seed: Any) -> int:
         """How many rows to sample: the released total unless said; also refuses what is no seed."""

@@ -143,7 +143,7 @@ def test_a_level_that_is_all_noise_hands_its_noise_down_to_every_cell_of_it():
     for seed in range(4):
         budget = hr.Budget(epsilon=1, delta=1e-9)
         curator = hr.Curator(hr.Table.open(rows, domain), budget, ":memory:", entropy=hr.testing.seeded(seed))
-        synopsis = hr.AdaptiveRelease().release(curator, hr.marginals(domain, 2))
+        synopsis = hr.AdaptiveRelease().release(curator, hr.marginals(domain, 2), choose=True)
         level = synopsis.answer(hr.Query.where(domain, {"b": [2]})).value
         noise = next(m.noise for m in synopsis.measurements if m.attributes == ("b",))
         for a in range(2):

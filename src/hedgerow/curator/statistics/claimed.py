@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cached_property
 from math import prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -217,7 +217,7 @@ class Claimed:
             found = self.given.numbers(MappingProxyType({c: held[c].copy() for c in self.cliques}))
         if not is_whole(found, shape):
             return None
-        whole = np.minimum(found, np.uint64(_LIMIT)) if found.dtype == np.uint64 else found
+        whole: NDArray[Any] = np.minimum(found, np.uint64(_LIMIT)) if found.dtype == np.uint64 else found
         return np.clip(whole.astype(np.int64), -_LIMIT, _LIMIT)
 
     def _try(self, domain: Domain, shape: tuple[int, ...]) -> None:
@@ -298,7 +298,7 @@ def plain(value: Any) -> object:
     return value
 
 
-def is_whole(found: Any, shape: tuple[int, ...]) -> bool:
+def is_whole(found: Any, shape: tuple[int, ...]) -> TypeGuard[NDArray[Any]]:
     """Whether a guest returned whole numbers of a shape, in an array that adds as arrays do."""
     return type(found) is np.ndarray and found.dtype.kind in "iu" and found.shape == shape
 

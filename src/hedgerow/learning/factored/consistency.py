@@ -20,11 +20,15 @@ _SWEEPS = 6
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """A noisy table over nodes: flat counts, and the standard deviation of the noise in each."""
+    """A noisy table over nodes: flat counts, the standard deviation of the noise in each, and its slack.
+
+    A slack above 1 lets a fit depart from the table more cheaply: less is expected of it than of others.
+    """
 
     nodes: tuple[Node, ...]
     counts: Floats
     sigma: float
+    slack: float = 1.0
 
 
 def combined(targets: Sequence[Target]) -> list[Target]:
@@ -37,7 +41,7 @@ def combined(targets: Sequence[Target]) -> list[Target]:
         precision = np.array([t.sigma**-2.0 for t in group])
         shares = precision / precision.sum()
         counts = np.asarray(sum(c * t.counts for c, t in zip(shares, group, strict=True)))
-        out.append(Target(nodes, counts, float(precision.sum() ** -0.5)))
+        out.append(Target(nodes, counts, float(precision.sum() ** -0.5), group[0].slack))
     return out
 
 

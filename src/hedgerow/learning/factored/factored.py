@@ -229,6 +229,7 @@ class FactoredHypothesis:
         iterations: int = 200,
         slack: float = 1.0,
         guard: bool = True,
+        agreed: bool = False,
     ) -> Fit:
         """Fit noisy tables; refits with another slack when the one-way tables come out wrong.
 
@@ -238,9 +239,12 @@ class FactoredHypothesis:
             iterations: of L-BFGS.
             slack: how cheaply a cell may differ from what was measured.
             guard: whether to look at the one-way tables and refit.
+            agreed: whether the tables have the same margins already, and each is there once.
         """
         self.total = max(measured_total(targets) if total is None else total, 1.0)
-        known = consistent(self.resolutions, combined([t for t in targets if t.nodes]), self.total)
+        known = list(targets)
+        if not agreed:
+            known = consistent(self.resolutions, combined([t for t in targets if t.nodes]), self.total)
         for t in known:
             if t.nodes not in self.potentials:
                 self.potentials[t.nodes] = np.zeros(len(t.counts))
@@ -270,7 +274,8 @@ class FactoredHypothesis:
         y = np.concatenate([t.counts for t in targets])
         sigma = np.concatenate([np.full(len(t.counts), t.sigma) for t in targets])
         # The price of a deviation: a cell of count c with noise sigma knows its potential up to sigma / c.
-        price = slack * sigma**2 / np.maximum(y, sigma)
+        each = np.concatenate([np.full(len(t.counts), slack * t.slack) for t in targets])
+        price = each * sigma**2 / np.maximum(y, sigma)
         still = [*(self.potentials[n] for n in rest), *self.fixed.values()]
         held = np.concatenate(still) if still else np.zeros(0)
         theta = np.concatenate([self.potentials[n] for n in free])

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, combinations
+from math import comb
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Bits = NDArray[np.uint64]
+
+
+_SMALL_WHOLE = 1 << 14  # cells: the tables of a domain as small are summed from all of it
+_UNIONS = 100
 
 
 class Graph:
@@ -75,7 +81,19 @@ class Graph:
 
 
 class WholeGraph(Graph):
-    """The graph of a small domain: one clique holds every attribute at full detail, so all tables fit."""
+    """The graph of a small domain: one clique holds every attribute at full detail, so all tables fit.
+
+    Where many small tables share a large domain, cliques of a few blocks of attributes hang below that one: a
+    table is then summed from the smallest of them that knows it, and not from all cells.
+    """
+
+    def __init__(self, resolutions: Resolutions) -> None:
+        super().__init__(resolutions)
+        self._held: dict[tuple[Node, ...], None] = {}
+
+    def add(self, nodes: Sequence[Node]) -> None:
+        """Note a table; it is at home in the clique of everything."""
+        self._held[tuple(nodes)] = None
 
     def costs(self, places: NDArray[np.int64], cap: float) -> NDArray[np.float64]:
         """No table costs more than all cells, which are there anyway."""
@@ -86,8 +104,36 @@ class WholeGraph(Graph):
         return tuple((a, 0) for a in range(len(self.resolutions.sizes)))
 
     def tree(self, cap: float = np.inf) -> JunctionTree:
-        """The tree of one clique."""
-        return JunctionTree(self.resolutions, (self._all,), (frozenset(self.nodes),), (-1,), ((),))
+        """One clique of all attributes, and what hangs below it."""
+        below = self._unions()
+        cliques = (self._all, *below)
+        members = (frozenset(self.nodes), *(frozenset(c) for c in below))
+        return JunctionTree(self.resolutions, cliques, members, (-1, *(0 for _ in below)), ((), *below))
+
+    def _unions(self) -> list[tuple[Node, ...]]:
+        """Unions of as many blocks of attributes as the widest table has; none where tables are few."""
+        everything = self.resolutions.cells(self._all)
+        wide = max((len(t) for t in self._held), default=0)
+        if everything <= _SMALL_WHOLE or wide < 1:
+            return []
+        best, least = [], float(everything * len(self._held))
+        for number in range(wide + 1, len(self._all) + 1):
+            if comb(number, wide) > _UNIONS:
+                break
+            blocks = self._blocks(number)
+            unions = [tuple(sorted(chain(*some))) for some in combinations(blocks, wide)]
+            average = sum(self.resolutions.cells(u) for u in unions) / len(unions)
+            work = everything * len(unions) + average * len(self._held)
+            if work < least:
+                best, least = unions, work
+        return best
+
+    def _blocks(self, number: int) -> list[list[Node]]:
+        """Attributes in so many blocks of about as many cells."""
+        blocks: list[list[Node]] = [[] for _ in range(number)]
+        for node in sorted(self._all, key=lambda n: (-self.resolutions.size(n), n)):
+            min(blocks, key=lambda b: (self.resolutions.cells(b), len(b))).append(node)
+        return blocks
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ import numpy as np
 from hedgerow.curator.curator import Curator
 from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
 from hedgerow.learning.factored.factored import FactoredHypothesis, Zeros
+from hedgerow.mechanisms.adaptive.everything import worth_holding
 from hedgerow.mechanisms.adaptive.plan import CELL_BYTES
 from hedgerow.mechanisms.adaptive.prior import PublicTables
 from hedgerow.mechanisms.adaptive.run import Run
@@ -30,13 +31,15 @@ if TYPE_CHECKING:
 _HEAVIEST = 1e12  # a weight: sums of many are still numbers
 DENSE_CELLS = 1 << 14
 """Domains of so few cells are held densely unless said otherwise."""
+HASTE = 10.0
+"""Seconds: who gives less has tables chosen, whose model can be kept as small as that needs."""
 DENSE_LIMIT = 1 << 22
 """Larger domains are not held densely."""
 
 
 @dataclass(frozen=True)
 class AdaptiveRelease(Resumable):
-    """Select - measure - fit over tables of a few attributes, with a hypothesis that any domain fits into.
+    """All tables of a workload at once, or select - measure - fit, with a hypothesis that any domain fits.
 
     Privacy: what is public is the domain, the workload, these parameters, and everything already released.
     One-way tables are measured by the discrete Gaussian mechanism ([CKS20] Thm 4; under a pure budget by the
@@ -45,7 +48,9 @@ class AdaptiveRelease(Resumable):
     public candidates, scored by the L1 distance of the true table to the hypothesis's: a row is in one cell,
     so a score moves by 1 (2 when a row is swapped) times its weight. The chosen table, coarsened by groups
     that follow from released values, is measured as one more table. Where numbers have a step, what they are
-    within their bins is measured first (`mechanisms.moments`). Fitting, groups, number of rounds and
+    within their bins is measured first (`mechanisms.moments`). Where it is expected to be better, all
+    residuals of the workload are measured instead, in one act of discrete Gaussian noise on whole numbers at
+    the strategy's exact norms ([CKS20] Thm 4; residuals [XHZK23]). Fitting, groups, number of rounds and
     size of the model depend on released values only; the number of rows is the measured one (public under
     `replace`). Every act composes under the ledger's filter. Accuracy: no bound is proved; answers are
     `learned` and their error indicative. Charged in `Curator.measure_all` and `Curator.select`, from an
@@ -79,7 +84,7 @@ class AdaptiveRelease(Resumable):
     hypothesis: Literal["auto", "dense", "factored"] = "auto"
     run: str | None = None
 
-    citations: ClassVar[tuple[str, ...]] = ("MT07", "CKS20", "BS16", "DDR20")
+    citations: ClassVar[tuple[str, ...]] = ("MT07", "CKS20", "BS16", "DDR20", "XHZK23")
     account_kind: ClassVar[str] = "adaptive"
 
     def release(
@@ -91,6 +96,7 @@ class AdaptiveRelease(Resumable):
         prior: Synopsis | Mapping[str, Any] | None = None,
         zeros: Sequence[tuple[Sequence[str], Any]] = (),
         watch: Callable[[Progress], None] | None = None,
+        choose: bool = False,
     ) -> ModelSynopsis:
         """Release a model of the rows that answers a workload well, and anything else as well as it can.
 
@@ -101,17 +107,19 @@ class AdaptiveRelease(Resumable):
             prior: what is public already and a good start: a synopsis, or columns of public rows.
             zeros: pairs (attributes, array over their table, False where a combination cannot occur).
             watch: told how far the release is, and its current estimated error.
+            choose: choose tables in any case, and never measure all of the workload at once.
         """
         domain = finite(curator)
         queries = Workload.of(workload, domain)
         self._check(queries, weights)
         believed = None if prior is None else PublicTables.of(domain, prior)
-        model = self._model(domain, zeros, believed)
+        everything = not choose and self._everything(curator, queries, believed, zeros)
+        model = self._model(domain, zeros, believed, queries.cliques if everything else ())
         plan = self._plan(domain, curator.account, queries, weights, believed, model.zeros)
         with self._paying(curator, plan) as purse:
             moments, rest = measured_moments(purse, domain)
             run = Run(rest, domain, queries, self, watch or unwatched)
-            outcome, facts = run.learn(model, weights)
+            outcome, facts = run.learn(model, weights, everything_too=everything)
             outcome = replace(outcome, moments=moments)
         said = {"workload": queries.name} | facts | ({} if believed is None else {"prior": believed.digest})
         signed = self._signed(curator, purse.spent, self._own() | said)
@@ -143,11 +151,31 @@ class AdaptiveRelease(Resumable):
         if not any(b.attributes for b in queries.blocks):
             raise UnsupportedQuery("an adaptive release needs questions about at least one attribute")
 
+    def _everything(
+        self, curator: Curator, queries: Workload, prior: PublicTables | None, zeros: Sequence[Any]
+    ) -> bool:
+        """Whether all of the workload may be measured at once: tables, Gaussian noise, nothing declared."""
+        plain = self.objective == "mean" and self.measurements is None and self.hypothesis != "factored"
+        plain = plain and (self.seconds is None or self.seconds >= HASTE)
+        gaussian = curator.ledger.currency == "rho"
+        return plain and gaussian and queries.is_tables and prior is None and not zeros
+
     def _model(
-        self, domain: Domain, zeros: Sequence[tuple[Sequence[str], Any]], prior: PublicTables | None
+        self,
+        domain: Domain,
+        zeros: Sequence[tuple[Sequence[str], Any]],
+        prior: PublicTables | None,
+        tables: Sequence[tuple[str, ...]],
     ) -> FactoredHypothesis:
-        """What learns: it knows the declared zeros and the prior; refuses what leaves nothing possible."""
+        """What learns: it knows the declared zeros and the prior; refuses what leaves nothing possible.
+
+        Args:
+            domain, zeros, prior: what is declared.
+            tables: what may be measured all at once; a larger domain is held densely for it.
+        """
         few = domain.size <= min(DENSE_CELLS, self.most_cells or DENSE_CELLS)
+        if tables and domain.size <= (self.most_cells or domain.size):
+            few = few or worth_holding(domain.shape, tables)
         if self.hypothesis == "dense" and domain.size > DENSE_LIMIT:
             raise RangeTooLarge(
                 f"all {domain.size:,} cells are more than the {DENSE_LIMIT:,} of a dense model"

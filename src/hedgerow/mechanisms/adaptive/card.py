@@ -16,10 +16,14 @@ def _cost(task: Task) -> tuple[float, float]:
 
 
 def _audit(auditor: Auditor) -> None:
-    """One-way tables, and again if they are mostly noise; a choice by what they said, the chosen table."""
+    """One-way tables, and again if they are mostly noise; a choice by what they said, the chosen table.
+
+    Then one-way tables and all residuals of the workload, which needs Gaussian noise.
+    """
     pairs, trios = auditor.workload("trio pairs"), auditor.pairs("trios")
     for delta in (0.0, auditor.delta):  # Laplace noise and permute-and-flip; Gaussian and exponential
         auditor.several_acts(pairs, worlds=trios[::3], delta=delta, measurements=1)
+    auditor.several_acts(pairs, worlds=trios[1::3], delta=auditor.delta)
     for one_way, acts in ((0.8, 3), (0.05, 2)):  # the second: ones, ones again
         auditor.each_act(pairs, acts, worlds=trios, scale=3.0, measurements=1, one_way=one_way)
 

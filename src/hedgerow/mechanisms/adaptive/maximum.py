@@ -1,4 +1,4 @@
-"""`objective="max"`: every table is measured in full, and the model is fitted to what stands out of them."""
+"""Every table is measured, and the model is fitted to what stands out of them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,11 @@ _TOGETHER = 6
 _CELLS = 1e5
 
 
-def fit_measured(run: Run, hypothesis: FactoredHypothesis, wanted: Sequence[tuple[str, ...]]) -> int:
+def fit_measured(run: Run, hypothesis: FactoredHypothesis, whole: Sequence[Target]) -> int:
     """Fit the tables that stand out most from the model, at the resolution where they do; cells of the model.
 
     Everything is measured already, so choosing is free: no budget is spent here.
     """
-    ones = len(run.measurements) - len(wanted)
-    whole = [hypothesis.target(m) for m in run.measurements[ones:]]
     cap = run.settings.most_cells or _CELLS
     views = [_coarse(run, hypothesis, t) for t in whole]
     taken: set[Nodes] = set()

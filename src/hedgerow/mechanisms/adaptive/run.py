@@ -12,6 +12,7 @@ from hedgerow.learning.factored.consistency import Target, combined, measured_to
 from hedgerow.learning.factored.factored import FactoredHypothesis
 from hedgerow.learning.hypothesis import Fit
 from hedgerow.mechanisms.adaptive import plan as planning
+from hedgerow.mechanisms.adaptive.everything import Everything
 from hedgerow.mechanisms.adaptive.plan import Candidates, Effort, Nodes
 from hedgerow.mechanisms.mechanism import one_way_shares
 from hedgerow.mechanisms.run import SelectMeasure
@@ -19,8 +20,9 @@ from hedgerow.privacy import events
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Cost, selection_epsilon
 from hedgerow.queries.query import Norms
+from hedgerow.queries.strategies.strategy import ResidualStrategy
 from hedgerow.queries.workload import Workload
-from hedgerow.synopsis.model import Learned
+from hedgerow.synopsis.learned import Learned
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,6 +61,9 @@ class Run(SelectMeasure):
 
     def _paid(self, price: Cost, found: Sequence[Measurement] = ()) -> Cost:
         """What was charged, to the last rational: noise on a lattice costs a little less than its price."""
+        if len(found) == 1 and isinstance(found[0].strategy, ResidualStrategy):
+            moved = self.curator.privacy.sensitivity(found[0].strategy.norms).l2_squared
+            return cost_of(events.Gaussian(moved, found[0].noise.scale), price.currency)
         sensitivity = self.curator.privacy.sensitivity(Norms.table())
         acts: list[Event] = [
             events.Laplace(sensitivity.l1, m.noise.scale)
@@ -94,14 +99,32 @@ class Run(SelectMeasure):
         return max(measured_total(self.targets) if self.rows is None else self.rows, 1.0)
 
     def learn(
-        self, hypothesis: FactoredHypothesis, weights: Sequence[float] | None
+        self,
+        hypothesis: FactoredHypothesis,
+        weights: Sequence[float] | None,
+        *,
+        everything_too: bool = False,
     ) -> tuple[Learned, dict[str, Any]]:
-        """START: one-way tables. Then SELECT, MEASURE, FIT until the price is spent."""
+        """START: one-way tables. Then all of the workload at once, or SELECT, MEASURE, FIT in rounds.
+
+        Args:
+            hypothesis: what learns.
+            weights: how much each block of the workload matters.
+            everything_too: whether all of the workload may be measured at once, where that is expected to be
+                better than choosing.
+        """
         sets = planning.importance(self.workload, weights)
         names = self.domain.order({a for s in sets for a in s})
-        self._start(hypothesis, names)
+        everything = Everything(self, sets) if everything_too else None
+        everything = everything if everything is not None and everything.possible else None
+        self._start(hypothesis, names, everything)
         if self.settings.objective == "max":
             return self._learn_all(hypothesis, sets)
+        if everything is not None:
+            shares = everything.plan()
+            if everything.suits(shares, hypothesis.whole):
+                return everything.learn(hypothesis, shares)
+        self._more(hypothesis, names)
         effort, candidates = self._plan(hypothesis, sets)
         from hedgerow.mechanisms.adaptive.rounds import AdaptiveRounds
 
@@ -115,21 +138,35 @@ class Run(SelectMeasure):
         self.tell(done, done, self.total, facts["model_cells"])
         return Learned(hypothesis, tuple(self.measurements), self.spread), facts
 
-    def _start(self, hypothesis: FactoredHypothesis, names: tuple[str, ...]) -> None:
+    def _start(
+        self, hypothesis: FactoredHypothesis, names: tuple[str, ...], everything: Everything | None
+    ) -> None:
         """One-way tables, and the resolutions that follow from them."""
         part = (
             self.settings.one_way if self.settings.objective == "mean" else min(0.05, self.settings.one_way)
         )
         part = part if any(len(s) > 1 for s in self.workload.cliques) else 1.0
         shares = one_way_shares(self.domain.shape_of(names))
+        if everything is not None:
+            spread = {a: share / sum(shares) for a, share in zip(names, shares, strict=True)}
+            part = everything.first_part(spread, part)
+        self._part, self._shares = part, shares
         price = self.price.share(Fraction(part).limit_denominator(10_000))
         found = self.measure([(a,) for a in names], price, shares, "one-way tables")
         self.targets = [hypothesis.target(m) for m in found]
-        more = self._lacking(part)
+        self._prepare(hypothesis)
+
+    def _more(self, hypothesis: FactoredHypothesis, names: tuple[str, ...]) -> None:
+        """One-way tables again, where they had less than their part or are mostly noise."""
+        more = self._lacking(self._part)
         if more >= WORTH:
             price = self.price.share(Fraction(more).limit_denominator(10_000))
-            found = self.measure([(a,) for a in names], price, shares, "one-way tables again")
+            found = self.measure([(a,) for a in names], price, self._shares, "one-way tables again")
             self.targets += [hypothesis.target(m) for m in found]
+            self._prepare(hypothesis)
+
+    def _prepare(self, hypothesis: FactoredHypothesis) -> None:
+        """Fit what is known of single attributes; what can be told apart of each."""
         self._slack = self._trust(hypothesis) if hypothesis.fixed else 1.0
         self.fit(hypothesis, 50, guard=False)
         hypothesis.refine(planning.resolutions_of(self.domain.shape, combined(self.targets), self.total))
@@ -141,8 +178,10 @@ class Run(SelectMeasure):
         """
         if self.settings.objective == "max" or part >= MOST:
             return 0.0
+        usual = max(part, self.settings.one_way)  # noise falls with the root of what is spent
         noise = np.mean([(2.0 / np.pi) ** 0.5 * t.sigma * len(t.counts) for t in self.targets]) / self.total
-        return part * float(np.clip(noise / ENOUGH, 1.0, MOST / part)) - part
+        noise *= (part / usual) ** (1.0 if self.pure else 0.5)
+        return usual * float(np.clip(noise / ENOUGH, 1.0, MOST / usual)) - part
 
     def _trust(self, hypothesis: FactoredHypothesis) -> float:
         """How well a prior foretold the one-way tables: the inverse of its mean squared relative error."""
@@ -198,7 +237,8 @@ class Run(SelectMeasure):
         wanted = [s for s in sets if len(s) > 1]
         if wanted:
             self.measure(wanted, self.left, None, "all tables of the workload")
-        cells = fit_measured(self, hypothesis, wanted)
+        ones = len(self.measurements) - len(wanted)
+        cells = fit_measured(self, hypothesis, [hypothesis.target(m) for m in self.measurements[ones:]])
         self.tell(len(wanted), len(wanted), self.total, cells)
         facts = {"tables": len(wanted), "model_cells": cells}
         return Learned(hypothesis, tuple(self.measurements), self.spread, corrected=True), facts

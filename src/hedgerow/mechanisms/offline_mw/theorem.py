@@ -21,7 +21,7 @@ from hedgerow.queries.measurement import Measurement
 from hedgerow.queries.query import ONE, Norms, Query
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.dense import Guarantee, settled
-from hedgerow.synopsis.model import Learned
+from hedgerow.synopsis.learned import Learned
 
 if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import Domain

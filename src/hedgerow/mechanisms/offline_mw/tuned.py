@@ -18,7 +18,7 @@ from hedgerow.mechanisms.run import SelectMeasure
 from hedgerow.queries.query import Query
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.dense import settled
-from hedgerow.synopsis.model import Learned
+from hedgerow.synopsis.learned import Learned
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -24,7 +24,7 @@ from hedgerow.mechanisms.session.price import Goal, direct_price, width
 from hedgerow.mechanisms.session.state import SessionState
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.query import Norms, Query
-from hedgerow.synopsis.model import Learned
+from hedgerow.synopsis.learned import Learned
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator

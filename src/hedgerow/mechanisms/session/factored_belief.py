@@ -12,7 +12,7 @@ from hedgerow.errors import RangeTooLarge
 from hedgerow.learning.factored.evidence import TreeEvidence
 from hedgerow.mechanisms.session.belief import Belief, Numbers, public_total
 from hedgerow.mechanisms.session.calibration import Spread
-from hedgerow.synopsis.model import Learned
+from hedgerow.synopsis.learned import Learned
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

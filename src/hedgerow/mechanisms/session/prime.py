@@ -114,5 +114,6 @@ def prime(
     # a raised delta must not make this another plan: what is spent is an amount in the ledger's currency
     budget = Budget(**{price.currency: price.amount})
     release = AdaptiveRelease(budget=budget, run=f"{name}: prime")
-    synopsis = release.release(curator, marginals(domain, min(len(domain), 3)), watch=watch)
+    asked = marginals(domain, min(len(domain), 3))
+    synopsis = release.release(curator, asked, watch=watch, choose=True)
     return FactoredBelief.of(synopsis._learned, rows)

@@ -167,6 +167,11 @@ class Attribute:
         shown = repr(value)[:80].splitlines()[0]
         raise UnknownLevel(f"{shown} is not a declared level; the levels are {_some(self.labels)}")
 
+    @property
+    def calendar(self) -> tuple[str, ...]:
+        """Views that need no declaration; dates have some."""
+        return ()
+
     def groups(self, name: str) -> tuple[tuple[str, ...], NDArray[np.int32]]:
         """The groups of one declared hierarchy and the group of every level."""
         if name not in self.hierarchy:

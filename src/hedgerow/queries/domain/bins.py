@@ -15,6 +15,7 @@ from hedgerow.errors import DomainMismatch
 from hedgerow.queries import argument
 from hedgerow.queries.domain import days, encoding, written
 from hedgerow.queries.domain.attribute import Attribute
+from hedgerow.queries.domain.calendar import EPOCH, VIEWS
 from hedgerow.queries.domain.lattice import Lattice
 
 if TYPE_CHECKING:
@@ -252,6 +253,38 @@ class Dates(Bins):
     @property
     def _other_names(self) -> tuple[tuple[str, ...], ...]:
         return ()
+
+    @cached_property
+    def calendar(self) -> tuple[str, ...]:
+        """Months, quarters, years, weeks and days of the week: those that no period lies across."""
+        return tuple(name for name in VIEWS if name not in self.hierarchy and self._view(name) is not None)
+
+    def groups(self, name: str) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+        """The groups of a view of the calendar, or of a declared hierarchy, and the group of every level."""
+        if name not in self.calendar:
+            return super().groups(name)
+        found = self._view(name)
+        assert found is not None
+        names = list(dict.fromkeys(found))
+        if name in ("month_of_year", "day_of_week"):
+            names.sort()
+        parent = [names.index(label) for label in found]
+        if self.size > len(found):
+            names.append("other")
+            parent += [len(names) - 1] * (self.size - len(found))
+        return tuple(names), np.array(parent, dtype=np.int32)
+
+    def _view(self, name: str) -> list[str] | None:
+        """What each period is called in a view of the calendar; None if one lies across two of its groups."""
+        first, last = (
+            [EPOCH + dt.timedelta(days=int(k)) for k in ends]
+            for ends in (self.lattice.low, self.lattice.high)
+        )
+        label = VIEWS[name]
+        pairs = [(label(a), label(b)) for a, b in zip(first, last, strict=True)]
+        longest = {"day_of_week": 1, "month_of_year": 31}.get(name, 10**6)
+        whole = all(a == b for a, b in pairs) and int(self.lattice.half.max()) < longest
+        return [a for a, _ in pairs] if whole else None
 
     def _numbers(self, array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         return days.as_days(self._read(array), self.zone)

@@ -332,10 +332,10 @@ class Aggregates:
     def _column(self, node: exp.Expr) -> Value:
         column = self.scope.column(node)
         if isinstance(column.body, Bins) and column.kind == "bins" and column.body.reach:
-            middle = "middle of the values in" if column.body.stepped else "midpoint of"
+            lattice = column.body.lattice
+            ends = lattice.spell(int(lattice.low[0])), lattice.spell(int(lattice.high[-1]))
             self.notes.append(
-                f"{column.name} is binned: sums and averages use the {middle} each bin, "
-                f"which is up to {column.body.reach:g} from a number in it"
+                f"{column.name} counts as clamped to its declared range, {ends[0]} to {ends[1]}"
             )
         if column.numeric and not (column.present == column.known).all():
             self.notes.append(

@@ -79,7 +79,8 @@ class Scope:
         owner = self._match(table.name, list(self.domain))
         if len(owner) != 1:
             raise UnknownColumn(f"there is no table or attribute {table.name[:60]!r} in this statement")
-        found = self._match(name, list(self.domain[owner[0]].hierarchy))
+        body = self.domain[owner[0]]
+        found = self._match(name, [*body.hierarchy, *body.calendar])
         if len(found) != 1:
             raise UnknownColumn(f"attribute {owner[0]!r} has no hierarchy {name[:60]!r}")
         return self._column(owner[0], found[0])

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
-from math import prod
+from math import prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -219,6 +219,26 @@ def optimum(sizes: dict[str, int], k: int) -> float:
             own = prod(sizes[a] - 1 for a in s) / prod(sizes[a] for a in t if a not in s)
             need[s] = need.get(s, 0.0) + own
     return sum((v * prod(1 - 1 / sizes[a] for a in s)) ** 0.5 for s, v in need.items()) ** 2
+
+
+@pytest.mark.parametrize("weights", [(1.0, 1.0, 1.0), (1.0, 10.0, 0.1)])
+@pytest.mark.parametrize("sizes", [(2, 2, 2), (2, 7, 30), (3, 100, 5)])
+def test_the_mean_variance_of_weighted_tables_is_the_closed_form(sizes, weights):
+    """(sum over S of sqrt(need_S numbers_S column_S))^2, the optimum for weighted tables under add_remove."""
+    domain = hr.Domain({f"d{i}": n for i, n in enumerate(sizes)})
+    asked = hr.marginals(domain, 2)
+    made = factorization_plan.plan(domain, list(asked.blocks), weights, Privacy())
+    needs: dict[tuple[str, ...], float] = {}
+    for block, weight in zip(asked.blocks, weights, strict=True):
+        for k in range(3):
+            for s in combinations(block.attributes, k):
+                rest = [domain[a].size for a in block.attributes if a not in s]
+                needs[s] = needs.get(s, 0.0) + weight * prod(1.0 / n for n in rest)
+    ideal = 0.0
+    for s, need in needs.items():
+        numbers = prod(domain[a].size - 1 for a in s)
+        ideal += sqrt(need * numbers * prod(1.0 - 1.0 / domain[a].size for a in s))
+    assert 0.999 * ideal**2 <= made.variance <= 1.01 * ideal**2
 
 
 @pytest.mark.parametrize("weights", [(1, 1, 1), (1, 5, 0.2)])

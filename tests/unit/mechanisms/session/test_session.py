@@ -137,7 +137,7 @@ def test_quantiles_of_ordered_attributes():
     rows = frame()
     median = session.median("age")
     assert abs(median.value - rows.age.median()) < 1.5
-    assert 0 < median.error < 5
+    assert 0 < median.error <= 10  # the whole bin: where in it the median is, counts of bins do not say
     ninth = session.quantile("age", 0.9, where={"sex": "M"})
     assert abs(ninth.value - rows.age[rows.sex == "M"].quantile(0.9)) < 1.5
     with pytest.raises(hr.UnsupportedQuery, match="no order"):
@@ -555,7 +555,7 @@ def test_hedgerow_ask_works_without_a_server(tmp_path, monkeypatch):
     assert again["learning"] is None
     refused = run.invoke(app, ["ask", "people.csv", sql, "--within-count", "3"])
     assert refused.exit_code == 3
-    assert run.invoke(app, ["ask", "people.csv", "SELECT MAX(k) FROM t"]).exit_code == 2
+    assert run.invoke(app, ["ask", "people.csv", "SELECT STDDEV(k) FROM t"]).exit_code == 2
     assert "free" in run.invoke(app, ["ask", "people.csv", "SELECT COUNT(*) FROM t", "--explain"]).stdout
 
 

@@ -643,7 +643,7 @@ def test_people_are_counted_only_when_a_unit_is_declared_and_never_from_tables()
         sql(DOMAIN, "SELECT COUNT(*) FROM t WHERE person_id = 3", unit="person_id")
 
 
-def test_sums_of_whole_numbers_are_exact_in_bins_of_one_and_say_how_far_off_they_are_in_wider_ones() -> None:
+def test_sums_of_whole_numbers_are_exact_in_bins_of_one_and_say_what_wider_ones_are_clamped_to() -> None:
     numbers = np.array([0, 1, 1, 2, 3, 7, 7, 8])
     for width, reach in ((1, 0), (3, 1)):
         domain = Domain({"visits": bins(0, 8.5 if width == 1 else 9.5, width, whole=True)})
@@ -651,7 +651,9 @@ def test_sums_of_whole_numbers_are_exact_in_bins_of_one_and_say_how_far_off_they
         question = sql(domain, "SELECT AVG(visits) FROM t")
         told = question.evaluate(lambda s, c=counts: c if s else c.sum()).value
         assert abs(told - numbers.mean()) <= reach
-        assert [f"up to {reach} from" in note for note in question.notes] == [True] * (reach > 0)
+        assert ["clamped to its declared range, 0 to" in note for note in question.notes] == [True] * (
+            reach > 0
+        )
 
 
 @pytest.mark.parametrize(
@@ -725,10 +727,10 @@ def test_a_level_in_another_case_is_the_one_that_is_meant() -> None:
         sql(domain, "SELECT COUNT(*) FROM t WHERE gender = 'male'")
 
 
-def test_notes_say_what_midpoints_and_other_levels_do() -> None:
+def test_notes_say_what_numbers_are_clamped_to_and_what_other_levels_do() -> None:
     note = sql(DOMAIN, "SELECT AVG(age) FROM t").notes[0]
-    assert "midpoint" in note
-    assert "up to 5 from" in note
+    assert "clamped to its declared range" in note
+    assert "0 to 100" in note
     domain = Domain({"score": Categorical([1, 2, 3], other=True, missing=True)})
     question = sql(domain, "SELECT SUM(score), COUNT(score), AVG(score) FROM t")
     assert "other" in question.notes[0]

@@ -186,9 +186,10 @@ class Expressions:
 
     def _operator(self, node: Any) -> Term:
         left, right = self._all(node, ("this", "expression"))
-        by = (
-            f"nullif({right.text}, 0)" if type(node) in (exp.Mod, exp.IntDiv) else right.text
-        )  # no error then
+        if type(node) is exp.IntDiv and not (left.sure and right.sure):
+            return term.rising("trunc", [term.over(left, right)])  # released numbers are not whole
+        below = type(node) in (exp.Mod, exp.IntDiv)  # by zero it is NULL: an error would lose what was paid
+        by = f"nullif({right.text}, 0)" if below else right.text
         return made(f"({left.text} {_OPERATORS[type(node)]} {by})", [left, right])
 
     def _arithmetic(self, node: Any) -> Term:
@@ -208,9 +209,7 @@ class Expressions:
                 if both is None
                 else made(text, [one], *(f"round({b}, {digits})" for b in both))
             )
-        if (
-            type(node) is exp.Coalesce and node.find(exp.Nullif) is not None
-        ):  # which of them is there is noise
+        if type(node) is exp.Coalesce and node.find(exp.Nullif) is not None:  # noise decides which is there
             return term.hull(f"coalesce({', '.join(p.text for p in parts)})", parts)
         return term.above_zero(name, parts[0]) if name in ("sqrt", "ln") else term.rising(name, parts)
 

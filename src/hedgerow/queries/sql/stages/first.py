@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from sqlglot import exp
 
-from hedgerow.errors import CutsBin, RangeTooLarge, UnsupportedSQL
+from hedgerow.errors import CutsBin, HedgerowError, RangeTooLarge, UnsupportedSQL
 from hedgerow.queries.question import Question, Result, Show
-from hedgerow.queries.sql.aggregate import Aggregates, Value
-from hedgerow.queries.sql.column import Constant, SqlColumn
+from hedgerow.queries.sql.aggregate import Aggregates
+from hedgerow.queries.sql.column import SqlColumn
 from hedgerow.queries.sql.node import bare
-from hedgerow.queries.sql.predicate import Predicates, Scope, Truth
-from hedgerow.queries.sql.stages.engine import NotWorkedOut
+from hedgerow.queries.sql.predicate import Scope, Truth
+from hedgerow.queries.sql.stages.compilers import StagedAggregates, StagedPredicates
 from hedgerow.queries.sql.stages.keys import Keys
-from hedgerow.queries.sql.stages.levels import LevelExpressions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,41 +32,7 @@ if TYPE_CHECKING:
 SLICES = 64
 """The most values of a group that depends on several attributes."""
 Part = Literal["rows", "people", "distinct"]
-
-
-class StagedPredicates(Predicates):
-    """Conditions; what the first dialect cannot say is worked out on declared levels."""
-
-    def __init__(self, scope: Scope) -> None:
-        super().__init__(scope)
-        self.levels = LevelExpressions(scope)
-
-    def truth(self, node: exp.Expr, depth: int = 0) -> Truth:
-        """The three-valued truth table of one predicate."""
-        try:
-            return super().truth(node, depth)
-        except UnsupportedSQL as refusal:
-            if type(bare(node)) in (exp.And, exp.Or, exp.Not):
-                raise  # their parts were tried
-            try:
-                return self.levels.truth(node)
-            except NotWorkedOut:
-                raise refusal from None
-
-    def operand(self, node: exp.Expr, depth: int) -> SqlColumn | Constant:
-        """One side of a comparison; arithmetic of constants is one too."""
-        return super().operand(self.levels.constant(bare(node)), depth)
-
-
-class StagedAggregates(Aggregates):
-    """Aggregates; what the first dialect cannot add up is worked out on declared levels."""
-
-    def _value(self, node: exp.Expr, depth: int) -> Value:
-        try:
-            return super()._value(node, depth)
-        except UnsupportedSQL:
-            assert isinstance(self.predicates, StagedPredicates)
-            return self.predicates.levels.value(node)
+_ENDS: dict[str, float | None] = {"": None, "_low": -inf, "_high": inf}
 
 
 @dataclass(frozen=True)
@@ -189,6 +154,8 @@ class FirstStage:
     def _added(self, node: exp.Expr, words: str) -> _Place:
         distinct = _distinct(node)
         if distinct is None:
+            if any(type(part) is exp.Distinct for part in node.walk()):
+                raise UnsupportedSQL("COUNT(DISTINCT ...) is asked for on its own")
             places = [self._try(s.rows, node, words) for s in self.slices]
             return _Place("rows", places[0])
         if self.unit is not None and self._is_unit(distinct):
@@ -214,7 +181,7 @@ class FirstStage:
         )
         try:
             return aggregates.add(node, words)
-        except UnsupportedSQL:
+        except HedgerowError:
             aggregates.forms[:], aggregates.out[:], aggregates.notes[:] = forms, out, notes
             aggregates._places.clear()
             aggregates._places.update(places)
@@ -299,16 +266,18 @@ class FirstStage:
                 column = next(values) if single else [next(labels)] * self.keys.size
                 made[name][1].extend(column[i] for i in keep)
             for i, place in enumerate(self._columns):
-                for end, numbers in zip(("", "_low", "_high"), self._numbers(place, answered), strict=True):
-                    made[f"n{i}{end}"][1].extend(_listed(numbers, keep))
+                for end, numbers in zip(_ENDS, self._numbers(place, answered, s.conditions), strict=True):
+                    made[f"n{i}{end}"][1].extend(_listed(numbers[keep], _ENDS[end]))
         return made
 
-    def _numbers(self, place: _Place, answered: Sequence[_Answered]) -> tuple[Floats, Floats, Floats]:
+    def _numbers(
+        self, place: _Place, answered: Sequence[_Answered], conditions: Sequence[Truth]
+    ) -> tuple[Floats, Floats, Floats]:
         """A column of the table, and its lower and upper ends."""
         mine = [found for found in answered if found[0] == place.part]
         if place.part == "distinct":
             _, keys, _, result = mine[place.index]
-            return self._levels_with_rows(keys, result)
+            return self._levels_with_rows(keys, result, keys.possible(conditions))
         (_, _, numbers, result), i = mine[0], place.index
         value, error = result.values[:, i], result.errors[:, i]
         none = np.isnan(value)  # noise left no number, of which the truth may have any
@@ -319,7 +288,9 @@ class FirstStage:
             low = np.maximum(low, 0.0)  # a count is never less
         return value, low, high
 
-    def _levels_with_rows(self, keys: Keys, result: Result) -> tuple[Floats, Floats, Floats]:
+    def _levels_with_rows(
+        self, keys: Keys, result: Result, possible: NDArray[np.bool_]
+    ) -> tuple[Floats, Floats, Floats]:
         """How many levels have rows: surely those above zero, at most those that may reach one row."""
         *mine, level = keys.values()
         groups = zip(*self.keys.values(), strict=True) if self.keys.columns else [()]
@@ -327,7 +298,7 @@ class FirstStage:
         out = np.zeros((3, self.keys.size))
         count, error = result.values[:, 0], result.errors[:, 0]
         for j, key in enumerate(zip(*mine, strict=True) if mine else [()] * keys.size):
-            if level[j] is not None:
+            if level[j] is not None and possible[j]:
                 out[:, place[key]] += (count[j] >= 0.5, count[j] - error[j] > 0, count[j] + error[j] >= 1)
         return out[0], out[1], out[2]
 
@@ -372,6 +343,6 @@ def _type_of(values: Sequence[Any]) -> str:
     return names.get(kinds.pop(), "DATE") if kinds else "VARCHAR"
 
 
-def _listed(numbers: Floats, keep: Sequence[int]) -> list[float | None]:
-    """The kept numbers; what is no number is NULL."""
-    return [None if np.isnan(v) else float(v) for v in numbers[keep]]
+def _listed(numbers: Floats, nothing: float | None) -> list[float | None]:
+    """Numbers; what is none is NULL, and has no ends: the truth may have one."""
+    return [nothing if np.isnan(v) else float(v) for v in numbers]

@@ -233,6 +233,8 @@ def _held(node: exp.Expr, columns: list[SqlColumn]) -> tuple[list[str], list[tup
             f"{columns[0].name!r} is declared in bins of real numbers, of which {_typed(node)} is not known"
         )
     codes = body.encode(inside).tolist()
+    if all(isinstance(v, int) for v in inside):
+        kinds = ["BIGINT"]  # the bins' middles may be none
     return kinds, [
         *zip(codes, inside, strict=True),
         *((i, None) for i, v in enumerate(columns[0].values) if v is None),

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from hedgerow.errors import UnsupportedSQL
+from hedgerow.errors import CutsBin, RangeTooLarge, UnsupportedSQL
 from hedgerow.queries.sql.node import bare, only, spell
 from hedgerow.queries.sql.stages.first import FirstStage
 from hedgerow.queries.sql.stages.moments import by_moments
 from hedgerow.queries.sql.stages.relation import Released
 from hedgerow.queries.sql.stages.selects import Select, Subquery, has_aggregate, is_aggregate, named
+from hedgerow.queries.sql.stages.sums import as_one_sum
 from hedgerow.queries.sql.stages.term import Term
 
 if TYPE_CHECKING:
     from hedgerow.queries.sql.stages.relation import RowsOf
 
-_LINEAR = (exp.Mul, exp.Div, exp.Neg, exp.Paren)
+_LINEAR = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Paren)
 
 
 class SelectRows(Select):
@@ -105,9 +106,10 @@ class SelectRows(Select):
         inner = meant.this if type(meant) is exp.Filter else meant
         if is_aggregate(meant) and any(map(has_aggregate, inner.iter_expressions())):
             raise UnsupportedSQL(f"{spell(inner)} of an aggregate is not supported; use a subquery")
+        plain = plainly(meant).transform(lambda part: as_one_sum(part) or part)
         try:
-            name = self.stage.add(plainly(meant))
-        except UnsupportedSQL:
+            name = self.stage.add(plain)
+        except (UnsupportedSQL, CutsBin, RangeTooLarge):
             if type(node) in _LINEAR:
                 return None
             formula = by_moments(node)

@@ -130,11 +130,15 @@ class Select(ReleasedExpressions):
         for node in order.expressions:
             if type(node) is not exp.Ordered:
                 refuse(node, "in ORDER BY")
+            flags = bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
+            if type(node.this) is exp.Var and node.this.name.upper() == "ALL":
+                every = (Term(f"c{i}", sure=t.sure) for i, (_, t) in enumerate(terms))
+                out += [Ordering(one, *flags) for one in every]
+                continue
             place = self.item_of(node.this)
             if place is None:
                 out += self.orderings([node])
                 continue
-            flags = bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
             out.append(Ordering(Term(f"c{place}", sure=terms[place][1].sure), *flags))
         return out
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from hedgerow.errors import RangeTooLarge, UnsupportedSQL
+from hedgerow.errors import BadSQL, RangeTooLarge, UnsupportedSQL
 from hedgerow.queries.sql.node import only, refuse
 from hedgerow.queries.sql.predicate import Scope
 from hedgerow.queries.sql.stages.first import FirstStage
@@ -95,6 +95,8 @@ class Split:
         if type(node) is not exp.Select:
             refuse(node, "as a statement")
         only(node, *_CLAUSES)
+        if not node.expressions:
+            raise BadSQL("the SELECT list is empty")
         return self._select(node, names)
 
     def _later(self, node: Any, names: Names) -> Callable[[], Relation]:

@@ -53,7 +53,9 @@ def _first_or_both(
     refusal: HedgerowError | None = None
     if not params:
         try:
-            return statement.sql(domain, text, unit=unit)
+            question = statement.sql(domain, text, unit=unit)
+            if all(form.units == question.units for form in question.forms):
+                return question  # people and rows are asked for apart
         except (UnsupportedSQL, UnknownColumn) as error:  # a name may be an alias, or name people
             refusal = error
     try:

@@ -1,0 +1,273 @@
+"""Everything: all of the workload is measured in one act of residuals, then modelled, weighed, made to agree.
+
+Only the act is private, and `Curator.measure_all` charges it. What comes before it follows from released
+one-way tables, what comes after it is a function of its noisy numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.curator.statistics.strategy import StrategyAnswers
+from hedgerow.learning.factored.consistency import Target
+from hedgerow.learning.factored.factored import FactoredHypothesis
+from hedgerow.learning.residuals.basis import Names
+from hedgerow.learning.residuals.noisy import NoisyResiduals
+from hedgerow.learning.residuals.nonnegative import cut, nonnegative, outermost
+from hedgerow.learning.residuals.shrinkage import combined, remainder_weights
+from hedgerow.mechanisms.adaptive.maximum import fit_measured
+from hedgerow.mechanisms.adaptive.shares import Outlook, Shares
+from hedgerow.synopsis.learned import Learned
+from hedgerow.synopsis.reconciled import Reconciled
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hedgerow.mechanisms.adaptive.run import Run
+
+    Floats = NDArray[np.float64]
+
+WHOLE_CELLS = 1 << 20
+"""Domains of so many cells may be held densely when all of the workload is measured."""
+WHOLE_VISITS = 1e7  # cells times cliques that one step of such a fit may touch
+NUMBERS = 1 << 24  # more numbers than this are not measured at once
+SETS = 1 << 13  # nor are workloads of more tables
+LEVELS = 2048  # nor attributes of more levels
+LIMITS = {2: 0.02, 3: 0.017}
+"""By the most attributes of a table: with a larger expected error tables are chosen."""
+FLOOR = 0.02  # of the price: the least that one-way tables are given
+_POOL = 8.0  # coordinates that other tables of as many attributes count for in a table's slack
+_LOOSE = 3000.0  # the largest slack
+_FIRST = 40  # steps of the fits but the last
+_LOOKED_AT = 120  # tables that a model may be fitted to
+_WALK = 40  # more pairs than this are read off a tree together
+_VISITS = 1e9  # cells that the last one may touch
+
+
+def worth_holding(sizes: Sequence[int], tables: Sequence[Names]) -> bool:
+    """Whether a domain is small enough for a weight on every cell, fitted to so many tables."""
+    cells = prod(sizes)
+    if cells > WHOLE_CELLS:
+        return False
+    wide = max(map(len, tables), default=1)
+    cliques = min(len(tables), 4 if len(sizes) > 2 * wide else len(tables))
+    return cells * cliques <= WHOLE_VISITS
+
+
+class Everything:
+    """One act that measures all residuals of a workload that are worth it, and what follows from it."""
+
+    def __init__(self, run: Run, tables: Mapping[Names, float]) -> None:
+        self.run_ = run
+        domain = run.domain
+        self.sizes = {a: domain[a].size for t in tables for a in t if domain[a].size > 1}
+        self.sizes = {a: self.sizes[a] for a in domain.names if a in self.sizes}
+        kept: dict[Names, float] = {}
+        for t, weight in tables.items():
+            names = tuple(a for a in domain.order(t) if a in self.sizes)
+            if len(names) > 1:
+                kept[names] = kept.get(names, 0.0) + weight
+        self.tables = kept
+
+    @property
+    def possible(self) -> bool:
+        """Whether there are several tables, and not too much of them: one alone is best measured as it is."""
+        wide = max(map(len, self.tables), default=0)
+        return (
+            len(self.tables) > 1
+            and wide <= 3
+            and len(self.tables) <= SETS
+            and max(self.sizes.values()) <= LEVELS
+        )
+
+    # -- before the act -----------------------------------------------------------------------------------
+
+    def first_part(self, shares: Mapping[str, float], most: float) -> float:
+        """The part of the price for the first one-way tables: no more than measuring everything would use.
+
+        Args:
+            shares: how it is divided among attributes, summing to 1.
+            most: no more than this.
+        """
+        even = {a: np.full(n, 1.0 / n) for a, n in self.sizes.items()}
+        known: dict[Names, float] = {(): 1e30} if self.run_.rows is not None else {}
+        plan = Outlook(self.sizes, self.tables, 1e9, even, known).plan(1.0)
+        return min(most, max(FLOOR, plan.lossless({a: s for a, s in shares.items() if a in self.sizes})))
+
+    def plan(self) -> Shares:
+        """What the rest of the price would measure, and how far off tables would be."""
+        evidence = NoisyResiduals.of(self.run_.domain, self.run_.measurements, self.run_.rows)
+        total = evidence.total
+        ones = {}
+        for a in self.sizes:
+            table = cut(evidence.basis.table((a,), evidence.values))
+            ones[a] = np.maximum(table, 0.3 * evidence.deviations[a,]) / total
+            ones[a] = ones[a] / ones[a].sum()
+        known = {s: d**-2.0 for s, d in evidence.deviations.items()}
+        precision = self.run_.noise(self.run_.left)[1] ** -2.0
+        return Outlook(self.sizes, self.tables, total, ones, known).plan(precision)
+
+    def suits(self, shares: Shares, whole: bool) -> bool:
+        """Whether measuring everything is expected to be better than choosing."""
+        if not shares.precisions or shares.numbers > NUMBERS:
+            return False
+        suited = whole or shares.error <= LIMITS[max(map(len, self.tables))]
+        return suited and shares.strategy is not None
+
+    # -- the act, and after it ----------------------------------------------------------------------------
+
+    def learn(self, hypothesis: FactoredHypothesis, shares: Shares) -> tuple[Learned, dict[str, Any]]:
+        """MEASURE all residuals; FIT a model; WEIGH it against what was measured; make tables agree."""
+        run = self.run_
+        assert shares.strategy is not None
+        run.measure([StrategyAnswers(shares.strategy)], run.left, None, "residuals of all tables")
+        evidence = NoisyResiduals.of(run.domain, run.measurements, run.rows)
+        live = [s for s in evidence.values if s and evidence.holds(s)]
+        followed = (self._fit_whole if hypothesis.whole else self._fit_some)(hypothesis, evidence, live)
+        model = _model_parts(hypothesis, evidence, live)
+        weights = remainder_weights(evidence, model, followed)
+        reconciled = Reconciled(evidence, {}, (), rakes=False)
+        if any(w > 0.0 for w in weights.values()):  # else the model is the best estimate
+            largest = tuple(outermost(live))
+            parts = nonnegative(evidence.basis, combined(evidence, model, weights), largest)
+            reconciled = Reconciled(evidence, parts, largest, rakes=not hypothesis.whole)
+        tables = [t for t in self.tables if t in model]
+        facts: dict[str, Any] = {"tables": len(tables), "model_cells": hypothesis.beliefs.tree.cells}
+        facts["rows_off"] = _rows_off(hypothesis, reconciled, tables)
+        run.tell(1, 1, run.total, facts["model_cells"])
+        return Learned(hypothesis, tuple(run.measurements), run.spread, reconciled=reconciled), facts
+
+    def _target(
+        self, hypothesis: FactoredHypothesis, evidence: NoisyResiduals, s: Names, slack: float = 1.0
+    ) -> Target:
+        nodes = tuple((hypothesis.domain.index(a), 0) for a in s)
+        counts = evidence.basis.table(s, evidence.values).reshape(-1)
+        return Target(nodes, counts, max(evidence.variance(s) ** 0.5, 1e-2), slack)
+
+    def _fit_whole(
+        self, hypothesis: FactoredHypothesis, evidence: NoisyResiduals, live: Sequence[Names]
+    ) -> dict[Names, float]:
+        """Fit every cell to all that was measured, the smaller tables first; what part of noise it followed.
+
+        Maximum entropy with slack: a cell of count c departs from its table at a price of slack sigma^2 / c.
+        That is the posterior mode where logarithms of cells have the variance 1 / slack, which is estimated
+        from how far tables are from what the smaller ones make of them, beyond noise.
+        """
+        targets: dict[Names, Target] = {}
+        orders = sorted({len(s) for s in live})
+        for order in orders:
+            same = [s for s in live if len(s) == order]
+            fresh = {s: self._target(hypothesis, evidence, s) for s in same}
+            if order > 1:
+                fresh = self._slackened(hypothesis, evidence, fresh)
+            targets |= fresh
+            visits = hypothesis.beliefs.tree.sizes[0] * len(hypothesis.beliefs.tree.sizes)
+            last = int(np.clip(_VISITS / visits, 60, 400))
+            steps = last if order == orders[-1] else 20 if order == 1 else _FIRST
+            hypothesis.fit_targets(
+                list(targets.values()),
+                total=evidence.total,
+                iterations=steps,
+                guard=order == orders[-1],  # a fit may end far from what was measured: then again
+                agreed=True,
+            )
+        return {s: self._followed(hypothesis, t) for s, t in targets.items()}
+
+    def _slackened(
+        self, hypothesis: FactoredHypothesis, evidence: NoisyResiduals, targets: dict[Names, Target]
+    ) -> dict[Names, Target]:
+        """Targets of as many attributes, each with the slack that its distance to the model says."""
+        found, numbers, weights = [], [], []
+        for s, t in targets.items():
+            expected = hypothesis.total * hypothesis.table(t.nodes)
+            self.run_.surprised(t.counts, expected, t.sigma)
+            gap = evidence.values[s] - _modelled(hypothesis, evidence, s)
+            beyond = evidence.basis.table(s, {s: gap})
+            noise = evidence.deviations[s] ** 2 * gap.size / beyond.size
+            weight = expected / (
+                1.0 + noise / np.maximum(expected, 1e-9) ** 2
+            )  # by mass, if seen above noise
+            squares = (beyond**2 - noise) / np.maximum(expected, 1e-9) ** 2
+            weights.append(float(weight.sum()))
+            found.append(float((weight * squares).sum()) / max(weights[-1], 1e-9))
+            numbers.append(float(gap.size))
+        v, n, w = np.array(found), np.array(numbers), np.array(weights)
+        common = max(float(v @ w) / max(float(w.sum()), 1e-9), 1.0 / _LOOSE)
+        variance = (np.maximum(v, 0.0) * n + _POOL * common) / (n + _POOL)
+        slack = np.clip(1.0 / np.maximum(variance, 1e-9), 1.0, _LOOSE)
+        return {
+            s: Target(t.nodes, t.counts, t.sigma, float(k))
+            for (s, t), k in zip(targets.items(), slack, strict=True)
+        }
+
+    def _fit_some(
+        self, hypothesis: FactoredHypothesis, evidence: NoisyResiduals, live: Sequence[Names]
+    ) -> dict[Names, float]:
+        """Fit the tables that stand out most; what part of the noise of each was followed."""
+        run = self.run_
+        run.targets = [self._target(hypothesis, evidence, s) for s in live if len(s) == 1]
+        ones = len(run.targets)
+        larger = sorted((s for s in live if len(s) > 1), key=lambda s: (-_standing_out(evidence, s), s))
+        fit_measured(run, hypothesis, [self._target(hypothesis, evidence, s) for s in larger[:_LOOKED_AT]])
+        names = hypothesis.domain.names
+        found: dict[Names, float] = {}
+        for i, t in enumerate(run.targets):
+            s = tuple(names[a] for a, _ in t.nodes)
+            full = prod(hypothesis.domain[a].size for a in s)
+            found[s] = self._followed(hypothesis, t) * (1.0 if i < ones else len(t.counts) / full)
+        return found
+
+    @staticmethod
+    def _followed(hypothesis: FactoredHypothesis, t: Target) -> float:
+        """How far the fit of a cell of count c moves with its target: the mean over cells of c / (c + price).
+
+        Squared, since what a cell's other tables say holds it as well.
+        """
+        counts = hypothesis.total * hypothesis.table(t.nodes).reshape(-1)
+        price = t.slack * t.sigma**2 / np.maximum(t.counts, t.sigma)
+        return float((counts / (counts + price)).mean()) ** 2
+
+
+def _modelled(hypothesis: FactoredHypothesis, evidence: NoisyResiduals, s: Names) -> Floats:
+    """The model's residual of a set."""
+    if not s:
+        return np.array(hypothesis.total)
+    return evidence.basis.residual(s, hypothesis.total * hypothesis.marginal(s))
+
+
+def _model_parts(
+    hypothesis: FactoredHypothesis, evidence: NoisyResiduals, live: Sequence[Names]
+) -> dict[Names, Floats]:
+    """The model's residuals; of very many pairs in one walk over the tree."""
+    out: dict[Names, Floats] = {(): np.array(hypothesis.total)}
+    names, index = hypothesis.domain.names, hypothesis.domain.index
+    pairs = [s for s in live if len(s) == 2]
+    if not hypothesis.whole and len(pairs) > _WALK:
+        nodes = sorted({(index(a), 0) for s in pairs for a in s})
+        wanted = set(pairs)
+        for (a, b), table in hypothesis.pairs(nodes).items():
+            s = (names[a[0]], names[b[0]])
+            if s in wanted:
+                out[s] = evidence.basis.residual(s, hypothesis.total * table)
+    return out | {s: _modelled(hypothesis, evidence, s) for s in live if s not in out}
+
+
+def _standing_out(evidence: NoisyResiduals, s: Names) -> float:
+    """By how many rows a measured residual moves its table, beyond what noise would."""
+    beyond = evidence.basis.table(s, {s: evidence.values[s]})
+    noise = float(evidence.deviations[s] * np.sqrt(evidence.basis.numbers(s) / beyond.size))
+    return float(np.abs(beyond).sum()) - 0.8 * noise * beyond.size
+
+
+def _rows_off(hypothesis: FactoredHypothesis, reconciled: Reconciled, tables: Sequence[Names]) -> float:
+    """The mean L1 distance of the model, which rows are drawn from, to the tables answers are read from."""
+    gaps = [
+        float(np.abs(hypothesis.marginal(t) - table / max(float(table.sum()), 1.0)).sum())
+        for t in tables
+        if (table := reconciled.table(t)) is not None
+    ]
+    return round(float(np.mean(gaps)), 6) if gaps else 0.0
