@@ -82,6 +82,19 @@ def ranks(curator: hr.Curator) -> list[int]:
     ]
 
 
+@pytest.mark.parametrize("sigma", [3, 40, 900])
+@pytest.mark.parametrize("most", [1, 2, 50])
+@pytest.mark.parametrize("delta", [Fraction(1, 1000), Fraction(1, 10**6)])
+def test_a_person_alone_with_one_name_or_with_many_is_shown_with_no_more_than_delta(sigma, most, delta):
+    z = np.arange(12 * sigma, -12 * sigma - 1, -1)
+    law = np.exp(-((z / sigma) ** 2) / 2)
+    tail = dict(zip(z.tolist(), np.cumsum(law / law.sum()).tolist(), strict=True))
+    threshold = names.least_threshold(Fraction(sigma), most, delta)
+    for many in range(1, most + 1):
+        held = most // many  # rows of each
+        assert many * tail.get(threshold - held, 0.0) <= delta
+
+
 def test_ranks_move_by_no_more_than_declared(monkeypatch):
     found = replayed(ranks, AGES)
     assert found.ok, found.violations
@@ -176,3 +189,24 @@ def test_a_pure_budget_drafts_numbers_and_says_why_it_drafts_no_names(people):
     told = json.loads(run("schema", "infer", people, "--private", "--epsilon", 200, "--json").stdout)
     assert "edges" in told["attributes"]["age"]
     assert "a delta" in told["left_out"]["town"]
+
+
+@pytest.mark.parametrize(
+    "first",
+    ["Rose Miller,34,2024-03-01", "Rose,34.5,Ash", "31.12.1990,Oak,Ash", "34,172,Oak", "10:30,Oak,Ash"],
+)
+def test_a_first_line_that_is_somebodys_row_is_not_made_public_as_names(folder, first):
+    Path("rows.csv").write_text("\n".join([first, *["Ash,1,2"] * 50]) + "\n")
+    assert run("budget", "init", "rows.csv", "--epsilon", 2).exit_code == 0
+    refused = run("schema", "infer", "rows.csv", "--private", "--epsilon", 1)
+    assert (refused.exit_code, "names of the columns" in refused.stderr) == (2, True)
+    assert not any(cell in refused.stderr for cell in first.split(","))
+    assert not Path("schema.yaml").exists()
+    with Ledger.open("rows.csv.hedgerow.db", readonly=True) as ledger:
+        assert ledger.spent().is_zero
+
+
+def test_years_may_be_names_of_columns(folder):
+    Path("rows.csv").write_text("\n".join(["town,kind,size,2019,2020", *["Ash,b,c,1,2"] * 500]) + "\n")
+    assert run("budget", "init", "rows.csv", "--epsilon", 9).exit_code == 0
+    assert run("schema", "infer", "rows.csv", "--private", "--epsilon", 8).exit_code == 0

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from hedgerow.curator.noise import noise
+from hedgerow.curator.statistics.claimed import is_whole, plain, quietly
 from hedgerow.curator.statistics.statistics import fingerprint
 from hedgerow.errors import DomainMismatch, UnsupportedQuery
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.event import Event
+from hedgerow.privacy.events import from_json
 from hedgerow.privacy.ledger.claim import Claim
 from hedgerow.privacy.rational import Number, exact
 
@@ -161,6 +163,8 @@ class Carried:
         """Charge and draw."""
         price = self.curator.price(spend, known["request"])
         event = self.act.event(price, self.curator.privacy)
+        if isinstance(event, Event):
+            event = from_json(event.to_json())  # one of ours: what the line says is what it costs
         if not isinstance(event, Event) or not cost_of(event, price.currency) <= price:
             raise UnsupportedQuery(f"{self.claim.about} is charged as an event that costs at most its price")
         facts = {"event": event.to_json(), "question": self._digest(event)}
@@ -177,16 +181,16 @@ class Carried:
 
     def _drawn(self, held: Mapping[Clique, NDArray[np.int64]], event: Event) -> NDArray[np.int64]:
         tables = MappingProxyType({clique: held[clique].copy() for clique in self.cliques})
-        try:
+
+        def drawn() -> Any:
             with np.errstate(all="ignore"):  # a warning would be a message too
-                found = self.act.draw(tables, event, Coins(self.curator._entropy))
-            whole = isinstance(found, np.ndarray) and found.dtype.kind in "iu" and found.shape == self.shape
-        except Exception:  # no message depends on rows
-            whole = False
-        return found.astype(np.int64) if whole else np.zeros(self.shape, dtype=np.int64)
+                return self.act.draw(tables, event, Coins(self.curator._entropy))
+
+        found = quietly(drawn)
+        return found.astype(np.int64) if is_whole(found, self.shape) else np.zeros(self.shape, dtype=np.int64)
 
     def _digest(self, event: Event) -> str:
         kind = type(self.act)
-        parts = [getattr(self.act, f.name) for f in fields(self.act)]
+        parts = [plain(getattr(self.act, f.name)) for f in fields(self.act)]
         said = (self.claim.author, self.claim.proof, repr(self.cliques), repr(event.to_json()))
         return fingerprint("act", f"{kind.__module__}.{kind.__qualname__}", *said, *parts)

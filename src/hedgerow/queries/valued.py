@@ -93,8 +93,8 @@ class Valued:
         units = self.base[at]
         for name, coefficient in self.parts:
             units = units + coefficient[at] * remainders[name].astype(np.int64)
-        # whatever was made of the rest, the norms hold
-        return np.asarray(np.minimum(self.steps(units), self.most[at]))
+        # whatever was made of the rest, and though it wraps around, the norms hold
+        return np.asarray(np.clip(self.steps(units), 0, self.most[at]))
 
     @cached_property
     def digest(self) -> str:
@@ -127,7 +127,8 @@ class Fine:
         """Refuse masks and values that are not about the query's table."""
         each = [mask.shape for mask in self.masks]
         fits = each in ([tuple(shape)], [(n,) for n in shape])
-        if not fits or not set(self.value.attributes) <= set(attributes):
+        along = tuple(a for a in attributes if a in self.value.attributes)  # so `most` is spread out
+        if not fits or along != self.value.attributes:
             raise DomainMismatch("what rows are worth does not fit the query's table")
 
     def mask(self, attributes: tuple[str, ...], shape: tuple[int, ...]) -> NDArray[np.bool_]:

@@ -24,8 +24,9 @@ _WARNING = """\
 """
 
 _DRAFTED = """\
-# Drafted by `hedgerow schema infer --private` from noise alone, for {cost}, which the dataset's ledger
-# holds. It tells no more about anybody than that allows: it may be used and shown as it is, or changed.
+# Drafted by `hedgerow schema infer --private` from noise and the names of columns, for {cost}, which the
+# dataset's ledger holds. It tells no more about anybody than that allows: it may be used and shown as it
+# is, or changed.
 """
 
 

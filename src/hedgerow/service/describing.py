@@ -162,9 +162,13 @@ def of_dataset(dataset: Dataset) -> Description:
     declared: tuple[ColumnTold, ...] = ()
     if file.is_file():
         schema = Schema.load(file)
-        declared = columns(schema.domain)
-        if not schema.confirmed:
-            said.append(f"The schema {str(file)!r} is a proposal that its owner has not confirmed.")
+        if schema.confirmed:
+            declared = columns(schema.domain)
+        else:  # it was read off rows
+            said.append(
+                f"The schema {str(file)!r} is a proposal that its owner has not confirmed: what it says of "
+                "columns is the owner's alone."
+            )
     else:
         said.append(f"There is no schema {str(file)!r} yet: `hedgerow schema infer` proposes one.")
     if dataset.has_ledger:

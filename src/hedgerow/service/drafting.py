@@ -132,6 +132,7 @@ class Drafter:
             elif _ID.search(column.name):
                 skipped[column.name] = "it is called an identifier"
         columns = [name for name in schema.names if name not in skipped]
+        _refuse_a_row(schema.names)
         if not columns:
             raise DomainMismatch("no column of the data can be an attribute by its name and type")
         return columns, skipped
@@ -225,3 +226,15 @@ class Drafter:
         while other in levels:
             other = f"({other})"
         return Categorical(levels, other=True if other == "other" else other, missing=written.USUAL)
+
+
+def _refuse_a_row(names: list[str]) -> None:
+    """Refuse a file whose first line seems to be somebody's row: the names of columns are made public."""
+    found = [kinds.KINDS[code] for code in kinds.CellKinds().encode(names).tolist()]
+    never = {kinds.DATE, kinds.COMMA, *kinds.DECIMALS, *kinds.FORMATS}
+    numbers = sum(kind in (kinds.WHOLE, kinds.GROUPED, kinds.CODE) for kind in found)  # a year is a name
+    if never & set(found) or 2 * numbers > len(names):
+        raise DomainMismatch(
+            "the first line of the data seems to be a row and not the names of the columns, which a draft "
+            "makes public: put the names above it"
+        )

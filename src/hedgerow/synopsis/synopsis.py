@@ -24,7 +24,7 @@ from hedgerow.privacy.ledger.receipt import Receipt
 from hedgerow.queries.argument import between, number, whole
 from hedgerow.queries.asked import AnyQuestion, Meant, WholeTable, named_table, understood
 from hedgerow.queries.domain.domain import Domain, OpenDomain
-from hedgerow.queries.pieces import read
+from hedgerow.queries.pieces import Statement, read
 from hedgerow.queries.query import ONE, Query
 from hedgerow.queries.question import Question
 from hedgerow.queries.staged import Staged
@@ -175,7 +175,7 @@ class Synopsis(ABC):
         if isinstance(asked, Staged):
             return one_by_one(asked, self._answer, confidence, simultaneous)
         if isinstance(asked, Question):
-            found = self._ask(asked, confidence, simultaneous)
+            found = self._ask(asked, confidence, simultaneous or Statement(asked).selects)
         elif isinstance(asked, Query):
             found = Answer(*self._query(asked, confidence, 1), confidence, self.source)
         else:

@@ -35,7 +35,9 @@ def test_a_dataset_is_described_without_reading_a_row(people_cli):
     assert "Nothing was learned" in before
     assert "2 levels" in before
     Path("schema.yaml").write_text("confirmed: false\n" + Path("schema.yaml").read_text())
-    assert "has not confirmed" in people_cli("describe", "people.csv").stdout
+    proposed = people_cli("describe", "people.csv").stdout
+    assert "has not confirmed" in proposed
+    assert "2 levels" not in proposed  # it was read off rows: its levels are the owner's
     Path("schema.yaml").unlink()
     assert "no schema" in people_cli("describe", "people.csv").stdout
 

@@ -86,3 +86,18 @@ def test_a_release_states_its_errors_at_every_epsilon(epsilon, delta):
         count = synopsis.answer(hr.sql(DOMAIN, "SELECT COUNT(*) FROM t")).value
         assert float(count) == pytest.approx(100, abs=1)
         assert low <= 50 <= high
+
+
+@pytest.mark.parametrize("mechanism", [hr.GaussianBaseline(), hr.AdaptiveRelease()])
+def test_what_released_numbers_chose_has_the_bars_that_hold_for_all_of_them(mechanism):
+    rows = {"sex": ["F", "M"] * 50, "age": list(range(100))}
+    curator = hr.Curator(hr.Table.open(rows, DOMAIN), hr.Budget(epsilon=1, delta=1e-6), ":memory:")
+    released = mechanism.release(curator, hr.marginals(DOMAIN, 1))
+    groups = "SELECT age, COUNT(*) AS n FROM t GROUP BY age"
+    each, top = released.answer(groups), released.answer(f"{groups} ORDER BY n DESC LIMIT 2")
+    every = released.answer(groups, simultaneous=True)
+    assert top.simultaneous
+    assert np.isin(top.error.round(9), every.error.round(9)).all()
+    assert top.error.min() > each.error.max()
+    for chosen_by_no_number in (f"{groups} ORDER BY age LIMIT 2", f"{groups} ORDER BY n"):
+        assert not released.answer(chosen_by_no_number).simultaneous

@@ -247,7 +247,7 @@ class Rows:
 
     def weighed(self, attributes: tuple[str, ...], value: Valued) -> NDArray[np.int64]:
         """For every cell over some attributes the exact sum of what its rows are worth."""
-        key = (attributes, value.digest)
+        key = (attributes, value.digest, value.most.tobytes())  # what was kept may weigh no more than asked
         with self._lock:
             if key not in self._sums:
                 parts = self._with_values([name for name, _ in value.parts])

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cached_property
 from math import prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import Domain
 
 Guest = TypeVar("Guest", bound=type)
+Result = TypeVar("Result")
 Clique = tuple[str, ...]
 Tables = Mapping[Clique, "NDArray[np.int64]"]
 
@@ -153,16 +154,16 @@ class Claimed:
     given: Any
     claim: Claim
 
-    @property
+    @cached_property
     def norms(self) -> Norms:
-        """As claimed."""
+        """As claimed; asked for once, so that the noise, the trial and the ledger's line have the same."""
         norms = self.given.norms
         numbers = (norms.l1, norms.l2_squared, norms.replace_l1, norms.replace_l2_squared)
         if type(norms) is not Norms or norms.per_unit or any(type(n) is not int or n < 1 for n in numbers):
             raise UnsupportedQuery(f"the norms of {self.claim.about} are a Norms of whole numbers from 1 on")
         return norms
 
-    @property
+    @cached_property
     def cliques(self) -> tuple[Clique, ...]:
         """The tables that it declares to read."""
         return tuple(tuple(names) for names in self.given.tables)
@@ -177,11 +178,11 @@ class Claimed:
     def digest(self) -> str:
         """A fingerprint of what is asked, and on whose word."""
         kind = type(self.given)
-        parts = [_plain(getattr(self.given, f.name)) for f in fields(self.given)]
+        parts = [plain(getattr(self.given, f.name)) for f in fields(self.given)]
         said = (self.claim.author, self.claim.proof, repr(self.norms), self._steps, repr(self.cliques))
         return fingerprint("claimed", f"{kind.__module__}.{kind.__qualname__}", *said, *parts)
 
-    @property
+    @cached_property
     def _steps(self) -> int:
         steps = getattr(self.given, "denominator", 1)
         if type(steps) is not int or steps < 1:
@@ -207,19 +208,16 @@ class Claimed:
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """The guest's numbers of the exact tables."""
         held, shape = rows.tables(self.cliques), self.given.shape(rows.domain)
-        try:
-            found = self._numbers(held, shape)
-        except Exception:  # no message depends on rows
-            found = None
+        found = quietly(lambda: self._numbers(held, shape))
         return np.zeros(shape, dtype=np.int64) if found is None else found
 
     def _numbers(self, held: Tables, shape: tuple[int, ...]) -> NDArray[np.int64] | None:
         """The guest's numbers of some tables, of which it gets copies; None if they are not as declared."""
         with np.errstate(all="ignore"):  # a warning would be a message too
             found = self.given.numbers(MappingProxyType({c: held[c].copy() for c in self.cliques}))
-        if not isinstance(found, np.ndarray) or found.dtype.kind not in "iu" or found.shape != shape:
+        if not is_whole(found, shape):
             return None
-        whole = np.minimum(found, np.uint64(_LIMIT)) if found.dtype == np.uint64 else found
+        whole: NDArray[Any] = np.minimum(found, np.uint64(_LIMIT)) if found.dtype == np.uint64 else found
         return np.clip(whole.astype(np.int64), -_LIMIT, _LIMIT)
 
     def _try(self, domain: Domain, shape: tuple[int, ...]) -> None:
@@ -287,8 +285,30 @@ def _counted(domain: Domain, clique: Clique, rows: NDArray[np.int64]) -> NDArray
     return np.bincount(places, minlength=prod(shape)).reshape(shape)
 
 
-def _plain(value: Any) -> object:
-    """A public value as what a digest is made of."""
+def plain(value: Any) -> object:
+    """A public value as what a digest is made of: all of it, where `repr` leaves out most of a long array."""
     if isinstance(value, np.ndarray):
         return repr((value.dtype.str, value.shape)).encode() + value.tobytes()
+    if isinstance(value, (tuple, list, Mapping)):
+        held = (
+            [part for pair in value.items() for part in pair] if isinstance(value, Mapping) else list(value)
+        )
+        made = [plain(part) for part in held]
+        return value if all(a is b for a, b in zip(held, made, strict=True)) else repr(made)
     return value
+
+
+def is_whole(found: Any, shape: tuple[int, ...]) -> TypeGuard[NDArray[Any]]:
+    """Whether a guest returned whole numbers of a shape, in an array that adds as arrays do."""
+    return type(found) is np.ndarray and found.dtype.kind in "iu" and found.shape == shape
+
+
+def quietly(work: Callable[[], Result]) -> Result | None:
+    """What a guest's code returns on real tables; None if it fails, however: no message depends on rows."""
+    try:
+        return work()
+    except KeyboardInterrupt:
+        pass  # of whoever waits; what else it may say stays here
+    except BaseException:
+        return None
+    raise KeyboardInterrupt

@@ -136,7 +136,8 @@ def _draft_privately(
     to.print(_attributes(found.domain))
     for name, why in found.skipped.items():
         to.print(f"Left out {name!r}: {why}.")
-    to.print(f"Wrote {out}, made of noise alone for {cost}: it may be public.", soft_wrap=True)
+    made_of = f"made of noise and the names of columns for {cost}"
+    to.print(f"Wrote {out}, {made_of}: it may be public.", soft_wrap=True)
 
 
 def _room(out: Path, force: bool) -> None:

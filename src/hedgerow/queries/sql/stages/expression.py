@@ -17,6 +17,7 @@ from hedgerow.queries.sql.stages import term
 from hedgerow.queries.sql.stages.term import Term, made
 
 DEPTH = 48
+_DIGITS = 9  # of an interval
 _OPERATORS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
@@ -187,7 +188,9 @@ class Expressions:
         left, right = self._all(node, ("this", "expression"))
         if type(node) is exp.IntDiv and not (left.sure and right.sure):
             return term.rising("trunc", [term.over(left, right)])  # released numbers are not whole
-        return made(f"({left.text} {_OPERATORS[type(node)]} {right.text})", [left, right])
+        below = type(node) in (exp.Mod, exp.IntDiv)  # by zero it is NULL: an error would lose what was paid
+        by = f"nullif({right.text}, 0)" if below else right.text
+        return made(f"({left.text} {_OPERATORS[type(node)]} {by})", [left, right])
 
     def _arithmetic(self, node: Any) -> Term:
         left, right = self._all(node, ("this", "expression"))
@@ -206,7 +209,9 @@ class Expressions:
                 if both is None
                 else made(text, [one], *(f"round({b}, {digits})" for b in both))
             )
-        return term.root(parts[0]) if name == "sqrt" else term.rising(name, parts)
+        if type(node) is exp.Coalesce and node.find(exp.Nullif) is not None:  # noise decides which is there
+            return term.hull(f"coalesce({', '.join(p.text for p in parts)})", parts)
+        return term.above_zero(name, parts[0]) if name in ("sqrt", "ln") else term.rising(name, parts)
 
     def _plain(self, node: Any) -> Term:
         name, names = _PLAIN[type(node)]
@@ -276,10 +281,7 @@ class Expressions:
         name, number = _TYPES[to.this]
         sizes = [str(number_of(p.this.this)) for p in to.expressions if type(p) is exp.DataTypeParam]
         name += f"({', '.join(sizes)})" if sizes and name == "DECIMAL" else ""
-        text, both = f"try_cast({inner.text} AS {name})", inner.bounds
-        if not number or both is None:
-            return made(text, [inner])
-        return made(text, [inner], *(f"try_cast({b} AS {name})" for b in both))
+        return term.cast(name, inner) if number else made(f"try_cast({inner.text} AS {name})", [inner])
 
     def _unit(self, node: Any) -> str:
         name = str(node.this if isinstance(node, (exp.Var, exp.Literal)) else node).upper()
@@ -307,7 +309,7 @@ class Expressions:
     def _interval(self, node: Any) -> Term:
         only(node, "this", "unit")
         number = node.this.this if type(node.this) is exp.Literal else None
-        if number is None or not str(number).lstrip("-").isdecimal():
+        if number is None or not str(number).removeprefix("-").isdecimal() or len(str(number)) > _DIGITS:
             raise UnsupportedSQL("INTERVAL takes a whole number and a unit")
         unit = str(getattr(node.args.get("unit"), "this", "")).upper().removesuffix("S")
         if unit not in ("DAY", "WEEK", "MONTH", "QUARTER", "YEAR"):

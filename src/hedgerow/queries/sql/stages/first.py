@@ -280,7 +280,8 @@ class FirstStage:
             return self._levels_with_rows(keys, result, keys.possible(conditions))
         (_, _, numbers, result), i = mine[0], place.index
         value, error = result.values[:, i], result.errors[:, i]
-        low, high = value - error, value + error
+        none = np.isnan(value)  # noise left no number, of which the truth may have any
+        low, high = (np.where(none, end, value + side) for end, side in ((-inf, -error), (inf, error)))
         aggregate = numbers.out[i]
         plain = aggregate.denominator is None and aggregate.quantile is None and aggregate.scale >= 0
         if plain and numbers.forms[aggregate.form].nonnegative:

@@ -65,7 +65,7 @@ class Keys:
     def possible(self, conditions: Sequence[Truth]) -> NDArray[np.bool_]:
         """The groups that conditions on their own attributes leave: the schema says that others are empty."""
         keep = np.ones([axis.size for axis in self.axes], dtype=np.bool_)
-        for truth in conditions:
+        for truth in (t for t in conditions if t.attributes):
             met = dict(zip(truth.attributes, np.nonzero(truth.true), strict=True))
             mine = [axis.attribute in met for axis in self.axes]
             if any(mine):

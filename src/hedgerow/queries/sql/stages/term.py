@@ -60,12 +60,31 @@ def rising(name: str, parts: Sequence[Term]) -> Term:
     return made(text, parts, f"{name}({', '.join(both[0])})", f"{name}({', '.join(both[1])})")
 
 
-def root(a: Term) -> Term:
-    """SQRT(a), of which the truth has one: below zero there is only noise."""
-    text = f"sqrt({a.text})"
+def above_zero(name: str, a: Term) -> Term:
+    """SQRT(a) or LN(a), which the truth has: below zero there is only noise, and no end is no number."""
+    text = f"{name}({a.text})"
     if a.bounds is None:
         return made(text, [a])
-    return made(text, [a], *(f"sqrt(greatest({end}, 0))" for end in a.bounds))
+    return made(text, [a], *(f"{name}(greatest({end}, 0))" for end in a.bounds))
+
+
+def cast(name: str, a: Term) -> Term:
+    """A cast to a type of numbers; an end that does not fit it is none, and what is missing stays so."""
+    text = f"try_cast({a.text} AS {name})"
+    if a.bounds is None:
+        return made(text, [a])
+    ends = zip(a.bounds, ("-inf", "inf"), strict=True)
+    kept = (f"coalesce(try_cast({end} AS {name}), '{none}'::DOUBLE)" for end, none in ends)
+    known = (f"(CASE WHEN {end} IS NOT NULL THEN {x} END)" for end, x in zip(a.bounds, kept, strict=True))
+    return made(text, [a], *known)
+
+
+def hull(text: str, parts: Sequence[Term]) -> Term:
+    """One of several terms, and released numbers decide which."""
+    both = ends(parts)
+    if both is None:
+        return made(text, parts)
+    return made(text, parts, f"least({', '.join(both[0])})", f"greatest({', '.join(both[1])})")
 
 
 def plus(a: Term, b: Term) -> Term:
@@ -149,7 +168,8 @@ def chosen(conditions: Sequence[Term], values: Sequence[Term], otherwise: Term |
         return made(text, parts, *(_case(conditions, found[:-1], found[-1]) for found in both))
     if otherwise is None:
         return made(text, parts)
-    return made(text, parts, f"least({', '.join(both[0])})", f"greatest({', '.join(both[1])})")
+    either = hull(text, [*values, last])
+    return made(text, parts, either.low, either.high)
 
 
 def _case(conditions: Sequence[Term], values: Sequence[str], last: str) -> str:

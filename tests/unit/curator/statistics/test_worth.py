@@ -1,0 +1,97 @@
+"""What rows are worth by their own numbers: whatever a query says of it, no row moves it beyond its norms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import hedgerow as hr
+from hedgerow.curator.rows.table import Rows
+from hedgerow.curator.statistics.remainders import RemainderSums
+from hedgerow.curator.statistics.statistics import Answers
+from hedgerow.queries.query import ONE, Query
+from hedgerow.queries.valued import Fine, Valued
+from hedgerow.queries.workload import Workload
+
+DOMAIN = hr.Domain({"a": 2, "x": hr.bins(0, 40, 20, step=1, missing=False)})
+
+
+def rows_of(*rows: tuple[int, int]) -> Rows:
+    columns = {"a": [a for a, _ in rows], "x": [x for _, x in rows]}
+    return Rows(hr.Table.open(columns, DOMAIN), bytes(32))
+
+
+def asked(value: Valued, attributes=("x",), masks=None) -> Answers:
+    shape = DOMAIN.shape_of(attributes)
+    factors = tuple(np.full(n, ONE if i == 0 else 1) for i, n in enumerate(shape))
+    fine = Fine(value, masks or tuple(np.ones(n, dtype=bool) for n in shape))
+    return Answers(Workload.of([Query(attributes, shape, factors=factors, fine=fine)]))
+
+
+def moved(stat: Answers, row: tuple[int, int], rows: Rows | None = None) -> int:
+    """How far one row moves the answer."""
+    there = (rows_of(row) if rows is None else rows), rows_of()
+    return abs(int(stat.exact(there[0])[0]) - int(stat.exact(there[1])[0]))
+
+
+def worth(base: int, per: int, most: int, digits=(0, 62), step=1) -> Valued:
+    parts = (("x", np.full(2, per)),)
+    return Valued(("x",), np.full(2, base), parts, 1, digits, step, np.full(2, most))
+
+
+def test_a_row_weighs_no_more_than_a_query_says_after_another_one_said_more():
+    rows = rows_of((0, 5))
+    loud, quiet = worth(1000, 0, ONE), worth(1000, 0, 1)
+    assert moved(asked(loud), (0, 5), rows) == 1000
+    assert moved(asked(quiet), (0, 5), rows) <= asked(quiet).norms.l1 == 1
+
+
+@pytest.mark.parametrize(
+    ("base", "per", "step"), [(1 << 42, 1 << 40, ONE), (0, 1 << 42, ONE), (1 << 42, 1 << 42, 1), (0, -5, 1)]
+)
+@pytest.mark.parametrize("x", [0, 7, 19, 39])
+def test_a_row_weighs_between_nothing_and_most_though_numbers_wrap_around(base, per, step, x):
+    stat = asked(worth(base, per, 3, step=step))
+    assert moved(stat, (0, x)) <= stat.norms.l1 == 3
+
+
+def test_what_rows_are_worth_lies_along_the_attributes_of_its_query():
+    most = np.zeros((2, 2), dtype=np.int64)  # over x, then a
+    most[1, 0] = ONE
+    value = Valued(("x", "a"), most, (), 1, (0, 62), 1, most)
+    mask = np.ones((2, 2), dtype=bool)  # over a, then x
+    mask[1, 0] = False
+    with pytest.raises(hr.DomainMismatch):
+        asked(value, ("a", "x"), (mask,))
+    along = Valued(("a", "x"), most.T, (), 1, (0, 62), 1, most.T)
+    stat = asked(along, ("a", "x"), (mask,))
+    assert moved(stat, (0, 25)) == stat.norms.l1 == ONE
+
+
+def test_remainders_of_uneven_bins_and_two_numbers_move_by_their_norms_and_no_more():
+    edges = {"x": hr.Bins([0, 1, 3, 13, 15], step=1), "y": hr.Bins([0, 0.5, 2], step=0.5)}
+    domain = hr.Domain(edges | {"a": 2})
+    stat = RemainderSums(domain)
+    rows = [
+        (x, y, a) for x in (0, 1, 2, 3, 8, 12, 13, 14, None) for y in (0.0, 0.5, 1.5, None) for a in (0, 1)
+    ]
+
+    def sums(*some: tuple[object, ...]) -> np.ndarray:
+        columns = {name: [row[i] for row in some] for i, name in enumerate(("x", "y", "a"))}
+        frame = pa.table(
+            {
+                "x": pa.array(columns["x"], pa.int64()),
+                "y": pa.array(columns["y"], pa.float64()),
+                "a": pa.array(columns["a"], pa.int64()),
+            }
+        )
+        return stat.exact(Rows(hr.Table.open(frame, domain), bytes(32)))
+
+    each = np.array([sums(row) for row in rows]) - sums()
+    swaps = (each[:, None, :] - each[None, :, :]).reshape(-1, each.shape[1])
+    norms = stat.norms
+    assert np.abs(each).sum(axis=1).max() == norms.l1
+    assert (each**2).sum(axis=1).max() == norms.l2_squared
+    assert np.abs(swaps).sum(axis=1).max() <= norms.replace_l1
+    assert (swaps**2).sum(axis=1).max() <= norms.replace_l2_squared
