@@ -86,7 +86,8 @@ class Reconciled:
         table = self.table(real)
         if table is None:
             axes = [names.index(a) for a in order]
-            given = modelled().transpose(axes).reshape([domain[a].size for a in real])
+            shaped = modelled().reshape(domain.shape_of(names))  # the total comes as a list of one
+            given = shaped.transpose(axes).reshape([domain[a].size for a in real])
             table = self.raked(real, given) if self.parts else given
         table = table.reshape([domain[a].size for a in order])
         return np.ascontiguousarray(table.transpose([order.index(a) for a in names]))
