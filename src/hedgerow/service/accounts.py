@@ -9,7 +9,7 @@ from hedgerow.errors import BadValue, HedgerowError, LedgerError
 from hedgerow.privacy.ledger.entry import OWNER
 from hedgerow.release.numerals import amount, rest
 from hedgerow.service import wire
-from hedgerow.service.spendings import spendings
+from hedgerow.service.spendings import is_plan, spendings
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
@@ -118,6 +118,8 @@ def allot(ledger: Ledger, name: str, epsilon: str, note: str = "") -> Part:
     from hedgerow.curator.spender import Spender
 
     _refuse_name(ledger, name)
+    if is_plan(note):
+        raise HedgerowError("a note that reads like a release's plan would pass for one: word it otherwise")
     try:
         price = Spender(ledger, OWNER).price(epsilon)
     except (BadValue, ValueError):

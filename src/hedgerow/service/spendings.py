@@ -90,6 +90,15 @@ def spendings(ledger: Ledger) -> list[Spending]:
     return book.closed(Cost.zero(ledger.currency))
 
 
+def is_plan(note: str) -> bool:
+    """Whether an account of this note is taken for a release's.
+
+    Args:
+        note: the words kept with it.
+    """
+    return _PLAN.fullmatch(note) is not None
+
+
 def summary(found: Iterable[Spending], budget: Budget) -> str:
     """What was paid for, as a list of words with amounts of epsilon; nothing where all was free.
 

@@ -127,3 +127,11 @@ def test_a_refusal_says_what_is_needed_left_and_affordable_in_epsilon(people_cli
     assert "spend at most epsilon" in said
     assert "rho" not in said
     assert not Path("out").exists()
+
+
+def test_a_part_is_not_lost_behind_a_note_that_reads_like_a_release(tmp_path):
+    with Ledger.open(tmp_path / "l.db", budget=hr.Budget(epsilon=1)) as ledger:
+        with pytest.raises(hr.HedgerowError, match="note"):
+            accounts.allot(ledger, "ann", "0.2", note="mine, plan 0123456789ab")
+        assert ledger.spent().is_zero
+        assert accounts.allot(ledger, "ann", "0.2", note="for her plan").name == "ann"
