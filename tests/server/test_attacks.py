@@ -58,8 +58,10 @@ def test_an_analyst_without_an_account_binds_no_request_id_of_the_owner(place):
     people = host.datasets["people"]
     who = next(t for t in host.state.tokens() if t.name == "ann")
     people.in_lane(lambda: people.ask(Ask(SQL, request="monday"), who)).result()
-    said = own.post(f"{D}/ask", json=CLOSE | {"request": "monday"})
+    sql = "SELECT COUNT(*) AS n FROM people WHERE sex = 'M' AND k = 1"
+    said = own.post(f"{D}/ask", json=CLOSE | {"sql": sql, "request": "monday"})
     assert said.status_code == 200, said.text
+    assert said.json()["receipt"] is not None  # it was asked in the lane
 
 
 def test_a_question_is_approved_at_the_price_that_the_owner_saw(place):
@@ -135,3 +137,46 @@ def test_deep_parameters_are_bad_input(place):
                 f"{D}/{path}", content=f'{{"sql": "SELECT 1", "params": {deep}, "request": "deep"}}'
             )
             assert said.status_code in (400, 422), said.text
+
+
+def test_a_job_that_waited_while_the_dataset_was_frozen_is_refused(place):
+    from hedgerow.errors import Frozen
+    from hedgerow.service.work import refuse_frozen
+
+    host, own, _ = place
+    dataset = host.datasets["people"].settings.dataset()
+    refuse_frozen(dataset)
+    own.post(f"{D}/freeze", json={"reason": "an incident"})
+    with pytest.raises(Frozen):
+        refuse_frozen(dataset)
+    own.post(f"{D}/thaw", json={"reason": "over"})
+    refuse_frozen(dataset)
+
+
+def test_a_budget_that_is_refused_changes_nothing(place):
+    host, own, _ = place
+    said = own.post(f"{D}/budget", json={"epsilon": 9, "neighbours": "replace"})
+    assert said.status_code == 400, said.text
+    host.datasets["people"].reopen()
+    assert host.datasets["people"].state == "ready", host.datasets["people"].words
+
+
+def test_a_revoked_token_of_the_environment_does_not_come_back(tmp_path, monkeypatch):
+    from hedgerow.errors import HedgerowError
+    from hedgerow.service.config import Config, ServerSettings
+    from hedgerow.service.host import OWNER_TOKEN, Host
+
+    config, token = Config(ServerSettings(state=str(tmp_path))), "hr_mine_" + "a1" * 12
+    for _ in range(2):  # as often as it is started
+        monkeypatch.setenv(OWNER_TOKEN, token)
+        host = Host(config)
+        host.start()
+        assert host.who(f"Bearer {token}").owns
+        host.close(0)
+    monkeypatch.setenv(OWNER_TOKEN, token)
+    host = Host(config)
+    host.state.revoke("mine")
+    with pytest.raises(HedgerowError, match="revoked"):
+        host.start()
+    host.log.close()
+    host.state.close()

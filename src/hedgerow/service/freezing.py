@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.errors import BadValue
+from hedgerow.errors import BadValue, Frozen
 
 if TYPE_CHECKING:
     from hedgerow.privacy.ledger.ledger import Ledger
@@ -32,3 +32,8 @@ def is_frozen(ledger: Ledger) -> bool:
     for entry in ledger.replay(_RUN):
         frozen = entry.answer == b"frozen"
     return frozen
+
+
+def frozen() -> Frozen:
+    """The refusal of whatever is asked of a dataset that its owner has frozen."""
+    return Frozen("the owner has frozen this dataset", hint="wait until the owner has thawed it")

@@ -19,7 +19,6 @@ from hedgerow.curator.rows.closed import changed, closed
 from hedgerow.errors import (
     BudgetExceeded,
     DataChanged,
-    Frozen,
     HedgerowError,
     LimitExceeded,
     NotLearned,
@@ -275,7 +274,7 @@ class Hosted:
     def refuse_frozen(self) -> None:
         """Refuse whatever is asked of a dataset that its owner has frozen."""
         if self._frozen:
-            raise Frozen("the owner has frozen this dataset", hint="wait until the owner has thawed it")
+            raise freezing.frozen()
 
     def _desk(self, who: Token, *, open_account: bool) -> Desk:
         opened, _ = self._readable()
