@@ -139,6 +139,34 @@ def test_deep_parameters_are_bad_input(place):
             assert said.status_code in (400, 422), said.text
 
 
+def test_freezing_does_not_wait_for_the_questions_that_wait(place):
+    host, own, sue = place
+    people, held, said = host.datasets["people"], threading.Event(), {}
+    before = spent(own)
+    busy = people.in_lane(lambda: held.wait(10))
+    asked = CLOSE | {"sql": "SELECT COUNT(*) AS n FROM people WHERE sex = 'F' AND k = 2"}
+    calls = (sue, "ask", asked), (own, "freeze", {"reason": "an incident"})
+    threads = []
+    for waiting, (client, path, data) in enumerate(calls, 1):
+        go = threading.Thread(
+            target=lambda c=client, p=path, d=data: said.update({p: c.post(f"{D}/{p}", json=d)})
+        )
+        go.start()
+        threads.append(go)
+        while people._lane._work_queue.qsize() < waiting:
+            pass
+    held.set()
+    busy.result()
+    for go in threads:
+        go.join()
+    assert said["ask"].json()["error"]["code"] == "frozen"
+    assert spent(own) == before
+    assert said["freeze"].json()["state"] == "frozen"
+    assert own.post(f"{D}/thaw", json={"reason": "over"}).json()["state"] == "ready"
+    assert own.post(f"{D}/freeze", json={"reason": " "}).status_code == 400
+    assert people.state == "ready"
+
+
 def test_a_job_that_waited_while_the_dataset_was_frozen_is_refused(place):
     from hedgerow.errors import Frozen
     from hedgerow.service.work import refuse_frozen

@@ -20,10 +20,15 @@ def note(ledger: Ledger, reason: Any, *, frozen: bool) -> None:
         reason: why.
         frozen: whether it is frozen from now on.
     """
+    told = words(reason, frozen=frozen)
+    ledger.record(b"frozen" if frozen else b"thawed", note=told, run=_RUN)
+
+
+def words(reason: Any, *, frozen: bool) -> str:
+    """What the ledger keeps; refused without a reason."""
     if not isinstance(reason, str) or not reason.strip():
         raise BadValue("a dataset is frozen and thawed for a reason: say which")
-    words = f"The owner {'froze' if frozen else 'thawed'} the dataset: {reason.strip()}"
-    ledger.record(b"frozen" if frozen else b"thawed", note=words, run=_RUN)
+    return f"The owner {'froze' if frozen else 'thawed'} the dataset: {reason.strip()}"
 
 
 def is_frozen(ledger: Ledger) -> bool:

@@ -344,10 +344,19 @@ class Hosted:
 
     # -- what owners do -----------------------------------------------------------------------------------
 
+    def stop(self, reason: Any) -> None:
+        """Answer nothing from now on, not even what waits in the lane; the ledger is told after it."""
+        freezing.words(reason, frozen=True)
+        _ = self.opened
+        self._frozen = True
+
     def freeze(self, reason: Any, *, frozen: bool) -> None:
         """Freeze or thaw the dataset, for a reason that the ledger keeps; for the lane."""
-        freezing.note(self.opened.ledger, reason, frozen=frozen)
-        self._frozen = frozen
+        ledger = self.opened.ledger
+        try:
+            freezing.note(ledger, reason, frozen=frozen)
+        finally:
+            self._frozen = freezing.is_frozen(ledger)
 
     def same_rows(self, reason: str) -> None:
         """The owner's word that a data file that was written again has the same rows; for the lane."""
