@@ -6,7 +6,6 @@ import json
 import random
 import socket
 import time
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,10 +13,8 @@ from starlette.testclient import TestClient
 
 from hedgerow.serve.http.app import application
 from hedgerow.serve.http.endpoints import ENDPOINTS
-from hedgerow.service.config import Config, DatasetSettings, Limits, ServerSettings
-from hedgerow.service.host import Host, make_token
-from hedgerow.service.learning import Learning
-from services.server import SQL, write_people
+from hedgerow.service.host import make_token
+from services.server import SQL, hosted
 
 pytestmark = [pytest.mark.xdist_group("server"), pytest.mark.filterwarnings("ignore:Using `httpx`")]
 D = "/v1/datasets/people"
@@ -50,23 +47,6 @@ def mutated(rng: random.Random) -> str:
             words[min(at, len(words) - 1)] = rng.choice(PIECES)
     text = " ".join(words)
     return text[: rng.randrange(1, len(text) + 1)] if rng.random() < 0.1 else text
-
-
-def hosted(folder: Path, rows: slice) -> tuple[Host, TestClient]:
-    """A host in this process, learned, of some of the people, and an analyst at it."""
-    folder.mkdir()
-    data = write_people(folder)
-    lines = data.read_text().splitlines(keepends=True)
-    data.write_text("".join([lines[0], *lines[1:][rows]]))
-    settings = DatasetSettings(str(data), epsilon=2)
-    host = Host(Config(ServerSettings(grid_ms=1), Limits(body_bytes=20_000), (settings,)))
-    host.start()
-    curator = host.datasets["people"].opened.curator
-    host.datasets["people"].in_lane(lambda: Learning("1").open(curator).close()).result()
-    host.datasets["people"].reopen()
-    host.ready = True
-    _, token = make_token(host.state, "ann", "analyst", ("people",), False, None)
-    return host, TestClient(application(host), headers={"Authorization": f"Bearer {token}"})
 
 
 @pytest.fixture(scope="module")

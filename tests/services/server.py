@@ -28,6 +28,30 @@ def write_people(folder: Path, rows: int = 3000, seed: int = 3) -> Path:
     return data
 
 
+def hosted(folder: Path, rows: slice = slice(None), **more: Any) -> tuple[Any, Any]:
+    """A host in this process, learned, of some of the people, and an analyst at it."""
+    from starlette.testclient import TestClient
+
+    from hedgerow.serve.http.app import application
+    from hedgerow.service.config import Config, DatasetSettings, Limits, ServerSettings
+    from hedgerow.service.host import Host, make_token
+    from hedgerow.service.learning import Learning
+
+    folder.mkdir()
+    data = write_people(folder)
+    lines = data.read_text().splitlines(keepends=True)
+    data.write_text("".join([lines[0], *lines[1:][rows]]))
+    settings = DatasetSettings(str(data), epsilon=2, **more)
+    host = Host(Config(ServerSettings(grid_ms=1), Limits(body_bytes=20_000), (settings,)))
+    host.start()
+    curator = host.datasets["people"].opened.curator
+    host.datasets["people"].in_lane(lambda: Learning("1").open(curator).close()).result()
+    host.datasets["people"].reopen()
+    host.ready = True
+    _, token = make_token(host.state, "ann", "analyst", ("people",), False, None)
+    return host, TestClient(application(host), headers={"Authorization": f"Bearer {token}"})
+
+
 @dataclass
 class RunningServer:
     """`hedgerow serve` in a folder; `start` again after `kill` goes on with what is there."""

@@ -11,11 +11,16 @@ import secrets
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.errors import BadValue, NotFound
+from hedgerow.errors import BadValue, BudgetExceeded, NotFound
+from hedgerow.privacy.budget import Budget
+from hedgerow.service import wire
 from hedgerow.service.asking import Ask
 from hedgerow.service.tokens import stamp
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hedgerow.service.asking import Answered
     from hedgerow.service.state import ServerState
     from hedgerow.service.tokens import Token
 
@@ -88,13 +93,33 @@ class Approvals:
 
     @staticmethod
     def ask(item: dict[str, Any]) -> Ask:
-        """The question, as the owner asks it once it is approved."""
-        return Ask.of(item["question"] | {"spend": True, "request": f"approval {item['id']}"})
+        """The question, as the owner asks it once it is approved: at the price that the owner saw."""
+        question, seen = item["question"], item["cost"]["epsilon"]
+        most = min((m for m in (question["max_epsilon"], seen) if m is not None), default=None)
+        return Ask.of(question | {"spend": True, "max_epsilon": most, "request": f"approval {item['id']}"})
 
-    def decide(self, item: dict[str, Any], state: str, reason: str, answer: Any = None) -> dict[str, Any]:
-        """Write down what was decided, with the answer if there is one."""
+    def decide(
+        self, id: str, state: str, reason: str, carry_out: Callable[[Ask], Answered]
+    ) -> dict[str, Any]:
+        """Decide a question that still waits; in its dataset's lane, where one decision follows the other.
+
+        Args:
+            id: the question's.
+            state: approved or refused.
+            reason: why.
+            carry_out: asks what is approved. If that costs more by now than the owner saw, the question waits
+                on with its new price.
+        """
+        item, answer = self.get(id), None
         if item["state"] != "waiting":
             raise BadValue(f"this question was {item['state']} already")
+        if state == "approved":
+            try:
+                answer = wire.plain(wire.answered(carry_out(self.ask(item))))
+            except BudgetExceeded as error:
+                if isinstance(error.needed, Budget):
+                    self._keep(item | {"cost": wire.price(error.needed)})
+                raise
         item = item | {"state": state, "decision": reason, "answer": answer}
         self._keep(item)
         return item

@@ -26,7 +26,7 @@ from hedgerow.service import accounts
 from hedgerow.service.learning import Learning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from hedgerow.curator.rows.table import Table
     from hedgerow.mechanisms.session.foresee import Foresight
@@ -217,6 +217,16 @@ class Desk:
             raise BudgetExceeded(
                 f"{price}, more than the epsilon {ask.max_epsilon:g} allowed", hint=hint, **known
             )
+
+    def refuse_reused(self, asks: Sequence[Ask]) -> None:
+        """Refuse a list in which a request id stands for two questions, before the first of it is asked."""
+        bound: dict[str, str] = {}
+        for ask in asks:
+            if ask.request is None:
+                continue
+            if bound.setdefault(ask.request, ask.bound) != ask.bound:
+                raise RequestReused(f"the request id {ask.request!r} is used for two questions")
+            self.payer.ledger.recall(f"asked: {ask.request}", ask.bound, self.payer.account)
 
     def _bind(self, ask: Ask) -> None:
         """A request id belongs to one question, asked by one account, from now on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.errors import BadValue
+from hedgerow.errors import BadValue, Frozen
 
 if TYPE_CHECKING:
     from hedgerow.privacy.ledger.ledger import Ledger
@@ -20,10 +20,15 @@ def note(ledger: Ledger, reason: Any, *, frozen: bool) -> None:
         reason: why.
         frozen: whether it is frozen from now on.
     """
+    told = words(reason, frozen=frozen)
+    ledger.record(b"frozen" if frozen else b"thawed", note=told, run=_RUN)
+
+
+def words(reason: Any, *, frozen: bool) -> str:
+    """What the ledger keeps; refused without a reason."""
     if not isinstance(reason, str) or not reason.strip():
         raise BadValue("a dataset is frozen and thawed for a reason: say which")
-    words = f"The owner {'froze' if frozen else 'thawed'} the dataset: {reason.strip()}"
-    ledger.record(b"frozen" if frozen else b"thawed", note=words, run=_RUN)
+    return f"The owner {'froze' if frozen else 'thawed'} the dataset: {reason.strip()}"
 
 
 def is_frozen(ledger: Ledger) -> bool:
@@ -32,3 +37,8 @@ def is_frozen(ledger: Ledger) -> bool:
     for entry in ledger.replay(_RUN):
         frozen = entry.answer == b"frozen"
     return frozen
+
+
+def frozen() -> Frozen:
+    """The refusal of whatever is asked of a dataset that its owner has frozen."""
+    return Frozen("the owner has frozen this dataset", hint="wait until the owner has thawed it")

@@ -171,6 +171,8 @@ class Host:
         if given is None and not self.state.new:
             return
         made = Secret.new() if given is None else Secret.of(given)
+        if any(token.id == made.id and token.revoked for token in self.state.tokens()):
+            raise HedgerowError(f"the token that {OWNER_TOKEN} names was revoked: name another, or none")
         now = datetime.now(UTC)
         lasts = tokens.expiry(tokens.MOST_DAYS - 1, now)
         token = Token(made.id, "owner", "owner", tokens.ALL, True, tokens.stamp(now), lasts)

@@ -19,7 +19,6 @@ from hedgerow.curator.rows.closed import changed, closed
 from hedgerow.errors import (
     BudgetExceeded,
     DataChanged,
-    Frozen,
     HedgerowError,
     LimitExceeded,
     NotLearned,
@@ -182,12 +181,13 @@ class Hosted:
     def free(self, ask: Ask, who: Token) -> Answered | None:
         """The answer, if it needs no row and so costs nothing; None if it must be asked in the lane."""
         opened, reading = self._readable()
-        return self._given(opened, reading.free(self._meant(ask), ask.bound, **ask.wish), ask, who)
+        own = self._with_accuracy(ask)
+        return self._given(opened, reading.free(self._meant(own), own.bound, **own.wish), ask, who)
 
     def again(self, ask: Ask, who: Token) -> Answered | None:
         """The same, only if the same words got it before: quick enough to wait for."""
         opened, reading = self._readable()
-        return self._given(opened, reading.again(ask.bound), ask, who)
+        return self._given(opened, reading.again(self._with_accuracy(ask).bound), ask, who)
 
     def _meant(self, ask: Ask) -> Any:
         unit = self.opened.curator.table.unit
@@ -205,19 +205,19 @@ class Hosted:
 
     def foretell(self, ask: Ask) -> Explanation | None:
         """What asking would do, where that needs no turn of the session; None where it does."""
-        return self._readable()[1].foretell(self._meant(ask), **ask.wish)
+        return self._readable()[1].foretell(self._meant(ask), **self._with_accuracy(ask).wish)
 
     def ask(self, ask: Ask, who: Token) -> Answered:
         """The answer, charged if it must be; for the lane."""
         self.refuse_spending(ask, who)
         desk = self._desk(who, open_account=ask.spend)
         try:
-            return self._asked(desk, ask)
+            return self._asked(desk, ask, who)
         except BudgetExceeded as error:
             if isinstance(error, LimitExceeded) or not ask.spend:
                 raise
             self._give_back()  # what others have set aside and do not use
-            return self._asked(desk, ask)
+            return self._asked(desk, ask, who)
         finally:
             self._after()
 
@@ -227,8 +227,9 @@ class Hosted:
             self.refuse_spending(ask, who)
         desk = self._desk(who, open_account=any(ask.spend for ask in asks))
         try:
+            desk.refuse_reused([self._own(ask, who) for ask in asks])
             self._refuse_together(desk, asks)
-            return [self._asked(desk, ask) for ask in asks]
+            return [self._asked(desk, ask, who) for ask in asks]
         finally:
             self._after()
 
@@ -239,12 +240,16 @@ class Hosted:
         finally:
             self._after()
 
-    def _asked(self, desk: Desk, ask: Ask) -> Answered:
-        """Ask at a desk; request ids of one analyst are nobody else's."""
-        account, own = desk.payer.account, self._with_accuracy(ask)
-        if account != "owner" and ask.request is not None:
-            own = replace(own, request=f"{account}: {ask.request}")
-        return replace(desk.ask(own), ask=ask)
+    def _asked(self, desk: Desk, ask: Ask, who: Token) -> Answered:
+        """Ask at a desk."""
+        return replace(desk.ask(self._own(ask, who)), ask=ask)
+
+    def _own(self, ask: Ask, who: Token) -> Ask:
+        """A question as it is asked here; request ids of one person, account or not, are nobody else's."""
+        own, account = self._with_accuracy(ask), self._account(who)
+        if account == "owner" or ask.request is None:
+            return own
+        return replace(own, request=f"{account}: {ask.request}")
 
     def refuse_spending(self, ask: Ask, who: Token) -> None:
         """Refuse a question that may cost from somebody who may not spend."""
@@ -269,7 +274,7 @@ class Hosted:
     def refuse_frozen(self) -> None:
         """Refuse whatever is asked of a dataset that its owner has frozen."""
         if self._frozen:
-            raise Frozen("the owner has frozen this dataset", hint="wait until the owner has thawed it")
+            raise freezing.frozen()
 
     def _desk(self, who: Token, *, open_account: bool) -> Desk:
         opened, _ = self._readable()
@@ -339,10 +344,19 @@ class Hosted:
 
     # -- what owners do -----------------------------------------------------------------------------------
 
+    def stop(self, reason: Any) -> None:
+        """Answer nothing from now on, not even what waits in the lane; the ledger is told after it."""
+        freezing.words(reason, frozen=True)
+        _ = self.opened
+        self._frozen = True
+
     def freeze(self, reason: Any, *, frozen: bool) -> None:
         """Freeze or thaw the dataset, for a reason that the ledger keeps; for the lane."""
-        freezing.note(self.opened.ledger, reason, frozen=frozen)
-        self._frozen = frozen
+        ledger = self.opened.ledger
+        try:
+            freezing.note(ledger, reason, frozen=frozen)
+        finally:
+            self._frozen = freezing.is_frozen(ledger)
 
     def same_rows(self, reason: str) -> None:
         """The owner's word that a data file that was written again has the same rows; for the lane."""

@@ -69,8 +69,9 @@ def give_budget(hosted: Hosted, asked: dict[str, Any]) -> None:
         raise BadValue("`unit` is the name of a column, and `max_rows` a whole number")
     names = ("delta", "unit", "max_rows", "neighbours")
     given = {name: asked[name] for name in names if asked.get(name) is not None}
-    hosted.dataset = replace(hosted.dataset, **given)
-    budgeting.begin(hosted.dataset, str(epsilon)).close()
+    promised = replace(hosted.dataset, **given)
+    budgeting.begin(promised, str(epsilon)).close()
+    hosted.dataset = promised
     hosted.reopen_here()
 
 

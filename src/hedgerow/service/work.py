@@ -59,6 +59,16 @@ def release(dataset: Dataset, job: dict[str, Any], step: Step, out: Path) -> Any
     return wire.published(made)
 
 
+def refuse_frozen(dataset: Dataset) -> None:
+    """Refuse a job that was asked for before its dataset was frozen, and comes to be done only then."""
+    from hedgerow.service import freezing
+    from hedgerow.service.dataset import open_ledger
+
+    with open_ledger(dataset.data, dataset.ledger) as ledger:
+        if freezing.is_frozen(ledger):
+            raise freezing.frozen()
+
+
 def main() -> None:
     """Do the job that the first line of standard input tells."""
     from hedgerow.service import wire
@@ -78,6 +88,7 @@ def main() -> None:
 
     dataset, job = DatasetSettings(**told["settings"]).dataset(), told["job"]
     try:
+        refuse_frozen(dataset)
         kind = job["kind"]
         done = (
             learn(dataset, job, step, tell)

@@ -102,8 +102,9 @@ class Filter:
 
     def limit(self, name: str) -> Limit | None:
         """The limit under which an account is filled as it spends, if it is one of these."""
-        lines = [] if name == OWNER else list(self.store.lines(Limit.run(name)))
-        return Limit.read(lines[-1]) if lines else None
+        lines = [] if name == OWNER else self.store.lines(Limit.run(name))
+        own = [line for line in lines if (line.field("kind"), line.field("account")) == ("limit", name)]
+        return Limit.read(own[-1]) if own else None
 
     def left(self, name: str) -> Cost:
         """What an account may still spend: what it has, and what its limit and the budget let it be given."""

@@ -13,6 +13,7 @@ from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.ledger.claim import unsaid
 from hedgerow.privacy.ledger.entry import OWNER, Account, Entry, Raise, Settings, grains_from
+from hedgerow.privacy.ledger.limit import Limit
 from hedgerow.privacy.ledger.line import FORMAT, GENESIS, Line, canonical, chain, commit_to, digest
 from hedgerow.privacy.raising import holds, restated
 
@@ -327,6 +328,8 @@ class _Walk:
         """A limit moves nothing; growing keeps within it; shrinking gives all back that is not spent."""
         if entry.kind == "limit":
             most = entry.details["most"]
+            if entry.run != Limit.run(entry.account):
+                return "it is not where the limits of its account are read"
             if entry.account not in self.limits and not before.limit.is_zero:
                 return "it puts a limit on money that was set aside"
             self.limits[entry.account] = None if most is None else grains_from(most)

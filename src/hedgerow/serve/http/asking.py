@@ -50,11 +50,12 @@ async def ask_batch(call: Call) -> Response:
 async def explain(call: Call) -> Response:
     """What asking would do, from public things only; spends nothing and reads no rows."""
     who, _ = call.who, call.hosted
-    call.host.refuse_haste(who)
     data = await call.json()
     if isinstance(data, dict) and "questions" in data:
         asks, _ = _many(data)
+        call.host.refuse_haste(who, len(asks))
         return reply({"explanations": [await _explained(call, question) for question in asks]})
+    call.host.refuse_haste(who)
     return reply(await _explained(call, Ask.of(data)))
 
 
@@ -82,14 +83,15 @@ async def decide(call: Call) -> Response:
     """The owner's decision; what is approved is asked, and paid by the owner."""
     who, queue = call.owner(), call.host.approvals
     state, reason = queue.decision(await call.json())
-    item = queue.get(call.request.path_params["id"])
-    answer = None
-    if state == "approved" and item["state"] == "waiting":
-        call.hosted = call.host.dataset(item["dataset"], who)
-        question = queue.ask(item)
-        given = await call.charge(lambda: call.hosted.ask(question, who))
-        answer = _noted(call, given)
-    return reply(queue.decide(item, state, reason, answer))
+    id = call.request.path_params["id"]
+    hosted = call.hosted = call.host.dataset(queue.get(id)["dataset"], who)
+
+    def carry_out(question: Ask) -> Answered:
+        given = hosted.ask(question, who)
+        _noted(call, given)
+        return given
+
+    return reply(await call.charge(lambda: queue.decide(id, state, reason, carry_out)))
 
 
 async def _answered(call: Call, question: Ask) -> dict[str, Any]:

@@ -146,6 +146,8 @@ async def job(call: Call) -> Response:
 async def _freeze(call: Call, *, frozen: bool) -> Response:
     call.owner()
     data, hosted = _object(await call.json(), {"reason"}), call.hosted
+    if frozen:
+        hosted.stop(data.get("reason"))
     await call.in_lane(lambda: hosted.freeze(data.get("reason"), frozen=frozen))
     return _state(call)
 

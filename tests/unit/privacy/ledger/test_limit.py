@@ -113,6 +113,21 @@ def _forged(export, change):
     return export
 
 
+def test_a_limit_is_read_from_its_own_lines_only(ledger):
+    set_limit(ledger, "ann", epsilon("1/10"))
+    ledger.record(b"", account="ann", analyst="ann", run="hedgerow: limit of ann")
+    spend(ledger, "ann")
+    with pytest.raises(LimitExceeded):
+        spend(ledger, "ann")
+    set_limit(ledger, "bob", epsilon("1/10"))
+
+    def swap(line):
+        if line["kind"] == "limit" and line["account"] == "bob":
+            line["run"] = "hedgerow: limit of ann"  # where it would lift ann's
+
+    assert not verify_export(_forged(json.loads(json.dumps(ledger.export())), swap)).ok
+
+
 @pytest.mark.parametrize("kind", ["grow", "shrink", "limit"])
 def test_a_ledger_that_was_forged_around_a_limit_does_not_verify(ledger, kind):
     set_limit(ledger, "ann", epsilon("3/4"))
