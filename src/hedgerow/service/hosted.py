@@ -127,8 +127,9 @@ class Hosted:
         self._lane.shutdown()
 
     def _reopen(self) -> None:
-        self._shut()
-        self._why = None
+        """Open anew, then close what was open: whoever reads meanwhile reads what was there."""
+        before, fresh, why = self._opened, None, None
+        _end_session(before)
         until = ExitStack()
         try:
             domain = self.dataset.domain
@@ -142,11 +143,15 @@ class Hosted:
             curator = until.enter_context(self.dataset.curator(table, known))
             self._frozen = freezing.is_frozen(curator.ledger)
             session, reading = self._session(curator)
-            self._opened = OpenedDataset(curator, session, reading, seen, until)
+            fresh = OpenedDataset(curator, session, reading, seen, until)
             self._changed = reading is not None and session is None
         except HedgerowError as error:
             until.close()
-            self._why = error
+            why = error
+        self._opened, self._why = fresh, why
+        self._left.clear()
+        if before is not None:
+            before.until.close()
 
     def _session(self, curator: Curator) -> tuple[OpenSession | None, SessionReading | None]:
         """The dataset's session if it was learned; of a file that has changed since only what can be read."""
@@ -162,10 +167,8 @@ class Hosted:
     def _shut(self) -> None:
         opened, self._opened = self._opened, None
         self._left.clear()
+        _end_session(opened)
         if opened is not None:
-            with suppress(HedgerowError):
-                if opened.session is not None:
-                    opened.session.close()
             opened.until.close()
 
     def _has_changed(self, opened: OpenedDataset) -> bool:
@@ -373,3 +376,10 @@ class Hosted:
         """Let an analyst spend so much in all; for the lane."""
         accounts.limit(self.opened.ledger, name, epsilon)
         self._left.clear()
+
+
+def _end_session(opened: OpenedDataset | None) -> None:
+    """Give back what a session has set aside."""
+    if opened is not None and opened.session is not None:
+        with suppress(HedgerowError):
+            opened.session.close()

@@ -128,6 +128,7 @@ def test_an_interrupted_release_goes_on_where_it_was(data, monkeypatch):
         return real(self, *args, **options)
 
     command = ["release", data, "--schema", "schema.yaml", "--epsilon", 1, "--out", "out"]
+    command += ["--seconds", 1]  # tables are chosen, one charge after another
     monkeypatch.setattr(Ledger, "charge", charge)
     assert run(*command).exit_code == 130
     with Ledger.open(Path("people.csv.hedgerow.db"), create=False) as ledger:

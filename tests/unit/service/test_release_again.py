@@ -60,6 +60,9 @@ def crash(self, *_):
     raise KeyboardInterrupt
 
 
+CHOOSING = ("--seconds", "1")  # tables are chosen, one charge after another
+
+
 def stop_after(monkeypatch, number: int) -> None:
     """Ctrl-C instead of the charge of this number."""
     real, count = Ledger.charge, [0]
@@ -156,7 +159,7 @@ def test_a_folder_never_holds_half_a_release(data, monkeypatch):
 def unfinished(data: Path, monkeypatch, *options: object) -> list[object]:
     """An adaptive release that was stopped after two charges, of a budget of 1."""
     assert run("budget", "init", data, "--epsilon", 1).exit_code == 0
-    command = ["release", data, "--schema", "schema.yaml", "--out", "out", *options]
+    command = ["release", data, "--schema", "schema.yaml", "--out", "out", *options, *CHOOSING]
     with monkeypatch.context() as patch:
         stop_after(patch, 2)
         assert run(*command).exit_code == 130
@@ -187,7 +190,7 @@ def test_anew_counts_what_the_unfinished_release_gives_back(data, monkeypatch):
 
 def test_an_unfinished_release_is_told_of_wherever_its_budget_is_missed(data, monkeypatch):
     assert run("budget", "init", data, "--epsilon", 1).exit_code == 0
-    command = ["release", data, "--schema", "schema.yaml", "--epsilon", "0.7", "--out", "out"]
+    command = ["release", data, "--schema", "schema.yaml", "--epsilon", "0.7", "--out", "out", *CHOOSING]
     with monkeypatch.context() as patch:
         stop_after(patch, 2)
         stopped = run(*command)
