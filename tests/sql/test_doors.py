@@ -236,3 +236,14 @@ def test_refusals_use_the_words_that_were_typed_and_say_where(
         hr.sql(domain, text)
     assert said in str(refused.value)
     assert refused.value.position == position
+
+
+def test_groups_of_numbers_with_an_other_level_are_shown_by_name():
+    domain = hr.Domain({"k": hr.Categorical([0, 1], other=True), "b": hr.Categorical([True], other="rest")})
+    rows = {"k": [0, 1, 5, 5, 7] * 200, "b": [True, False] * 500}
+    curator = hr.Curator(hr.Table.open(rows, domain), hr.Budget(epsilon=100, delta=1e-9), ":memory:")
+    synopsis = hr.GaussianBaseline().release(curator, hr.marginals(domain, 1))
+    having = "SELECT k, COUNT(*) AS n FROM t GROUP BY k HAVING COUNT(*) > 250 ORDER BY n DESC"
+    assert [row[0] for row in synopsis.answer(having).table.rows] == ["other"]
+    ranked = "SELECT b, RANK() OVER (ORDER BY COUNT(*)) AS place FROM t GROUP BY b"
+    assert {row[0] for row in synopsis.answer(ranked).table.rows} == {"true", "rest"}

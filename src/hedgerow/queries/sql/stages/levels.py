@@ -152,8 +152,10 @@ class LevelExpressions(Expressions):
 
 
 def is_exact(column: SqlColumn) -> bool:
-    """Whether a level is one value: then it is shown as that value, and not by the name of its bin."""
+    """Whether a level is one value: then it is shown as that value, and not by its name."""
     body = column.body
+    if OUTSIDE in column.values:
+        return False  # an `other` among numbers, dates or booleans has a name only
     if column.hierarchy is not None or not isinstance(body, Bins):
         return True
     if isinstance(body, Dates):
