@@ -190,17 +190,15 @@ def columns(domain: Domain) -> tuple[ColumnTold, ...]:
 
 def _column(name: str, a: Attribute) -> ColumnTold:
     kind = "dates" if isinstance(a, Dates) else "bins" if isinstance(a, Bins) else "levels"
-    return ColumnTold(name, kind, tuple(a.labels), _some(list(a.labels), kind))
+    return ColumnTold(name, kind, tuple(a.labels), _some(list(a.labels), len(a.values), kind))
 
 
-def _some(labels: list[str], kind: str) -> str:
+def _some(labels: list[str], proper: int, kind: str) -> str:
     """Levels on one line: all of them, or the first and the last of what is in order."""
     if len(", ".join(labels)) <= _LEVELS:
         return ", ".join(labels)
     if kind != "levels":
-        ends = [label for label in labels if label[:1] in "[0123456789w"]
-        beside = [label for label in labels if label not in ends]
-        return ", ".join([f"{ends[0]} … {ends[-1]}, {len(ends)} in all", *beside]) if ends else labels[0]
+        return ", ".join([f"{labels[0]} … {labels[proper - 1]}, {proper} in all", *labels[proper:]])
     shown: list[str] = []
     while len(", ".join([*shown, labels[len(shown)]])) <= _LEVELS:
         shown.append(labels[len(shown)])

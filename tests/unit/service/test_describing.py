@@ -64,6 +64,11 @@ def test_long_lists_of_levels_are_cut_and_ordered_ones_show_their_ends():
     assert b.words == "[0, 10) … [990, 1000], 100 in all, (missing)"
 
 
+def test_bins_below_zero_come_first_too():
+    (told,) = describing.columns(hr.Domain({"x": hr.bins(-100, 100, 10, step=1)}))
+    assert told.words == "-100 to -91 … 90 to 99, 20 in all, (missing)"
+
+
 def test_a_description_of_a_dataset_opens_no_table(people_cli, monkeypatch):
     monkeypatch.setattr("hedgerow.curator.rows.table.Table.open", None)
     people_cli("budget", "init", "people.csv", "--epsilon", "1")
