@@ -139,7 +139,10 @@ def test_copies_and_backups_while_charges_go_on_hold_what_was_shown_or_are_refus
         process.kill()
         process.wait()
     assert whole >= size(4, 20)  # the rest were refused: taken in the middle of a write
-    assert spent(copy(tmp_path / "l.db", tmp_path / "end")) >= len(heard.facts()) - 1
+    end = copy(tmp_path / "l.db", tmp_path / "end")  # alone: it may have been killed while pages were written
+    with suppress(LedgerError):
+        assert spent(end) >= len(heard.facts()) - 1
+    assert spent(tmp_path / "l.db") >= len(heard.facts()) - 1
 
 
 def test_threads_forks_and_readers_change_nothing_about_it(tmp_path: Path) -> None:
