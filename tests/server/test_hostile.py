@@ -123,7 +123,11 @@ ODD = [None, True, [], {}, "", "x", "nan", "inf", "1e999", -1, 0, 10**400, 1e308
        "x" * 5000, "0x10", "１", [[]], {"a": 1}]  # fmt: skip
 
 
-@pytest.mark.parametrize("endpoint", [e for e in ENDPOINTS if e.body], ids=lambda e: f"{e.method} {e.path}")
+@pytest.mark.parametrize(
+    "endpoint",
+    [e for e in ENDPOINTS if isinstance(e.body, dict) and e.body],
+    ids=lambda e: f"{e.method} {e.path}",
+)
 def test_odd_values_get_no_500_from_anybody(odd, endpoint, size):
     clients, ids = odd
     path = endpoint.path.format(dataset="people", id=ids, name="ann")

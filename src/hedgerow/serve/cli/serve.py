@@ -167,6 +167,7 @@ def _ready(event: dict[str, Any], config: Config, json: bool, no_browser: bool) 
         return
     learning = [d.called for d in config.datasets if d.learn is not None]
     say(f"Learning, once, for {', '.join(learning)}" if learning else "Nothing has been spent")
+    say(f"The owner's link, good once and for an hour: {event['owner_link']}")
     if event["owner_token"]:
         say(f"The owner's token, shown once: {event['owner_token']}")
         typer.echo(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from starlette.responses import Response
 
-from hedgerow.serve.http import asking, operating, owning, reading
+from hedgerow.serve.http import asking, operating, owning, reading, visiting
 from hedgerow.serve.http.call import Call
 
 Door = Callable[[Call], Awaitable[Response]]
@@ -52,7 +52,10 @@ _D = "/v1/datasets/{dataset}"
 _BYTES = "application/octet-stream"
 
 ENDPOINTS = (
-    Endpoint("GET", "/", operating.front_page, "anybody", media="text/html"),
+    Endpoint("GET", "/", visiting.front_page, "anybody", media="text/html"),
+    Endpoint("GET", "/login", visiting.enter_page, "anybody", query=("link",), media="text/html"),
+    Endpoint("POST", "/login", visiting.enter, "anybody", "token=hr_...", 303, media="text/html"),
+    Endpoint("POST", "/logout", visiting.leave, "anybody", "", 303, media="text/html"),
     Endpoint("GET", "/healthz", operating.healthz, "anybody"),
     Endpoint("GET", "/readyz", operating.readyz, "anybody"),
     Endpoint("GET", "/metrics", operating.metrics, "owner", media="text/plain"),

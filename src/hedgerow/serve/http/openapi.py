@@ -110,7 +110,9 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
         schema = (
             {"$ref": "#/components/schemas/Ask"} if endpoint.path.endswith("/ask") else {"type": "object"}
         )
-        content = {"application/json": {"schema": schema, "example": endpoint.body}}
+        content: dict[str, Any] = {"application/json": {"schema": schema, "example": endpoint.body}}
+        if isinstance(endpoint.body, str):  # a form of a page
+            content = {"application/x-www-form-urlencoded": {"schema": {"type": "object"}}}
         told["requestBody"] = {"required": True, "content": content}
     return told
 

@@ -166,7 +166,7 @@ def _event(config: Config, host: Host, listening: socket.socket) -> dict[str, An
         "event": "ready",
         "url": url,
         "wire": None,
-        "owner_link": f"{url}/",
+        "owner_link": f"{url}/login?link={host.visits.new_link()}",
         "owner_token": host.owner_token,
         "datasets": sorted(host.datasets),
         "pid": os.getpid(),
