@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from hedgerow.serve.http import asking, operating, owning, reading, visiting
 from hedgerow.serve.http.call import Call
+from hedgerow.service import frames
 
 Door = Callable[[Call], Awaitable[Response]]
 Whom = Literal["anybody", "reader", "analyst", "owner"]
@@ -50,6 +51,7 @@ class Endpoint:
 
 _D = "/v1/datasets/{dataset}"
 _BYTES = "application/octet-stream"
+_ROWS = f"{frames.CSV}, {frames.PARQUET}"
 
 ENDPOINTS = (
     Endpoint("GET", "/", visiting.front_page, "anybody", media="text/html"),
@@ -69,7 +71,7 @@ ENDPOINTS = (
     Endpoint("GET", f"{_D}/budget", reading.budget, "reader"),
     Endpoint("POST", f"{_D}/budget", owning.make_budget, "owner", {"epsilon": 2, "delta": 1e-9}, 201),
     Endpoint("GET", f"{_D}/history", reading.history, "reader", query=("after", "limit")),
-    Endpoint("GET", f"{_D}/sample", reading.sample, "reader", query=("rows", "format"), media=_BYTES),
+    Endpoint("GET", f"{_D}/sample", reading.sample, "reader", query=("rows", "format"), media=_ROWS),
     Endpoint("GET", f"{_D}/synopsis", reading.synopsis, "reader", media=_BYTES),
     Endpoint("POST", f"{_D}/approvals", asking.put_approval, "analyst", CLOSE | REASON, 202),
     Endpoint("GET", f"{_D}/approvals", asking.approvals, "reader"),
