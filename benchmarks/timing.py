@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from math import log, sqrt
+from math import log
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 LEARNED = int(os.environ.get("HEDGEROW_BENCH_LEARNED", "10000"))
 CHARGED = int(os.environ.get("HEDGEROW_BENCH_CHARGED", "400"))
 _ALARM = 0.01
-_LEAK = 0.008  # seconds
+_LEAK = 0.015  # seconds
 _ROWS = 5000
 _PLANTED = f"""
 import sys, time
@@ -154,17 +154,27 @@ def _late(a: Times, b: Times) -> Any:
 DISTINGUISHERS = {"threshold": _threshold, "spread": _spread, "bins": _bins, "normal": _normal, "late": _late}
 
 
+def _interval(hits: int, tries: int, alarm: float) -> tuple[float, float]:
+    """The exact interval of a frequency (Clopper and Pearson)."""
+    from scipy.stats import beta
+
+    low = 0.0 if hits == 0 else float(beta.ppf(alarm / 2, hits, tries - hits + 1))
+    high = 1.0 if hits == tries else float(beta.ppf(1 - alarm / 2, hits + 1, tries - hits))
+    return low, high
+
+
 def advantage(a: Times, b: Times) -> tuple[str, float, float, float]:
     """The best distinguisher, its advantage on times it was not fitted to, and bounds for all of them."""
-    half = len(a) // 2
-    found = {}
+    half, gains, bounds = len(a) // 2, {}, {}
     for name, fit in DISTINGUISHERS.items():
         says = fit(a[:half], b[:half])
-        found[name] = float(says(b[half:]).mean() - says(a[half:]).mean())
-    best = max(found, key=lambda name: found[name])
-    # Hoeffding for two means, two sides, all distinguishers
-    off = sqrt(log(2 * 2 * len(found) / _ALARM) / (2 * (len(a) - half))) * 2
-    return best, found[best], found[best] - off, min(1.0, max(found.values()) + off)
+        hits = [int(np.sum(says(x[half:]))) for x in (a, b)]
+        alarm = _ALARM / (2 * len(DISTINGUISHERS))
+        (low_a, high_a), (low_b, high_b) = (_interval(h, len(a) - half, alarm) for h in hits)
+        gains[name] = (hits[1] - hits[0]) / (len(a) - half)
+        bounds[name] = low_b - high_a, high_b - low_a
+    best = max(gains, key=lambda name: gains[name])
+    return best, gains[best], bounds[best][0], max(most for _, most in bounds.values())
 
 
 def _questions(count: int, **more: Any) -> list[dict[str, Any]]:

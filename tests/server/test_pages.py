@@ -84,3 +84,9 @@ def test_the_configuration_of_the_page_is_good(tmp_path):
     file.write_text(blocks(ROOT / "docs" / "operate.md", "toml")[0])
     config = Config.load(file)
     assert (config.server.grid_ms, config.datasets[0].learn) == (250, 1)
+
+
+def test_the_table_of_endpoints_and_roles_is_the_one_that_is_served():
+    from hedgerow.serve.http.reference import PAGE, page
+
+    assert (ROOT / PAGE).read_text() == page(), "python -m hedgerow.serve.http.reference writes it"
