@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import threading
 import time
@@ -113,3 +114,48 @@ def test_a_stream_of_events_ends_when_its_token_does(one):
     del host.jobs._jobs["endless"]
     assert not watching.is_alive()
     assert "event: done" not in said[0].text
+
+
+def test_two_analysts_who_ask_one_thing_at_two_accuracies_pay_for_the_closer_answer(one):
+    host, _ = one
+    made = [make_token(host.state, name, "analyst", ("*",), True, None)[1] for name in ("wendy", "stan")]
+    wendy, stan = (TestClient(application(host), headers={"Authorization": f"Bearer {t}"}) for t in made)
+    weak, strong = (
+        {
+            "sql": "SELECT COUNT(*) AS n FROM people WHERE sex = 'F' AND k = 1",
+            "spend": True,
+            "within_count": rows,
+        }
+        for rows in (120, 80)
+    )
+    other = strong | {"sql": strong["sql"].replace("'F'", "'M'")}
+    path = "/v1/datasets/people"
+    assert wendy.post(f"{path}/ask", json=weak).json()["cost"]["epsilon"] > 0
+    alone = stan.post(f"{path}/explain", json=other).json()["cost"]["epsilon"]
+    foretold = stan.post(f"{path}/explain", json=strong).json()["cost"]["epsilon"]
+    told = stan.post(f"{path}/ask", json=strong).json()
+    assert told["source"] == "measured"
+    assert told["cost"]["epsilon"] == pytest.approx(foretold, rel=1e-3)
+    assert foretold < 0.95 * alone
+    assert told["rows"][0]["n"]["error"] <= 80
+    again = wendy.post(f"{path}/ask", json=weak | {"within_count": 100}).json()
+    assert (again["cached"], again["cost"]) == (True, None)
+
+
+def test_a_body_that_comes_too_slowly_is_refused(one, monkeypatch):
+    _, owner = one
+    monkeypatch.setattr("hedgerow.serve.http.call._SLOW", 0.1)
+
+    async def slow():
+        yield b'{"sql": '
+        await asyncio.sleep(5)
+        yield b'"SELECT 1"}'
+
+    async def send():
+        transport = httpx.ASGITransport(app=owner.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as client:
+            return await client.post("/v1/datasets/people/ask", content=slow(), headers=owner.headers)
+
+    reply = asyncio.run(send())
+    assert (reply.status_code, reply.json()["error"]["code"]) == (400, "bad_input")
+    assert "took longer" in reply.json()["error"]["message"]
