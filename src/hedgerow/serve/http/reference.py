@@ -1,4 +1,4 @@
-"""The API's reference page, from the table of endpoints; `python -m hedgerow.serve.http.reference` writes it."""
+"""The API's page, from the table of endpoints; `python -m hedgerow.serve.http.reference` writes it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _LEAST = {"anybody": 0, "reader": 1, "analyst": 2, "owner": 3}
 _HEAD = """\
 # HTTP API
 
-Every endpoint of [a server](serve.md), and who may use it: yes, 401 (a token is needed) or 403 (another one is
-needed). A token that does not reach a dataset gets 403 for it, whether it is there or not. `/openapi.json`
-describes what is sent and replied. A test tries every line with every role; this page is written from the same
-table (`python -m hedgerow.serve.http.reference`).
+Every endpoint of [a server](serve.md), and who may use it: yes, 401 (a token is needed) or 403 (another one
+is needed). A token that does not reach a dataset gets 403 for it, whether it is there or not.
+`/openapi.json` describes what is sent and replied. A test tries every line with every role; this page is
+written from the same table (`python -m hedgerow.serve.http.reference`).
 
 """
 _TAIL = """
 ## Errors
 
-One shape: `{"error": {"code", "message", "hint", "needed", "remaining", "affordable", "position"}}`. 429 and 503 say when to
-come back (`Retry-After`).
+One shape: `{"error": {"code", "message", "hint", "needed", "remaining", "affordable", "position"}}`.
+429 and 503 say when to come back (`Retry-After`).
 
 | status | codes |
 | --- | --- |
