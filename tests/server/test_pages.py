@@ -74,7 +74,9 @@ def test_without_json_one_line_says_that_it_is_ready_and_the_rest_is_on_stderr(t
     assert rest == ""
     assert process.returncode == 0
     assert "Nothing has been spent." in words
-    assert re.search(r"hr_\w+_\w+", words)
+    assert "The dataset people is not set up" in words
+    assert re.search(r"^  hr_\w+_\w+$", words, re.M)  # as it is copied
+    assert re.search(rf"^  http://127.0.0.1:{port}/login\?link=\w+$", words, re.M)
 
 
 def test_the_configuration_of_the_page_is_good(tmp_path):

@@ -79,6 +79,10 @@ class DatasetSettings:
         for epsilon in (self.epsilon, self.learn):
             if epsilon is not None:
                 make_budget(epsilon, self.delta)
+        if self.learn is not None and self.epsilon is not None and float(self.learn) > float(self.epsilon):
+            raise HedgerowError(
+                f"learning would spend epsilon {self.learn}, more than the budget of epsilon {self.epsilon}"
+            )
         if self.within is not None and not 0 < self.within < 1:
             raise HedgerowError("`within` is a part of all rows, between 0 and 1")
         if not Path(self.path).exists():

@@ -96,6 +96,19 @@ class Host:
         if learn is not None and hosted.state == "unlearned" and not self.jobs.unfinished(hosted.name):
             self.jobs.add(hosted.name, {"kind": "learn", "epsilon": learn})
 
+    def standing(self) -> list[str]:
+        """How the datasets stand when the server is ready, in sentences for its owner."""
+        unready = [hosted for hosted in self.datasets.values() if hosted.state == "setup"]
+        how = "do that over HTTP, or with `hedgerow schema infer`"
+        words = [f"the dataset {hosted.name} is not set up: {hosted.words}; {how}" for hosted in unready]
+        learning = ", ".join(name for name in self.datasets if self.jobs.unfinished(name))
+        return [*words, f"Learning, once, for {learning}" if learning else "Nothing has been spent"]
+
+    def settled(self, hosted: Hosted) -> None:
+        """The owner has set a dataset up: learn it, where that was asked for when the server was started."""
+        if not self.ending:
+            self._learn(hosted)
+
     def _changed(self, name: str) -> None:
         """A job is done with a dataset."""
         if not self.ending:

@@ -56,7 +56,9 @@ class Remote:
             raise _raised(reply) from None
         except (failures.URLError, OSError) as error:
             why = getattr(error, "reason", None) or error
-            raise Unreachable(f"no server answers at {self._base.split('/v1/')[0]}: {why}") from None
+            words = (getattr(why, "strerror", None) or str(why)).lower()
+            where = self._base.split("/v1/")[0]
+            raise Unreachable(f"no server answers at {where}: {words}", hint="see whether it runs") from None
         except ValueError:
             raise Unreachable(f"what answers at {self._base.split('/v1/')[0]} is no Hedgerow") from None
 
@@ -76,7 +78,10 @@ def _raised(reply: failures.HTTPError) -> HedgerowError:
     """The error that a reply holds, as the one it would be here."""
     try:
         told = json.loads(reply.read())["error"]
-        return _KINDS.get(told["code"], Unreachable)(str(told["message"]), hint=told["hint"])
+        hint = told["hint"]
+        if hint and hint[:1].isupper() and hint[1:2].islower():  # it goes on after another sentence here
+            hint = hint[:1].lower() + hint[1:]
+        return _KINDS.get(told["code"], Unreachable)(str(told["message"]), hint=hint)
     except (ValueError, KeyError, TypeError):
         kind = NotPermitted if reply.code in (401, 403) else Unreachable
         return kind(f"the server replied {reply.code}")

@@ -84,12 +84,15 @@ class GuardedProtocol(H11Protocol):
             self.transport.close()
 
 
-def serve(config: Config, ready: Callable[[dict[str, Any]], None], *, json_log: bool) -> None:
+Ready = Callable[[dict[str, Any], list[str]], None]
+
+
+def serve(config: Config, ready: Ready, *, json_log: bool) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Args:
         config: what to serve; checked.
-        ready: told once, when all ports accept.
+        ready: told once, when all ports accept, with how its datasets stand.
         json_log: write the log as lines of JSON.
     """
     _log(json_log)
@@ -104,9 +107,7 @@ def serve(config: Config, ready: Callable[[dict[str, Any]], None], *, json_log: 
         listening.close()
 
 
-async def _serve(
-    config: Config, host: Host, listening: socket.socket, ready: Callable[[dict[str, Any]], None]
-) -> None:
+async def _serve(config: Config, host: Host, listening: socket.socket, ready: Ready) -> None:
     protocol = type("GuardedHttp", (GuardedProtocol,), {"most": config.limits.connections})
     server = _Server(
         uvicorn.Config(
@@ -132,7 +133,7 @@ async def _serve(
         await asyncio.sleep(0.01)
     if not served.done():
         host.ready = True
-        ready(_event(config, host, listening))
+        ready(_event(config, host, listening), host.standing())
         waiting = asyncio.ensure_future(over.wait())
         await asyncio.wait([served, waiting], return_when=asyncio.FIRST_COMPLETED)
         host.ending = True
