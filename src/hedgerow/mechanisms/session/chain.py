@@ -3,7 +3,8 @@
 Under (rho, delta) a stronger answer is the weaker one refined: a fresh, independent measurement worth what is
 missing, and the mean of all of them by inverse variance. The charges add up to the price of the mean, by
 composition; nothing is drawn again in view of what was said (discrete Gaussians are not closed under
-addition). Whoever refines has seen what there was, so bounds are those of `refined_reach`. Under a pure
+addition). Whoever refines has seen what there was, so bounds are those of `refined_reach`, and a chain has
+the confidence that it was begun with: one that is chosen afterwards would promise nothing. Under a pure
 budget nothing is refined: the closer answer is measured for itself. The proof: docs/privacy/refining.md.
 """
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from hedgerow.mechanisms.session.price import Goal
     from hedgerow.privacy.budget import Sensitivity
 
-_REFINED = "refined"  # the third word of a request that goes on with a chain; ledgers hold it
+_REFINED = "refined"  # stands in requests that go on with a chain; ledgers hold it
 _SMOOTH = 4  # lattice steps of sigma from which on the normal law holds, see `Noise.half_width`
 
 
@@ -81,7 +82,8 @@ class Chain:
             if more is None:  # alone: what was there before does not help
                 made, _ = self.core.measure(fund, self.target, self.direct, self.request, note)
                 return made.counts, made.noise.half_width(self.goal.confidence, numbers=self.numbers)
-            steps.append(f"{self.core.name}: {self.about} {_REFINED} {len(steps)} {more.amount}")
+            which = f"{self.goal.confidence} {self.numbers} {_REFINED} {len(steps)}"
+            steps.append(f"{self.core.name}: {self.about} {which} {more.amount}")
         prices = [_price(request, self.direct) for request in steps]
         asked = zip(prices, steps, strict=True)
         made_all = [self.core.measure(fund, self.target, price, r, note)[0] for price, r in asked]
@@ -95,10 +97,19 @@ class Chain:
 
     @cached_property
     def _steps(self) -> list[str]:
-        """What was paid for it, since it was last measured alone."""
+        """What was paid for it at this confidence, since it was last measured alone.
+
+        A request ends with: confidence, numbers, price; one that goes on with a chain with: confidence,
+        numbers, `refined`, how many there were, price.
+        """
         found: list[str] = []
+        promised = [str(self.goal.confidence), str(self.numbers)]
         for request in self.core.log.paid_for(self.about):
-            found = [*found, request] if request.split(" ")[-3] == _REFINED else [request]
+            words = request.split(" ")
+            if words[-3] == _REFINED and words[-5:-3] == promised:
+                found = [*found, request]
+            elif words[-3:-1] == promised:
+                found = [request]
         return found
 
     @cached_property

@@ -67,13 +67,28 @@ def test_refining_never_costs_more_than_measuring_afresh():
 
 def test_stronger_first_serves_the_weaker_and_the_less_sure_free():
     made, session = opened()
+    session.ask(GROUPS, within_count=60)
     close = session.ask(GROUPS, within_count=30)
     spent = made.ledger.spent()
     assert session.ask(GROUPS, within_count=90).cached
-    sure = session.ask(GROUPS, within_count=29.5, confidence=0.9)  # the same noise keeps it
-    assert np.array_equal(sure.value, close.value)
-    assert np.all(sure.error <= 29.5)
+    less_sure = session.ask(GROUPS, within_count=31, confidence=0.9)
+    assert less_sure.cached
+    assert np.array_equal(less_sure.value, close.value)
     assert made.ledger.spent() == spent
+
+
+def test_a_chain_keeps_the_confidence_that_it_was_begun_with():
+    """Whoever has seen an answer could choose a confidence at which its bound misses: measured anew."""
+    made, session = opened()
+    session.ask(GROUPS, within_count=30)
+    alone, other = opened()
+    for rows, confidence in ((25, 0.9), (20, 0.99)):
+        session.ask(GROUPS, within_count=rows, confidence=confidence)
+        other.ask(GROUPS, within_count=rows, confidence=confidence)
+        assert charges(made, session)[-1].cost == charges(alone, other)[-1].cost
+    session.ask(GROUPS, within_count=15)
+    last = charges(made, session)[-1]
+    assert " 0.999 1 refined 1 " in last.request
 
 
 def test_what_is_explained_is_what_is_charged_and_the_error_keeps_the_accuracy():
