@@ -40,6 +40,7 @@ def test_the_link_lets_an_owner_in_once(host, browser):
     code = host.visits.new_link()
     assert browser.get("/login?link=wrong").status_code == 401
     assert browser.get(f"/login?link={code}", headers={"Sec-Purpose": "prefetch"}).status_code == 204
+    assert browser.head(f"/login?link={code}").status_code == 204
     assert browser.get(f"/login?link={code}", headers=ELSEWHERE[0]).status_code == 403
     first = browser.get(f"/login?link={code}")
     assert first.status_code == 303

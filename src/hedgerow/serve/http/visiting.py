@@ -32,7 +32,8 @@ async def enter_page(call: Call) -> Response:
     code = call.request.query_params.get("link")
     if code is None:
         return _page(_ENTER)
-    if "prefetch" in call.request.headers.get("sec-purpose", ""):  # nobody has clicked yet
+    early = "prefetch" in call.request.headers.get("sec-purpose", "")
+    if early or call.request.method != "GET":  # nobody has clicked yet
         return Response(status_code=204)
     try:
         refuse_other_sites(call.request)
