@@ -11,6 +11,7 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
+from hedgerow.release.population import Population
 from hedgerow.serve.http.app import application
 from hedgerow.service.host import make_token
 from services.server import RunningServer, hosted
@@ -32,6 +33,10 @@ def test_a_demo_under_tls_is_reached_by_https_alone_and_its_cookies_are_secure(t
     words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost"
     files = ["-keyout", str(key), "-out", str(certificate), "-addext", "subjectAltName=IP:127.0.0.1"]
     subprocess.run(["openssl", *words.split(), *files], check=True, capture_output=True)
+    (tmp_path / "hedgerow-demo").mkdir()
+    few = Population(500, 2024)  # a demo that is there is served as it is
+    few.write(tmp_path / "hedgerow-demo" / "people.csv")
+    few.domain().save(tmp_path / "hedgerow-demo" / "schema.yaml")
     options = ("--demo", "--tls-cert", str(certificate), "--tls-key", str(key))
     server = RunningServer(tmp_path, options, certificate=certificate).start(learned=False)
     try:
