@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.privacy.bounds.refining import refined_reach
 from sizes import size
 
 DOMAIN = hr.Domain({"a": ["x", "y", "z"], "b": 4})
@@ -42,11 +43,12 @@ def charges(made, session):
 @pytest.mark.parametrize("asked", [GROUPS, ONE, [ONE]])
 def test_the_charges_of_weaker_and_stronger_are_the_price_of_the_mean(asked):
     made, session = opened()
-    for rows in (100, 60, 25):
-        session.ask(asked, within_count=rows)
+    answers = [session.ask(asked, within_count=rows) for rows in (100, 60, 25)]
     paid = charges(made, session)
     assert len(paid) == 3
     precision = sum(1 / Fraction(e.event.sigma) ** 2 for e in paid)
+    wide = refined_reach(3, 0.001) / float(precision) ** 0.5 + 1  # as whoever has seen the others needs it
+    assert np.ravel(answers[-1].error) == pytest.approx(wide, rel=1e-9)
     whole = sum(e.cost.amount for e in paid)
     assert precision / 2 <= whole <= precision / 2 * Fraction(1000001, 1000000)  # charges are rounded up
     alone, other = opened()
