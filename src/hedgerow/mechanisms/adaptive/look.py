@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 AIM, EACH = 0.004, 0.05  # of all rows: the noise wanted of the mean distance, and of each
-LEAST, DEAREST = 0.001, 0.02  # of the price: what a look may cost
+LEAST, DEAREST = 0.001, 0.03  # of the price: what a look may cost
 BLIND = 0.1  # of all rows: where the mean would be noisier, nothing is looked at
 CELLS = 1 << 24  # nor where pairs have more cells than this
 USUAL, SPREAD = 0.15, 0.1  # what is expected of the mean distance before looking, and how surely
-WON = 0.6  # of the dependence there is: what choosing tables learns of it at best
+WON = 0.7  # of the dependence there is: what choosing tables learns of it at best
+HALF = 0.6  # of it: expected errors well below it, where measuring all is better than choosing
 MATTERS = 0.05  # of how far pairs are from independent: less is not worth leaving out everything else
 EVEN, VERY_EVEN = 0.5, 0.85  # from here on dependence is spread over pairs; there it is in all of them
 FAITH = 0.15  # how far the expected effect of the one-way tables' noise may be off
@@ -83,7 +84,7 @@ class Look:
         apart = self.chance + max(self.beyond, 0.0)
         even = max(self.evenness, self.chance / apart)  # chance is in all pairs alike
         part = float(np.clip((even - EVEN) / (VERY_EVEN - EVEN), 0.0, 1.0))
-        most = max(usual, min(WON * (wide - 1) * apart, NOISY))
+        most = max(usual, min(HALF * (wide - 1) * apart, NOISY))
         return float(usual ** (1.0 - part) * most**part)
 
 
@@ -111,11 +112,10 @@ def look(run: Run, ones: Mapping[str, Target], tables: Mapping[Names, float]) ->
     if doubt > BLIND or sum(e.size for e in estimates) > CELLS:
         return Look(USUAL, float(chance.mean()), float(blur.mean()), 0.0)
     found = run.glance(asked, min(part, DEAREST)) / n
-    apart = np.sqrt(np.maximum(found**2 - blur**2, 0.0))  # errors of margins and dependence add up as squares
-    doubt = float(np.hypot(doubt, FAITH * (blur**2).mean() / max(float(found.mean()), 1e-9)))
-    mean = float(np.maximum((found**2 - blur**2).mean(), 0.0)) ** 0.5 * _shape(apart)
-    sure, before = doubt**-2.0, SPREAD**-2.0
-    beyond = (sure * (mean - float(chance.mean())) + before * USUAL) / (sure + before)
+    squared = found**2 - blur**2  # errors of margins and dependence add up as squares
+    apart = np.sqrt(np.maximum(squared, 0.0))
+    mean = _believed(float(squared.mean()) * _shape(apart) ** 2, chance, blur, found, doubt) ** 0.5
+    beyond = mean - float(chance.mean())
     squares = float((apart**2).mean())
     evenness = float(apart.mean()) ** 2 / (squares - each**2) if each**2 < HEARD * squares else 0.0
     return Look(beyond, float(chance.mean()), float(blur.mean()), min(evenness, 1.0))
@@ -140,9 +140,21 @@ def _laws(ones: Mapping[str, Target], total: float) -> tuple[dict[str, Floats], 
     return laws, {a: np.minimum(sigma[a], p + RARE * sigma[a]) for a, p in laws.items()}
 
 
+def _believed(squared: float, chance: Floats, blur: Floats, found: Floats, doubt: float) -> float:
+    """The squared mean distance, drawn to what is usual by how unsure it is.
+
+    It is unsure by the noise of the look, and by how well the effect of the one-way tables' noise is known.
+    Squares may come out negative, and are not cut off before they are weighed: that would raise small ones.
+    """
+    usual = (float(chance.mean()) + USUAL) ** 2
+    unsure = np.hypot(2.0 * float(found.mean()) * doubt, 2.0 * FAITH * float((blur**2).mean()))
+    sure, before = float(unsure) ** -2.0, (2.0 * SPREAD * USUAL) ** -2.0
+    return max((sure * squared + before * usual) / (sure + before), 0.0)
+
+
 def _shape(apart: Floats) -> float:
     """The mean of distances in units of their root mean square."""
-    return float(apart.mean()) / max(float((apart**2).mean()) ** 0.5, 1e-12)
+    return float(apart.mean() / max(float(np.sqrt((apart**2).mean())), 1e-12))
 
 
 def _by_chance(n: float, p: Floats, q: Floats) -> float:
