@@ -59,7 +59,8 @@ def distance(table: Any, true: dict[tuple[str, ...], np.ndarray]) -> float:
     gaps = []
     for names, t in true.items():
         said = np.maximum(table(names), 0.0)
-        gaps.append(np.abs(said / max(float(said.sum()), 1e-300) - t).sum())
+        said = said if said.sum() > 0.0 else np.ones_like(said)  # nothing is left: even is the best guess
+        gaps.append(np.abs(said / float(said.sum()) - t).sum())
     return float(np.mean(gaps))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import pi
+from math import hypot, pi
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -147,8 +147,8 @@ def _believed(squared: float, chance: Floats, blur: Floats, found: Floats, doubt
     Squares may come out negative, and are not cut off before they are weighed: that would raise small ones.
     """
     usual = (float(chance.mean()) + USUAL) ** 2
-    unsure = np.hypot(2.0 * float(found.mean()) * doubt, 2.0 * FAITH * float((blur**2).mean()))
-    sure, before = float(unsure) ** -2.0, (2.0 * SPREAD * USUAL) ** -2.0
+    unsure = hypot(2.0 * float(found.mean()) * doubt, 2.0 * FAITH * float((blur**2).mean()))
+    sure, before = 1.0 / unsure**2, 1.0 / (2.0 * SPREAD * USUAL) ** 2
     return max((sure * squared + before * usual) / (sure + before), 0.0)
 
 
