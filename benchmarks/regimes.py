@@ -139,9 +139,10 @@ def beside(name: str, runs: list[dict[str, float]], epsilon: float) -> dict[str,
     mean = float(ratios.mean())
     spread = float(ratios.std(ddof=1)) / len(ratios) ** 0.5 if len(ratios) > 1 else 0.0
     near = float((np.abs(ratios / mean - 1.0) <= 0.1).mean())
+    luck = f"{len(runs)} runs, se {spread:.2g}, {near:.0%} near" if len(runs) > 1 else "1 run"
     most = 1.08 if epsilon < 1.0 else 1.05
     return {
-        "name": f"{name} ({len(runs)} paired, se {spread:.2g}, {near:.0%} near, {means['seconds']:.1f} s)",
+        "name": f"{name} ({luck}, {means['seconds']:.1f} CPU s)",
         "ours": means["ours"],
         "peer": f"{means[best]:.4g} {best}",
         "ratio": mean,
