@@ -220,7 +220,7 @@ def _offline() -> Iterator[Coupled]:
     yield releases(hr.AdaptiveRelease(), pairs, LARGE)  # all of the workload in one act
     yield releases(
         hr.AdaptiveRelease(cells=1), pairs, LARGE
-    )  # a look at pairs, then one-way tables or choices
+    )  # not held densely: rows too few to look at
     yield releases(hr.Factorization(), mixed, LARGE, domain=DOMAIN)
     yield releases(hr.Projection(), ones, LARGE)
     yield Coupled(
