@@ -41,6 +41,7 @@ ENTRIES: dict[str, str] = {
     "VZ23": "Vadhan, Zhang. Concurrent composition theorems for differential privacy. 2023.",
     "W3": "Wang. Lecture 3: sparse vector technique and linear query release. UC Santa Barbara.",
     "W12": "Wang. Lecture 12: private multiplicative weights. KAUST.",
+    "STT78": "Silvey, Titterington, Torsney. An algorithm for optimal designs on a finite space. 1978.",
     "XHZK23": "Xiao, He, Zhang, Kifer. An optimal and scalable matrix mechanism for noisy marginals. 2023.",
     "ZW20": "Zhu, Wang. Improving sparse vector technique with Renyi differential privacy. 2020.",
     "W65": "Warner. Randomized response: a survey technique for eliminating evasive answer bias. 1965.",

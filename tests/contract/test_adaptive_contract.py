@@ -186,7 +186,9 @@ print(curator.ledger.spent().amount, len(lines), len(charges), len(synopsis.meas
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{"measurements": 4}, {}], ids=["choosing", "everything"])
+@pytest.mark.parametrize(
+    "options", [{"measurements": 4}, {}, {"cells": 50}], ids=["choosing", "everything", "looking"]
+)
 def test_killed_in_every_phase_and_resumed_it_pays_once(tmp_path, options):
     """kill -9 before, during and after every transaction of a run, then again: same spend, nothing twice.
 
@@ -203,7 +205,10 @@ def test_killed_in_every_phase_and_resumed_it_pays_once(tmp_path, options):
     *wanted, phases = whole.stdout.split()
     last = int(phases)
     assert last == 2 + int(wanted[2])
-    small = [(1, "after"), (3, "during"), (last, "after")]
+    last = (
+        5 if "cells" in options else last
+    )  # one-way tables, a look, one act at least: what it is may differ
+    small = [(4, "during")] if "cells" in options else [(1, "after"), (3, "during"), (last, "after")]
     every = [(n, when) for n in range(1, last + 1) for when in ("before", "during", "after")]
     for stop, when in size(small, every):
         path = tmp_path / f"{stop}{when}.db"
@@ -211,11 +216,13 @@ def test_killed_in_every_phase_and_resumed_it_pays_once(tmp_path, options):
         resumed = go(path, 0, when)
         assert resumed.returncode == 0, resumed.stderr
         spent, *counted = resumed.stdout.split()[:4]
-        assert counted == wanted[1:], (stop, when)
-        if options:
+        if "cells" not in options:  # what a look finds decides how many acts follow
+            assert counted == wanted[1:], (stop, when)
+        if "measurements" in options:
             assert spent == wanted[0], (stop, when)
         else:  # what residuals are measured follows from noise, and so does how their price is rounded
-            assert float(Fraction(spent)) == pytest.approx(float(Fraction(wanted[0])), rel=1e-6)
+            near = pytest.approx(float(Fraction(wanted[0])), rel=1e-5 if options else 1e-6)
+            assert float(Fraction(spent)) == near
 
 
 def test_a_run_whose_numbers_come_out_differently_is_refused_and_never_wrong(tmp_path, monkeypatch):

@@ -218,6 +218,7 @@ def _offline() -> Iterator[Coupled]:
         yield releases(hr.OfflineMW(rounds=1), pairs, budget)
         yield releases(hr.SmallDB(alpha=0.9), small, budget, domain=DOMAIN)
     yield releases(hr.AdaptiveRelease(), pairs, LARGE)  # all of the workload in one act
+    yield releases(hr.AdaptiveRelease(cells=1), pairs, LARGE)  # not held densely: rows too few to look at
     yield releases(hr.Factorization(), mixed, LARGE, domain=DOMAIN)
     yield releases(hr.Projection(), ones, LARGE)
     yield Coupled(

@@ -76,10 +76,9 @@ class Everything:
     @property
     def possible(self) -> bool:
         """Whether there are several tables, and not too much of them: one alone is best measured as it is."""
-        wide = max(map(len, self.tables), default=0)
         return (
             len(self.tables) > 1
-            and wide <= 3
+            and self.wide <= 3
             and len(self.tables) <= SETS
             and max(self.sizes.values()) <= LEVELS
         )
@@ -111,12 +110,28 @@ class Everything:
         precision = self.run_.noise(self.run_.left)[1] ** -2.0
         return Outlook(self.sizes, self.tables, total, ones, known).plan(precision)
 
-    def suits(self, shares: Shares, whole: bool) -> bool:
-        """Whether measuring everything is expected to be better than choosing."""
+    @property
+    def wide(self) -> int:
+        """The most attributes of a table."""
+        return max(map(len, self.tables), default=0)
+
+    @property
+    def usual_limit(self) -> float:
+        """The expected error up to which all is measured, where dependence is in a few pairs."""
+        return LIMITS[self.wide]
+
+    def suits(self, shares: Shares, limit: float | None = None, *, whole: bool = False) -> bool:
+        """Whether measuring everything is expected to be better than choosing.
+
+        Args:
+            shares: what would be measured.
+            limit: the largest expected error; the usual one if None.
+            whole: whether the model holds every cell: then everything can be fitted, whatever the error.
+        """
         if not shares.precisions or shares.numbers > NUMBERS:
             return False
-        suited = whole or shares.error <= LIMITS[max(map(len, self.tables))]
-        return suited and shares.strategy is not None
+        most = self.usual_limit if limit is None else limit
+        return (whole or shares.error <= most) and shares.strategy is not None
 
     # -- the act, and after it ----------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from hedgerow.learning.factored.factored import FactoredHypothesis
 from hedgerow.learning.hypothesis import Fit
 from hedgerow.mechanisms.adaptive import plan as planning
 from hedgerow.mechanisms.adaptive.everything import Everything
+from hedgerow.mechanisms.adaptive.look import blur_of, look, pairs_of
 from hedgerow.mechanisms.adaptive.plan import Candidates, Effort, Nodes
 from hedgerow.mechanisms.mechanism import one_way_shares
 from hedgerow.mechanisms.run import SelectMeasure
@@ -27,6 +28,7 @@ from hedgerow.synopsis.learned import Learned
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from hedgerow.curator.statistics.distances import TableDistances
     from hedgerow.mechanisms.account import Purse
     from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease
     from hedgerow.mechanisms.progress import Progress
@@ -38,6 +40,7 @@ TRUST = 100.0  # departures from a public prior cost at most so much more than f
 MORE, NEARER = 5, 0.9  # the last fit goes on so often, while its misfit falls to this part
 UNDONE, LONGER = 1.0, 5e7  # what is true has a misfit of 1: a fit further off goes on for so many cells
 ENOUGH, MOST = 0.15, 0.8  # one-way tables noisier than this part of all rows get more, up to so much of all
+SHARP = 0.05  # of all rows: noise of products of one-way tables at which pairs are looked at
 WORTH = 0.01  # of the price: less is not worth an act
 
 
@@ -120,10 +123,9 @@ class Run(SelectMeasure):
         self._start(hypothesis, names, everything)
         if self.settings.objective == "max":
             return self._learn_all(hypothesis, sets)
-        if everything is not None:
-            shares = everything.plan()
-            if everything.suits(shares, hypothesis.whole):
-                return everything.learn(hypothesis, shares)
+        found = None if everything is None else self._all_at_once(hypothesis, everything, names)
+        if found is not None:
+            return found
         self._more(hypothesis, names)
         effort, candidates = self._plan(hypothesis, sets)
         from hedgerow.mechanisms.adaptive.rounds import AdaptiveRounds
@@ -137,6 +139,57 @@ class Run(SelectMeasure):
         facts = {"tables": len(rounds.chosen), "model_cells": hypothesis.beliefs.tree.cells}
         self.tell(done, done, self.total, facts["model_cells"])
         return Learned(hypothesis, tuple(self.measurements), self.spread), facts
+
+    def _all_at_once(
+        self, hypothesis: FactoredHypothesis, everything: Everything, names: tuple[str, ...]
+    ) -> tuple[Learned, dict[str, Any]] | None:
+        """All of the workload in one act, or one-way tables alone, where that is expected to be best."""
+        shares = everything.plan()
+        if everything.suits(shares, whole=hypothesis.whole):
+            return everything.learn(hypothesis, shares)
+        self._sharpen(hypothesis, names, everything)
+        seen = look(self, self._ones, everything.tables)
+        shares = everything.plan()  # of what is left
+        if everything.suits(shares, seen.limit(everything.usual_limit, everything.wide)):
+            return everything.learn(hypothesis, shares)
+        if seen.alone(self._part, self._part + self._lacking(self._part)):
+            return self._alone(hypothesis, names)
+        return None
+
+    @property
+    def _ones(self) -> dict[str, Target]:
+        """The one-way tables as they are known by now."""
+        return {self.domain.names[t.nodes[0][0]]: t for t in combined(self.targets)}
+
+    def _sharpen(
+        self, hypothesis: FactoredHypothesis, names: tuple[str, ...], everything: Everything
+    ) -> None:
+        """One-way tables again, until their noise is below what is looked for, or they have their part."""
+        blur = blur_of(self._ones, pairs_of(everything.tables), self.total)
+        part = min(self._part * (blur / SHARP) ** 2, self._part + self._lacking(self._part))
+        if part - self._part >= WORTH:
+            self._again(hypothesis, names, part - self._part)
+
+    def _alone(
+        self, hypothesis: FactoredHypothesis, names: tuple[str, ...]
+    ) -> tuple[Learned, dict[str, Any]]:
+        """One-way tables get all that is left: attributes have too little to do with each other."""
+        found = self.measure([(a,) for a in names], self.left, self._shares, "one-way tables again")
+        self.targets += [hypothesis.target(m) for m in found]
+        self.fit_well(hypothesis, 200)
+        facts = {"tables": 0, "model_cells": hypothesis.beliefs.tree.cells}
+        self.tell(1, 1, self.total, facts["model_cells"])
+        return Learned(hypothesis, tuple(self.measurements), self.spread), facts
+
+    def glance(self, asked: TableDistances, part: float) -> NDArray[np.float64]:
+        """Measure distances for a part of the price; they decide what is measured, and are not fitted to."""
+        price = self.price.share(Fraction(part).limit_denominator(10_000))
+        (found,) = self.curator.measure_all(
+            [asked], price, **self._known("how far pairs are from independent")
+        )
+        moved = self.curator.privacy.sensitivity(asked.norms).l2_squared
+        self.left -= cost_of(events.Gaussian(moved, found.noise.scale), price.currency)
+        return np.asarray(found.values, dtype=np.float64)
 
     def _start(
         self, hypothesis: FactoredHypothesis, names: tuple[str, ...], everything: Everything | None
@@ -160,10 +213,15 @@ class Run(SelectMeasure):
         """One-way tables again, where they had less than their part or are mostly noise."""
         more = self._lacking(self._part)
         if more >= WORTH:
-            price = self.price.share(Fraction(more).limit_denominator(10_000))
-            found = self.measure([(a,) for a in names], price, self._shares, "one-way tables again")
-            self.targets += [hypothesis.target(m) for m in found]
-            self._prepare(hypothesis)
+            self._again(hypothesis, names, more)
+
+    def _again(self, hypothesis: FactoredHypothesis, names: tuple[str, ...], more: float) -> None:
+        """One-way tables again, for so much of the price."""
+        price = self.price.share(Fraction(more).limit_denominator(10_000))
+        found = self.measure([(a,) for a in names], price, self._shares, "one-way tables again")
+        self.targets = combined([*self.targets, *(hypothesis.target(m) for m in found)])
+        self._part += more
+        self._prepare(hypothesis)
 
     def _prepare(self, hypothesis: FactoredHypothesis) -> None:
         """Fit what is known of single attributes; what can be told apart of each."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from hedgerow.curator.statistics.strategy import StrategyAnswers
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.mechanisms.factorization import matrix as factorization_matrix
 from hedgerow.mechanisms.factorization import plan as factorization_plan
+from hedgerow.mechanisms.factorization.worst import worst_weights
 from hedgerow.mechanisms.mechanism import OneAct, finite
 from hedgerow.queries.asked import AnyQuestion
 from hedgerow.queries.block import ProductBlock
@@ -23,6 +24,7 @@ from hedgerow.synopsis.synopsis import Synopsis
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
+    from hedgerow.queries.domain.domain import Domain
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class Factorization(OneAct):
         workload: AnyQuestion,
         *,
         weights: Sequence[float] | None = None,
+        objective: Literal["mean", "max"] = "mean",
     ) -> Synopsis:
         """Release a measured strategy that answers a workload with the least total variance.
 
@@ -68,10 +71,14 @@ class Factorization(OneAct):
             curator: the guardian of the rows.
             workload: what must be answered well.
             weights: how much the variance of each block of the workload counts; all the same if None.
+            objective: `mean`, or `max`: the largest variance of any cell of any table is least, to one in a
+                thousand (`factorization.worst` has the proof; under add_remove).
         """
         domain = finite(curator)
         queries = Workload.of(workload, domain)
         each = _weights(queries, weights)
+        if objective != "mean":
+            each = _evened(domain, queries, each, objective)
         for clique in queries.cliques:
             domain.order(clique)
         blocks = [b for b in queries.blocks if isinstance(b, ProductBlock)]
@@ -99,3 +106,17 @@ def _weights(queries: Workload, weights: Sequence[float] | None) -> list[float]:
     if len(each) != len(queries.blocks) or not all(isfinite(w) and w > 0 for w in each):
         raise UnsupportedQuery(f"there are {len(queries.blocks)} blocks to weigh, each by a number above 0")
     return each
+
+
+def _evened(domain: Domain, queries: Workload, each: list[float], objective: str) -> list[float]:
+    """The weights that make the largest variance of a cell least."""
+    if objective != "max":
+        raise UnsupportedQuery(f"the objective is mean or max, not {objective!r}")
+    sets = queries.cliques
+    if not queries.is_tables or len(sets) != len(queries.blocks):
+        raise UnsupportedQuery("the largest variance is made least for whole tables, each asked for once")
+    real = [tuple(a for a in s if domain[a].size > 1) for s in sets]
+    if len(set(real)) < len(real):
+        raise UnsupportedQuery("two tables differ only in attributes of one level: ask for one of them")
+    sizes = {a: domain[a].size for s in real for a in s}
+    return worst_weights(sizes, real, each)[0]
