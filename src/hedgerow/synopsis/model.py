@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from hedgerow.errors import RangeTooLarge
 from hedgerow.learning.factored.factored import FactoredHypothesis
+from hedgerow.learning.residuals.basis import Basis
 from hedgerow.queries.measurement import Measurement
 from hedgerow.queries.moments import WithinBins
 from hedgerow.queries.query import ONE, Query
 from hedgerow.queries.question import Question
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.answer import Answer
+from hedgerow.synopsis.bars import TAILS, Bars, heavy, measured_bar, normal
 from hedgerow.synopsis.cells import CellsSynopsis
 from hedgerow.synopsis.learned import Learned
 from hedgerow.synopsis.limits import KnownTable, MeasuredTable, measured_whole
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
 
 _WRITTEN = 1 << 22  # product queries over more cells are answered without their table
 _PRODUCTS = 20_000  # so many of them in one statement
-_WIDER = 2.0  # errors of cells that were not measured have heavier tails than the normal law
-_FARTHER = 1.1  # ... and grow by so much with every attribute beyond those that any table has
+CHOSEN = 1.2  # of the last surprises: the variance that is left where tables were chosen
+NEXT = 0.3  # ... in larger tables, where those of the workload were all measured
+WHOLE = 0.03  # ... and all were compared with what single attributes make of them, before any was learned
 _BEYOND = (
     "No measured table looks at so many attributes together: the error is indicative, and `limits` says "
     "what is certain."
@@ -58,6 +60,7 @@ class ModelSynopsis(CellsSynopsis):
     learned: Learned | None = None
     kind: ClassVar[str] = "model"
     source: ClassVar[Source] = "learned"
+    left_over: ClassVar[float] = CHOSEN
 
     @property
     def _learned(self) -> Learned:
@@ -106,25 +109,32 @@ class ModelSynopsis(CellsSynopsis):
         return [*super()._measured_tables, *(() if held is None else held.measured_tables())]
 
     def _error(self, asked: Weighed, confidence: float, numbers: int) -> float:
-        """A bound where the table was measured, else what is indicative."""
+        """By its own noise where the table was measured, else by that of smaller ones and what is unknown."""
         attributes, table, weights = asked
         known = self._known(attributes)
         if known is not None:
             value, noisy = float((table * weights).sum()), float((known.counts * weights).sum())
             wide = known.half_width(confidence, weights, numbers)
-            return float(_reach(value, noisy, wide, counts=bool((weights >= 0.0).all())))
-        return _width(confidence, numbers) * float(np.sqrt(self._variance(attributes, table, weights)))
+            counts = bool((weights >= 0.0).all())
+            own = measured_bar(
+                value, noisy, known.deviation(weights), normal(confidence, numbers), counts=counts
+            )
+            return float(min(own, _reach(value, noisy, wide, counts=counts)))
+        return self._half_width(*self._bars.variances(attributes, table, weights), confidence, numbers)
+
+    @staticmethod
+    def _half_width(noise: Any, left: Any, confidence: float, numbers: int) -> Any:
+        z, t = normal(confidence, numbers), TAILS * heavy(confidence, numbers)
+        return np.sqrt(z**2 * noise + t**2 * left)
 
     def _query(self, query: Query, confidence: float, numbers: int) -> tuple[float, float]:
         """A query; a product over a table too large to write out is answered without it."""
         if query.factors is None or self.domain.cells(query.attributes) <= _WRITTEN:
             return super()._query(query, confidence, numbers)
         share = self.hypothesis.expectation(query)
-        heavy = self.hypothesis.expectation(query, 2) * self.total
-        largest = (query.largest / ONE) ** 2
-        spread = self._spread(query.attributes)
-        variance = max(heavy, largest) * spread + self._total_variance * share**2
-        error = _width(confidence, numbers) * float(np.sqrt(variance))
+        squares = self.hypothesis.expectation(query, 2) * self.total
+        left = max(squares, (query.largest / ONE) ** 2) * self._spread
+        error = float(self._half_width(self._total_variance * share**2, left, confidence, numbers))
         return float(query.to_unit(share * self.total)), abs(query.scale) * error
 
     def _ask(self, question: Question, confidence: float, simultaneous: bool) -> Answer:
@@ -166,43 +176,45 @@ class ModelSynopsis(CellsSynopsis):
         values, errors = [], []
         for block in workload.blocks:
             table = self._table(block.attributes)
-            each = (
-                np.maximum(table, 1.0) * self._spread(block.attributes)
-                + self._total_variance * (table / self.total) ** 2
-                + sum(v * share**2 * (1 - 1 / n) for share, v, n in self._inherited(block.attributes, table))
-            )
-            off = _width(confidence, numbers) * np.sqrt(each)
             known = self._known(block.attributes)
-            if known is not None:
-                off = _reach(table, known.counts, known.cell_width(confidence, numbers), counts=True)
+            if known is None:
+                off = self._half_width(*self._bars.of_cells(block.attributes, table), confidence, numbers)
+            else:
+                deviation, z = known.variance**0.5, normal(confidence, numbers)
+                off = measured_bar(table, known.counts, deviation, z, counts=True)
+                wide = known.cell_width(confidence, numbers)
+                off = np.minimum(off, _reach(table, known.counts, wide, counts=True))
             values.append(table.reshape(-1))
             errors.append(off.reshape(-1))
         return np.concatenate(values), np.concatenate(errors)
 
-    def _variance(self, attributes: tuple[str, ...], table: Floats, weights: Floats) -> float:
-        if not attributes:
-            return self._total_variance * float((weights**2).sum())
-        variance = self._total_variance * (float((table * weights).sum()) / self.total) ** 2
-        for axis, (share, v, n) in enumerate(self._inherited(attributes, table)):
-            others = tuple(i for i in range(table.ndim) if i != axis)
-            variance += v * n * float(np.var((weights * share).sum(axis=others)))  # their sum is the total's
-        return variance + float((weights**2 * np.maximum(table, 1.0)).sum()) * self._spread(attributes)
+    @cached_property
+    def _bars(self) -> Bars:
+        """What is known of errors of tables that were not measured."""
+        held = self._learned.reconciled
+        if held is not None:
+            deviations, basis = held.evidence.deviations, held.evidence.basis
+        else:
+            basis = Basis({a: self.domain[a].size for a in self.domain.names if self.domain[a].size > 1})
+            ones = {(a,): known.variance**0.5 for a in basis.sizes if (known := self._known((a,)))}
+            deviations = {(): self._total_variance**0.5} | ones
+        return Bars(basis, deviations, self._one, self._spread)
 
-    def _inherited(self, attributes: tuple[str, ...], table: Floats) -> Iterator[tuple[Floats, float, int]]:
-        """For each attribute: the part of its one-way cell in every cell, that one's variance, its levels.
+    def _one(self, attribute: str) -> Floats:
+        """The released distribution of an attribute."""
+        table = np.maximum(self._table((attribute,)), 0.0)
+        return np.asarray(table / max(float(table.sum()), 1e-300))
 
-        A level that is all noise hands its noise down to whichever cells the model has put it into.
+    @property
+    def _spread(self) -> float:
+        """The variance of the error of a cell that was not measured, in units of its count.
+
+        Rows drawn from the true distribution differ from it by 1. Where tables were chosen, what is left is
+        about what the last ones showed; where all were measured, the next ones show far less than those.
         """
-        for axis, name in enumerate(attributes):
-            known = self._known((name,))
-            others = tuple(i for i in range(table.ndim) if i != axis)
-            ones = np.maximum(table.sum(axis=others, keepdims=True), 1.0)
-            yield table / ones, 0.0 if known is None else known.variance, table.shape[axis]
-
-    def _spread(self, attributes: tuple[str, ...]) -> float:
-        """The variance of the error of a cell that was not measured, in units of its count."""
-        beyond = max(0, len(attributes) - self._order)
-        return self._learned.spread * (_WIDER * _FARTHER**beyond) ** 2
+        if self._learned.reconciled is None:
+            return max(1.0, self.left_over * self._learned.spread)
+        return 1.0 + (WHOLE if self.hypothesis.whole else NEXT) * self._learned.spread
 
     def _known(self, attributes: tuple[str, ...]) -> KnownTable | None:
         """The table as it was measured at full detail, if it was, and the noise of its cells.
@@ -273,11 +285,6 @@ def _reach(value: Any, noisy: Any, wide: float, *, counts: bool) -> Any:
     """
     if not counts:
         return np.abs(value - noisy) + wide
-    most = noisy + wide - value
+    most = np.maximum(noisy, 0.0) + wide - value
     least = value - np.maximum(noisy - wide, 0.0)
     return np.maximum(np.maximum(most, least), _LEAST * wide)
-
-
-def _width(confidence: float, numbers: int) -> float:
-    """The normal quantile for so many numbers at once."""
-    return NormalDist().inv_cdf(1.0 - (1.0 - confidence) / numbers / 2.0)

@@ -18,7 +18,7 @@ from hedgerow.learning.factored.factored import FactoredHypothesis
 from hedgerow.learning.residuals.basis import Names
 from hedgerow.learning.residuals.noisy import NoisyResiduals
 from hedgerow.learning.residuals.nonnegative import cut, nonnegative, outermost
-from hedgerow.learning.residuals.shrinkage import combined, remainder_weights
+from hedgerow.learning.residuals.shrinkage import combined, doubts, remainder_weights
 from hedgerow.mechanisms.adaptive.maximum import fit_measured
 from hedgerow.mechanisms.adaptive.shares import Outlook, Shares
 from hedgerow.synopsis.learned import Learned
@@ -130,11 +130,12 @@ class Everything:
         followed = (self._fit_whole if hypothesis.whole else self._fit_some)(hypothesis, evidence, live)
         model = _model_parts(hypothesis, evidence, live)
         weights = remainder_weights(evidence, model, followed)
-        reconciled = Reconciled(evidence, {}, (), rakes=False)
+        unsure = doubts(evidence, model, followed, weights)
+        reconciled = Reconciled(evidence, {}, (), rakes=False, doubts=unsure)
         if any(w > 0.0 for w in weights.values()):  # else the model is the best estimate
             largest = tuple(outermost(live))
             parts = nonnegative(evidence.basis, combined(evidence, model, weights), largest)
-            reconciled = Reconciled(evidence, parts, largest, rakes=not hypothesis.whole)
+            reconciled = Reconciled(evidence, parts, largest, not hypothesis.whole, unsure)
         tables = [t for t in self.tables if t in model]
         facts: dict[str, Any] = {"tables": len(tables), "model_cells": hypothesis.beliefs.tree.cells}
         facts["rows_off"] = _rows_off(hypothesis, reconciled, tables)
