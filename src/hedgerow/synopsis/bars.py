@@ -54,7 +54,7 @@ def near_zero(value: Any, deviation: Any) -> Any:
     return np.minimum(1.0, LEAST + RISE * np.sqrt(ratio))
 
 
-def measured_bar(value: Any, noisy: Any, deviation: Any, z: float, *, counts: bool) -> Any:
+def measured_bar(value: Any, noisy: Any, deviation: Any, wide: float, *, counts: bool) -> Any:
     """How far off an answer is whose table was measured.
 
     An answer that was moved from what was measured by w (Y - M) is off by D - 1 + 2 g in units of its noise's
@@ -65,20 +65,20 @@ def measured_bar(value: Any, noisy: Any, deviation: Any, z: float, *, counts: bo
         value: the answer.
         noisy: what was measured of it.
         deviation: the standard deviation of that.
-        z: how many of them are meant.
+        wide: the half width of its noise.
         counts: whether the truth cannot be negative.
     """
     left = near_zero(value, deviation) if counts else 1.0
-    beyond = np.maximum((value - noisy) ** 2 - USUAL * deviation**2, 0.0)
-    return z * left * np.sqrt(deviation**2 + beyond)
+    beyond = np.maximum((value - noisy) ** 2 / np.maximum(deviation, 1e-12) ** 2 - USUAL, 0.0)
+    return wide * left * np.sqrt(1.0 + beyond)
 
 
 @dataclass(frozen=True, eq=False)
 class Bars:
     """Errors of a model's tables.
 
-    The error of an answer has two parts. What was measured of smaller tables is noisy, and that is handed down
-    to the cells of a larger one in proportion. What was not measured of a table is known as well as rows
+    The error of an answer has two parts. What was measured of smaller tables is noisy, and that is handed
+    down to the cells of a larger one in proportion. What was not measured of a table is known as well as rows
     drawn from the model would be, times `spread`: of the variance of a weighted count, the part that no
     measured subset of the attributes holds (an analysis of variance of its weights).
 
@@ -126,6 +126,31 @@ class Bars:
             return noise.reshape(shape), left.reshape(shape)
         given = [shape[i] for i in self._order(names)]
         return noise.reshape(given).transpose(back), left.reshape(given).transpose(back)
+
+    def of_product(self, names: Names, weights: list[Floats], count: float) -> tuple[float, float]:
+        """The same of a product of weights whose table is too large, as if attributes were independent.
+
+        Args:
+            names: the attributes.
+            weights: of the levels of each, at most 1.
+            count: what the product counts.
+        """
+        by = {a: (self.ones(a), w) for a, w in zip(names, weights, strict=True) if a in self.basis.sizes}
+        mean = {a: float(p @ w) for a, (p, w) in by.items()}
+        square = {a: float(p @ w**2) for a, (p, w) in by.items()}
+        length = {a: float((self.basis.residual((a,), w) ** 2).sum()) for a, (_, w) in by.items()}
+        total = count / max(prod(mean.values()), 1e-300)
+        noise = held = 0.0
+        for s in subsets([a for a in self.basis.sizes if a in by]):
+            if s in self.deviations:
+                inside = total * prod(mean[a] for a in s) + self.deviations[s]
+                share = (count + self.deviations[s] * prod(mean[a] for a in by if a not in s)) / inside
+                noise += (self.deviations[s] * share) ** 2 * prod(length[a] for a in s)
+                held += prod(square[a] - mean[a] ** 2 if a in s else mean[a] ** 2 for a in by)
+        whole = prod(square.values())
+        part = min(1.0, max(0.0, 1.0 - held / whole)) if whole > 0.0 else 0.0
+        squares = count * prod(square[a] / max(mean[a], 1e-300) for a in by)
+        return noise, max(self.spread * part * squares, SMALLEST**2 * part)
 
     def _order(self, names: Names) -> list[int]:
         """Where the attributes are that sets are named by, in their order, then those of one level."""
