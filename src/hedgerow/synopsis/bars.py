@@ -97,8 +97,7 @@ class Bars:
     def variances(self, names: Names, table: Floats, weights: Floats) -> tuple[float, float]:
         """Of a weighted count: by noise of what was measured, and by what was not."""
         names, (table, weights) = self._real(names, table, weights)
-        known = [s for s in subsets(names) if s in self.deviations]
-        noise = sum(self._handed_down(names, table, weights, s) for s in known)
+        noise = sum(self._handed_down(names, table, weights, s) for s in self._measured(names))
         squares = float((weights**2 * table).sum())
         largest = float(np.abs(weights).max(initial=0.0)) ** 2
         part = self._unmeasured(names, weights)
@@ -110,9 +109,7 @@ class Bars:
         shape, back = table.shape, np.argsort(self._order(names))
         noise, held = np.zeros(counts.shape), np.zeros(counts.shape)
         shares = {a: self._along(self.ones(a), real, a) for a in real}
-        for s in subsets(real):
-            if s not in self.deviations:
-                continue
+        for s in self._measured(real):
             out = tuple(i for i, a in enumerate(real) if a not in s)
             inside, sigma = counts.sum(axis=out, keepdims=True), self.deviations[s]
             even = prod((p for a, p in shares.items() if a not in s), start=1.0)
@@ -141,16 +138,23 @@ class Bars:
         length = {a: float((self.basis.residual((a,), w) ** 2).sum()) for a, (_, w) in by.items()}
         total = count / max(prod(mean.values()), 1e-300)
         noise = held = 0.0
-        for s in subsets([a for a in self.basis.sizes if a in by]):
-            if s in self.deviations:
-                inside = total * prod(mean[a] for a in s) + self.deviations[s]
-                share = (count + self.deviations[s] * prod(mean[a] for a in by if a not in s)) / inside
-                noise += (self.deviations[s] * share) ** 2 * prod(length[a] for a in s)
-                held += prod(square[a] - mean[a] ** 2 if a in s else mean[a] ** 2 for a in by)
+        for s in self._measured(tuple(by)):
+            inside = total * prod(mean[a] for a in s) + self.deviations[s]
+            share = (count + self.deviations[s] * prod(mean[a] for a in by if a not in s)) / inside
+            noise += (self.deviations[s] * share) ** 2 * prod(length[a] for a in s)
+            held += prod(square[a] - mean[a] ** 2 if a in s else mean[a] ** 2 for a in by)
         whole = prod(square.values())
         part = min(1.0, max(0.0, 1.0 - held / whole)) if whole > 0.0 else 0.0
         squares = count * prod(square[a] / max(mean[a], 1e-300) for a in by)
         return noise, max(self.spread * part * squares, SMALLEST**2 * part)
+
+    def _measured(self, names: Names) -> list[Names]:
+        """The measured residuals over some of these attributes."""
+        if 1 << len(names) > len(self.deviations):
+            kept = set(names)
+            return [s for s in self.deviations if kept.issuperset(s)]
+        places = {a: i for i, a in enumerate(self.basis.sizes)}
+        return [s for s in subsets(sorted(names, key=lambda a: places[a])) if s in self.deviations]
 
     def _order(self, names: Names) -> list[int]:
         """Where the attributes are that sets are named by, in their order, then those of one level."""
@@ -197,7 +201,6 @@ class Bars:
             chances = np.multiply.outer(chances, np.concatenate([[1.0], self.ones(a)]))
         energy = split**2 * chances
         whole = float(energy.sum())
-        for s in subsets(names):
-            if s in self.deviations:
-                energy[tuple(slice(1, None) if a in s else 0 for a in names)] = 0.0
+        for s in self._measured(names):
+            energy[tuple(slice(1, None) if a in s else 0 for a in names)] = 0.0
         return float(energy.sum()) / whole if whole > 0.0 else 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -109,8 +109,9 @@ class StatedErrors:
         if held is not None:
             return Bars(held.evidence.basis, held.evidence.deviations, self._one, self.spread)
         basis = Basis({a: self.domain[a].size for a in self.domain.names if self.domain[a].size > 1})
-        ones = {(a,): known.variance**0.5 for a in basis.sizes if (known := self.known((a,)))}
-        return Bars(basis, {(): self.total_variance**0.5} | ones, self._one, self.spread)
+        deviations: dict[Names, float] = {(): self.total_variance**0.5}
+        deviations |= {(a,): known.variance**0.5 for a in basis.sizes if (known := self.known((a,)))}
+        return Bars(basis, deviations, self._one, self.spread)
 
     def _one(self, attribute: str) -> Floats:
         """The released distribution of an attribute."""

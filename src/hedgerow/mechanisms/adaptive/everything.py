@@ -39,6 +39,7 @@ SETS = 1 << 13  # nor are workloads of more tables
 LEVELS = 2048  # nor attributes of more levels
 LIMITS = {2: 0.02, 3: 0.017}
 """By the most attributes of a table: with a larger expected error tables are chosen."""
+OFTEN = 3.0  # sums over two, three and four attributes are as often asked for as those over one, each
 FLOOR = 0.02  # of the price: the least that one-way tables are given
 _POOL = 8.0  # coordinates that other tables of as many attributes count for in a table's slack
 _LOOSE = 3000.0  # the largest slack
@@ -61,8 +62,8 @@ def worth_holding(sizes: Sequence[int], tables: Sequence[Names]) -> bool:
 class Everything:
     """One act that measures all residuals of a workload that are worth it, and what follows from it."""
 
-    def __init__(self, run: Run, tables: Mapping[Names, float]) -> None:
-        self.run_ = run
+    def __init__(self, run: Run, tables: Mapping[Names, float], *, sums: bool = False) -> None:
+        self.run_, self.sums = run, sums
         domain = run.domain
         self.sizes = {a: domain[a].size for t in tables for a in t if domain[a].size > 1}
         self.sizes = {a: self.sizes[a] for a in domain.names if a in self.sizes}
@@ -95,8 +96,18 @@ class Everything:
         """
         even = {a: np.full(n, 1.0 / n) for a, n in self.sizes.items()}
         known: dict[Names, float] = {(): 1e30} if self.run_.rows is not None else {}
-        plan = Outlook(self.sizes, self.tables, 1e9, even, known).plan(1.0)
+        plan = Outlook(self.sizes, self._asked, 1e9, even, known, self.sums).plan(1.0)
         return min(most, max(FLOOR, plan.lossless({a: s for a, s in shares.items() if a in self.sizes})))
+
+    @property
+    def _asked(self) -> Mapping[Names, float]:
+        """What residuals are weighed by: the tables, or sums over as many of one as of more attributes."""
+        if not self.sums:
+            return self.tables
+        wide = max(map(len, self.tables))
+        larger = sum(self.tables.values())
+        ones = {(a,): larger / (OFTEN * len(self.sizes)) for a in self.sizes}
+        return ones | {t: w for t, w in self.tables.items() if len(t) == wide}
 
     def plan(self) -> Shares:
         """What the rest of the price would measure, and how far off tables would be."""
@@ -109,13 +120,13 @@ class Everything:
             ones[a] = ones[a] / ones[a].sum()
         known = {s: d**-2.0 for s, d in evidence.deviations.items()}
         precision = self.run_.noise(self.run_.left)[1] ** -2.0
-        return Outlook(self.sizes, self.tables, total, ones, known).plan(precision)
+        return Outlook(self.sizes, self._asked, total, ones, known, self.sums).plan(precision)
 
     def suits(self, shares: Shares, whole: bool) -> bool:
         """Whether measuring everything is expected to be better than choosing."""
         if not shares.precisions or shares.numbers > NUMBERS:
             return False
-        suited = whole or shares.error <= LIMITS[max(map(len, self.tables))]
+        suited = whole or self.sums or shares.error <= LIMITS[max(map(len, self.tables))]
         return suited and shares.strategy is not None
 
     # -- the act, and after it ----------------------------------------------------------------------------

@@ -39,6 +39,7 @@ class Outlook:
         total: the number of rows.
         ones: the released one-way distributions.
         known: precisions (1 / variance) that residuals have already.
+        sums: whether sums over any levels of the tables are asked, and not their cells.
     """
 
     sizes: Mapping[str, int]
@@ -46,6 +47,7 @@ class Outlook:
     total: float
     ones: Mapping[str, Floats]
     known: Mapping[Names, float] = field(default_factory=dict)
+    sums: bool = False
 
     def plan(self, precision: float) -> Shares:
         """Divide what buys this precision for one table among all residuals.
@@ -55,7 +57,8 @@ class Outlook:
         sum of need times error over all S, at a given cost, is least at p = sqrt(need numbers / (l column))
         - 1/s, or 0 where that is negative (water-filling): what is expected to be below its noise is not
         measured at all. The needs come from the tables, each weighed so that the sum of L1 errors of busy
-        cells is least and not that of squares: where nobody is, noise is cut off.
+        cells is least and not that of squares: where nobody is, noise is cut off. A sum over half the levels
+        of every attribute has, from each residual inside its table, the same part of its squared error.
         """
         names = sorted({s for t in self.tables for s in subsets(t)}, key=lambda s: (len(s), s))
         place = {s: i for i, s in enumerate(names)}
@@ -71,6 +74,9 @@ class Outlook:
         cells = np.array([float(prod(self.sizes[a] for a in t)) for t in sets])
         weights = np.array([self.tables[t] for t in sets])
         busy = np.minimum([prod(self._busy(a) for a in t) for t in sets], cells)
+        if self.sums:
+            kept = [np.full(1 << len(t), 4.0 ** -len(t)) for t in sets]
+            cells = busy = np.ones(len(sets))
         each, found = weights.copy(), known
         for _ in range(_ROUNDS):
             need = np.zeros(len(names))
