@@ -17,7 +17,7 @@ from benchmarks._shapes import Columns
 
 KEPT = Path(__file__).parent.parent / "out" / "coverage"
 CONFIDENCES = (0.8, 0.95, 0.99)
-QUESTIONS, TABLES, CELLS = 80, 24, 100_000
+QUESTIONS, TABLES, CELLS = 60, 20, 50_000
 RUNS = 2
 Made = Callable[[], tuple[Columns, dict[str, int]]]
 SHAPES: dict[str, tuple[Made, int, float]] = {

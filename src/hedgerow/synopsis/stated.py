@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 CHOSEN = 1.2  # of the last surprises: the variance that is left where tables were chosen
 NEXT = 0.3  # ... in larger tables, where those of the workload were all measured
-WHOLE = 0.03  # ... and all were compared with what single attributes make of them, before any was learned
+WHOLE = {2: 0.1}  # ... and all, of so many attributes, were compared with the smaller ones before
+WHOLE_BEYOND = 0.03  # ... the same of three: what three attributes show together, four hardly do
 _LEAST = 0.05  # of its noise's half width: no stated error is less
+_WRITTEN = 1 << 15  # cells: errors of products over larger tables are found without them
 _FEW = 4  # numbers that one statement combines: an average has two
 
 
@@ -64,7 +66,14 @@ class StatedErrors:
             wide = known.half_width(confidence, weights, numbers)
             counts, deviation = bool((weights >= 0.0).all()), known.deviation(weights)
             return float(_stated(value, noisy, deviation, wide, counts=counts, numbers=numbers))
-        return float(_half_width(*self.bars.variances(attributes, table, weights), confidence, numbers))
+        factors = _factors(weights) if table.size > _WRITTEN else None
+        if factors is None:
+            return float(_half_width(*self.bars.variances(attributes, table, weights), confidence, numbers))
+        largest, each = factors
+        count = float((table * weights).sum()) / largest
+        return largest * float(
+            _half_width(*self.bars.of_product(attributes, each, count), confidence, numbers)
+        )
 
     def cells(self, attributes: Names, table: Floats, confidence: float, numbers: int) -> Floats:
         """Of every cell of a table."""
@@ -127,7 +136,23 @@ class StatedErrors:
         """
         if self.learned.reconciled is None:
             return max(1.0, self._left_over * self.learned.spread)
-        return 1.0 + (WHOLE if self.learned.hypothesis.whole else NEXT) * self.learned.spread
+        if not self.learned.hypothesis.whole:
+            return 1.0 + NEXT * self.learned.spread
+        order = max(map(len, self.learned.reconciled.evidence.values))
+        return 1.0 + WHOLE.get(order, WHOLE_BEYOND) * self.learned.spread
+
+
+def _factors(weights: Floats) -> tuple[float, list[Floats]] | None:
+    """The largest weight, and a factor up to 1 for each attribute whose product the rest is; or None."""
+    largest = float(weights.max(initial=0.0))
+    if largest <= 0.0 or float(weights.min(initial=0.0)) < 0.0:
+        return None
+    axes = range(weights.ndim)
+    each = [weights.max(axis=tuple(i for i in axes if i != axis)) / largest for axis in axes]
+    made = np.array(largest)
+    for f in each:
+        made = np.multiply.outer(made, f)
+    return (largest, each) if np.allclose(made, weights, rtol=1e-9, atol=0.0) else None
 
 
 def _half_width(noise: Any, left: Any, confidence: float, numbers: int) -> Any:
