@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-LEAST, RISE = 0.2, 0.35  # of its noise: what a count near zero is off by, and how that grows with its root
-USUAL = 0.3  # of its noise's variance: so far is an answer usually moved from what was measured, squared
+LEAST, RISE = 0.25, 0.4  # of its noise: what a count near zero is off by, and how that grows with its root
+USUAL = 0.15  # of its noise's variance: so far is an answer usually moved from what was measured, squared
 TAILS = 1.0  # of the normal law: how much wider bars of what was not measured are
 SMALLEST = 1.0  # row: no bar of what was not measured is meant for less
 _SPLIT = 1 << 23  # numbers that weights may be split into
