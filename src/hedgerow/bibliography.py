@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 ENTRIES: dict[str, str] = {
+    "AKP22": "Armstrong, Kolesar, Plagborg-Moller. Robust empirical Bayes confidence intervals. 2022.",
     "BBG18": "Balle, Barthe, Gaboardi. Privacy amplification by subsampling. 2018.",
     "BLR08": "Blum, Ligett, Roth. A learning theory approach to non-interactive database privacy. 2008.",
     "HLM12": "Hardt, Ligett, McSherry. A simple and practical algorithm for private data release. 2012.",

@@ -124,6 +124,8 @@ class KnownTable(Protocol):
     @property
     def variance(self) -> float: ...
 
+    def deviation(self, weights: Floats) -> float: ...
+
     def half_width(self, confidence: float, weights: Floats, numbers: int) -> float: ...
 
     def cell_width(self, confidence: float, numbers: int) -> float: ...
@@ -140,6 +142,10 @@ class NoisyTable:
     def variance(self) -> float:
         """Of one cell."""
         return self.noise.variance
+
+    def deviation(self, weights: Floats) -> float:
+        """The standard deviation of a weighted sum of cells."""
+        return float(np.sqrt(self.noise.variance * (np.asarray(weights) ** 2).sum()))
 
     def half_width(self, confidence: float, weights: Floats, numbers: int) -> float:
         """How far a weighted sum of cells may be off."""

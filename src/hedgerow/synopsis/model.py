@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,13 +13,14 @@ from hedgerow.errors import RangeTooLarge
 from hedgerow.learning.factored.factored import FactoredHypothesis
 from hedgerow.queries.measurement import Measurement
 from hedgerow.queries.moments import WithinBins
-from hedgerow.queries.query import ONE, Query
+from hedgerow.queries.query import Query
 from hedgerow.queries.question import Question
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.answer import Answer
 from hedgerow.synopsis.cells import CellsSynopsis
 from hedgerow.synopsis.learned import Learned
-from hedgerow.synopsis.limits import KnownTable, MeasuredTable, measured_whole
+from hedgerow.synopsis.limits import MeasuredTable
+from hedgerow.synopsis.stated import CHOSEN, StatedErrors
 from hedgerow.synopsis.synopsis import Provenance
 
 if TYPE_CHECKING:
@@ -35,13 +35,10 @@ if TYPE_CHECKING:
 
 _WRITTEN = 1 << 22  # product queries over more cells are answered without their table
 _PRODUCTS = 20_000  # so many of them in one statement
-_WIDER = 2.0  # errors of cells that were not measured have heavier tails than the normal law
-_FARTHER = 1.1  # ... and grow by so much with every attribute beyond those that any table has
 _BEYOND = (
     "No measured table looks at so many attributes together: the error is indicative, and `limits` says "
     "what is certain."
 )
-_LEAST = 0.05  # of its noise's half width: no stated error is less
 _SOFT = 1.5  # a corrected cell differs from its measurement by at most this many standard deviations
 
 
@@ -49,15 +46,16 @@ _SOFT = 1.5  # a corrected cell differs from its measurement by at most this man
 class ModelSynopsis(CellsSynopsis):
     """A learned distribution over the whole domain; its errors are indicative only.
 
-    Of a table that was itself measured at full detail the error is a bound: the noise, and how far the model
-    went from what was measured. Anything else is known about as well as the tables that were predicted before
-    they were measured (which were the worst ones). What only many attributes together show is in none of
-    them: `limits` says what the measured tables leave possible.
+    Of a table that was itself measured at full detail it follows from the law of the noise (`StatedErrors`).
+    Anything else is known by what was measured of smaller tables, and about as well as tables were predicted
+    before they were measured. What only many attributes together show is in none of them: `limits` says what
+    the measured tables leave possible.
     """
 
     learned: Learned | None = None
     kind: ClassVar[str] = "model"
     source: ClassVar[Source] = "learned"
+    left_over: ClassVar[float] = CHOSEN
 
     @property
     def _learned(self) -> Learned:
@@ -105,26 +103,20 @@ class ModelSynopsis(CellsSynopsis):
         held = self._learned.reconciled
         return [*super()._measured_tables, *(() if held is None else held.measured_tables())]
 
+    @cached_property
+    def _stated(self) -> StatedErrors:
+        return StatedErrors(self.domain, self._learned, self._table, self.left_over)
+
     def _error(self, asked: Weighed, confidence: float, numbers: int) -> float:
-        """A bound where the table was measured, else what is indicative."""
-        attributes, table, weights = asked
-        known = self._known(attributes)
-        if known is not None:
-            value, noisy = float((table * weights).sum()), float((known.counts * weights).sum())
-            wide = known.half_width(confidence, weights, numbers)
-            return float(_reach(value, noisy, wide, counts=bool((weights >= 0.0).all())))
-        return _width(confidence, numbers) * float(np.sqrt(self._variance(attributes, table, weights)))
+        """By its own noise where the table was measured, else by that of smaller ones and what is unknown."""
+        return self._stated.linear(*asked, confidence, numbers)
 
     def _query(self, query: Query, confidence: float, numbers: int) -> tuple[float, float]:
         """A query; a product over a table too large to write out is answered without it."""
         if query.factors is None or self.domain.cells(query.attributes) <= _WRITTEN:
             return super()._query(query, confidence, numbers)
         share = self.hypothesis.expectation(query)
-        heavy = self.hypothesis.expectation(query, 2) * self.total
-        largest = (query.largest / ONE) ** 2
-        spread = self._spread(query.attributes)
-        variance = max(heavy, largest) * spread + self._total_variance * share**2
-        error = _width(confidence, numbers) * float(np.sqrt(variance))
+        error = self._stated.product(query, share * self.total, confidence, numbers)
         return float(query.to_unit(share * self.total)), abs(query.scale) * error
 
     def _ask(self, question: Question, confidence: float, simultaneous: bool) -> Answer:
@@ -166,62 +158,10 @@ class ModelSynopsis(CellsSynopsis):
         values, errors = [], []
         for block in workload.blocks:
             table = self._table(block.attributes)
-            each = (
-                np.maximum(table, 1.0) * self._spread(block.attributes)
-                + self._total_variance * (table / self.total) ** 2
-                + sum(v * share**2 * (1 - 1 / n) for share, v, n in self._inherited(block.attributes, table))
-            )
-            off = _width(confidence, numbers) * np.sqrt(each)
-            known = self._known(block.attributes)
-            if known is not None:
-                off = _reach(table, known.counts, known.cell_width(confidence, numbers), counts=True)
+            off = self._stated.cells(block.attributes, table, confidence, numbers)
             values.append(table.reshape(-1))
             errors.append(off.reshape(-1))
         return np.concatenate(values), np.concatenate(errors)
-
-    def _variance(self, attributes: tuple[str, ...], table: Floats, weights: Floats) -> float:
-        if not attributes:
-            return self._total_variance * float((weights**2).sum())
-        variance = self._total_variance * (float((table * weights).sum()) / self.total) ** 2
-        for axis, (share, v, n) in enumerate(self._inherited(attributes, table)):
-            others = tuple(i for i in range(table.ndim) if i != axis)
-            variance += v * n * float(np.var((weights * share).sum(axis=others)))  # their sum is the total's
-        return variance + float((weights**2 * np.maximum(table, 1.0)).sum()) * self._spread(attributes)
-
-    def _inherited(self, attributes: tuple[str, ...], table: Floats) -> Iterator[tuple[Floats, float, int]]:
-        """For each attribute: the part of its one-way cell in every cell, that one's variance, its levels.
-
-        A level that is all noise hands its noise down to whichever cells the model has put it into.
-        """
-        for axis, name in enumerate(attributes):
-            known = self._known((name,))
-            others = tuple(i for i in range(table.ndim) if i != axis)
-            ones = np.maximum(table.sum(axis=others, keepdims=True), 1.0)
-            yield table / ones, 0.0 if known is None else known.variance, table.shape[axis]
-
-    def _spread(self, attributes: tuple[str, ...]) -> float:
-        """The variance of the error of a cell that was not measured, in units of its count."""
-        beyond = max(0, len(attributes) - self._order)
-        return self._learned.spread * (_WIDER * _FARTHER**beyond) ** 2
-
-    def _known(self, attributes: tuple[str, ...]) -> KnownTable | None:
-        """The table as it was measured at full detail, if it was, and the noise of its cells.
-
-        The model departs from it; by how much is known, and together with the noise a bound that holds.
-        """
-        kept: dict[tuple[str, ...], KnownTable | None] = self.__dict__.setdefault("_wholes", {})
-        if attributes not in kept:
-            held = self._learned.reconciled
-            found = None if held is None else held.whole(self.domain, attributes)
-            kept[attributes] = found or measured_whole(self.measurements, attributes)
-        return kept[attributes]
-
-    @property
-    def _total_variance(self) -> float:
-        if self._learned.reconciled is not None:
-            return self._learned.reconciled.evidence.deviations[()] ** 2
-        sums = [m.noise.variance * m.values.size for m in self.measurements]
-        return 1.0 / sum(1.0 / max(v, 1e-9) for v in sums) if sums else 0.0
 
     def _table(self, names: tuple[str, ...]) -> Floats:
         held = self._learned.reconciled
@@ -259,25 +199,3 @@ class ModelSynopsis(CellsSynopsis):
         cls, domain: Domain, provenance: Provenance, body: dict[str, Any], arrays: dict[str, NDArray[Any]]
     ) -> ModelSynopsis:
         return cls(domain, provenance, Learned.unpack(domain, body, arrays))
-
-
-def _reach(value: Any, noisy: Any, wide: float, *, counts: bool) -> Any:
-    """How far from an answer the truth may be that lies within `wide` of what was measured.
-
-    Args:
-        value: the answer.
-        noisy: what was measured of it.
-        wide: the half width of its noise.
-        counts: whether the truth cannot be negative: then a cell put to 0 is off by what was measured above
-            0, and its noise.
-    """
-    if not counts:
-        return np.abs(value - noisy) + wide
-    most = noisy + wide - value
-    least = value - np.maximum(noisy - wide, 0.0)
-    return np.maximum(np.maximum(most, least), _LEAST * wide)
-
-
-def _width(confidence: float, numbers: int) -> float:
-    """The normal quantile for so many numbers at once."""
-    return NormalDist().inv_cdf(1.0 - (1.0 - confidence) / numbers / 2.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -36,12 +36,15 @@ class Reconciled:
         parts: the residuals that tables are built from; none where the model itself is the best estimate.
         tables: the largest tables that they hold.
         rakes: whether the model's other tables are brought to those inside them.
+        doubts: of every residual, the part of its noise that is in the tables, and the mean square of biases;
+            none in files of earlier versions.
     """
 
     evidence: NoisyResiduals
     parts: Mapping[Names, Floats]
     tables: tuple[Names, ...]
     rakes: bool
+    doubts: Mapping[Names, tuple[float, float]] = field(default_factory=dict)
 
     def table(self, names: Names) -> Floats | None:
         """A table in rows, if it is held; attributes of two levels or more, in the domain's order."""
@@ -123,7 +126,9 @@ class Reconciled:
             arrays[name] = np.asarray(values)
             held.append([list(s), name])
         tables = [list(t) for t in self.tables]
-        return {"parts": held, "tables": tables, "rakes": self.rakes, "rows": self.evidence.rows}
+        doubts = [[list(s), *two] for s, two in self.doubts.items()]
+        known = {"doubts": doubts} if doubts else {}
+        return {"parts": held, "tables": tables, "rakes": self.rakes, "rows": self.evidence.rows} | known
 
     @classmethod
     def unpack(
@@ -136,7 +141,8 @@ class Reconciled:
         """The inverse of `pack`."""
         evidence = NoisyResiduals.of(domain, measurements, body["rows"])
         parts = {tuple(s): arrays[name] for s, name in body["parts"]}
-        return cls(evidence, parts, tuple(tuple(t) for t in body["tables"]), bool(body["rakes"]))
+        doubts = {tuple(s): (float(g), float(b)) for s, g, b in body.get("doubts", ())}
+        return cls(evidence, parts, tuple(tuple(t) for t in body["tables"]), bool(body["rakes"]), doubts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,10 +179,13 @@ class MeasuredResiduals:
 
         Sums of independent discrete Gaussians are sub-Gaussian with their variances added [CKS20, Cor. 17].
         """
+        return _width(self.deviation(weights), confidence, numbers)
+
+    def deviation(self, weights: Floats) -> float:
+        """The standard deviation of a weighted sum of cells."""
         order = self.domain.order(self.names)
         given = np.asarray(weights, dtype=np.float64).transpose([self.names.index(a) for a in order])
-        deviation = self.evidence.norm(self.real, given.reshape([self.domain[a].size for a in self.real]))
-        return _width(deviation, confidence, numbers)
+        return self.evidence.norm(self.real, given.reshape([self.domain[a].size for a in self.real]))
 
     def cell_width(self, confidence: float, numbers: int) -> float:
         """How far a cell may be off."""

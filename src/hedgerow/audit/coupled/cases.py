@@ -313,7 +313,11 @@ def _sessions() -> Iterator[Coupled]:
     def learned(curator: Curator) -> Any:
         return told(hr.Session(epsilon=1).open(curator).ask, QUESTIONS)
 
-    for run in (certified, tripped, measured, refined, learned):
+    def large(curator: Curator) -> Any:
+        """As in a domain too large for a weight on every cell: residuals of all pairs, then as always."""
+        return told(hr.Session(epsilon=1, cells=1).open(curator).ask, QUESTIONS)
+
+    for run in (certified, tripped, measured, refined, learned, large):
         for budget in (Budget(epsilon=400), Budget(rho=500, delta=0.01)):
             yield Coupled("Session", run, budget=budget)
 

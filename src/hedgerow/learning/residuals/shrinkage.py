@@ -48,6 +48,35 @@ def remainder_weights(
     return out
 
 
+def doubts(
+    evidence: NoisyResiduals,
+    model: Mapping[Names, Floats],
+    followed: Mapping[Names, float],
+    weights: Mapping[Names, float],
+) -> dict[Names, tuple[float, float]]:
+    """How far off weighed residuals are: the part of the noise that is left, and the mean square of biases.
+
+    M + w (Y - M) is off by (1 - w) b + (w + (1 - w) f) z, with b, f and z as in `remainder_weights`; the mean
+    of b^2 is that of (Y - M)^2 less (1 - f)^2 v, again with the other residuals of as many attributes.
+
+    Args:
+        evidence, model, followed: as for `remainder_weights`.
+        weights: w of every residual.
+    """
+    out: dict[Names, tuple[float, float]] = {}
+    for size in {len(s) for s in weights}:
+        same = [s for s in weights if len(s) == size]
+        numbers = {s: max(1, evidence.basis.numbers(s)) for s in same}
+        rest = {s: 1.0 - followed.get(s, 0.0) for s in same}
+        beyond = {s: _ratio(evidence, model, s) - rest[s] ** 2 * numbers[s] for s in same}
+        common = sum(beyond.values()) / sum(numbers.values())
+        for s in same:
+            bias = max(0.0, (beyond[s] + _POOL * common) / (numbers[s] + _POOL))
+            left = 1.0 - weights[s]
+            out[s] = weights[s] + left * (1.0 - rest[s]), left**2 * bias * evidence.deviations[s] ** 2
+    return out
+
+
 def combined(
     evidence: NoisyResiduals, model: Mapping[Names, Floats], weights: Mapping[Names, float]
 ) -> dict[Names, Floats]:

@@ -98,6 +98,7 @@ class AdaptiveRelease(Resumable):
         zeros: Sequence[tuple[Sequence[str], Any]] = (),
         watch: Callable[[Progress], None] | None = None,
         choose: bool = False,
+        sums: bool = False,
     ) -> ModelSynopsis:
         """Release a model of the rows that answers a workload well, and anything else as well as it can.
 
@@ -109,6 +110,7 @@ class AdaptiveRelease(Resumable):
             zeros: pairs (attributes, array over their table, False where a combination cannot occur).
             watch: told how far the release is, and its current estimated error.
             choose: choose tables in any case, and never measure all of the workload at once.
+            sums: measure all of it, where that can be, for sums over any levels rather than for cells.
         """
         domain = finite(curator)
         queries = Workload.of(workload, domain)
@@ -120,7 +122,7 @@ class AdaptiveRelease(Resumable):
         with self._paying(curator, plan) as purse:
             moments, rest = measured_moments(purse, domain)
             run = Run(rest, domain, queries, self, watch or unwatched)
-            outcome, facts = run.learn(model, weights, everything_too=everything)
+            outcome, facts = run.learn(model, weights, everything_too=everything, sums=sums)
             outcome = replace(outcome, moments=moments)
         said = {"workload": queries.name} | facts | ({} if believed is None else {"prior": believed.digest})
         signed = self._signed(curator, purse.spent, self._own() | said)

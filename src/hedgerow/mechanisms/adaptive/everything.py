@@ -18,7 +18,7 @@ from hedgerow.learning.factored.factored import FactoredHypothesis
 from hedgerow.learning.residuals.basis import Names
 from hedgerow.learning.residuals.noisy import NoisyResiduals
 from hedgerow.learning.residuals.nonnegative import cut, nonnegative, outermost
-from hedgerow.learning.residuals.shrinkage import combined, remainder_weights
+from hedgerow.learning.residuals.shrinkage import combined, doubts, remainder_weights
 from hedgerow.mechanisms.adaptive.maximum import fit_measured
 from hedgerow.mechanisms.adaptive.shares import Outlook, Shares
 from hedgerow.synopsis.learned import Learned
@@ -39,6 +39,7 @@ SETS = 1 << 13  # nor are workloads of more tables
 LEVELS = 2048  # nor attributes of more levels
 LIMITS = {2: 0.02, 3: 0.017}
 """By the most attributes of a table: with a larger expected error tables are chosen."""
+OFTEN = 3.0  # sums over two, three and four attributes are as often asked for as those over one, each
 FLOOR = 0.02  # of the price: the least that one-way tables are given
 _POOL = 8.0  # coordinates that other tables of as many attributes count for in a table's slack
 _LOOSE = 3000.0  # the largest slack
@@ -61,8 +62,8 @@ def worth_holding(sizes: Sequence[int], tables: Sequence[Names]) -> bool:
 class Everything:
     """One act that measures all residuals of a workload that are worth it, and what follows from it."""
 
-    def __init__(self, run: Run, tables: Mapping[Names, float]) -> None:
-        self.run_ = run
+    def __init__(self, run: Run, tables: Mapping[Names, float], *, sums: bool = False) -> None:
+        self.run_, self.sums = run, sums
         domain = run.domain
         self.sizes = {a: domain[a].size for t in tables for a in t if domain[a].size > 1}
         self.sizes = {a: self.sizes[a] for a in domain.names if a in self.sizes}
@@ -94,8 +95,18 @@ class Everything:
         """
         even = {a: np.full(n, 1.0 / n) for a, n in self.sizes.items()}
         known: dict[Names, float] = {(): 1e30} if self.run_.rows is not None else {}
-        plan = Outlook(self.sizes, self.tables, 1e9, even, known).plan(1.0)
+        plan = Outlook(self.sizes, self._asked, 1e9, even, known, self.sums).plan(1.0)
         return min(most, max(FLOOR, plan.lossless({a: s for a, s in shares.items() if a in self.sizes})))
+
+    @property
+    def _asked(self) -> Mapping[Names, float]:
+        """What residuals are weighed by: the tables, or sums over as many of one as of more attributes."""
+        if not self.sums:
+            return self.tables
+        wide = max(map(len, self.tables))
+        larger = sum(self.tables.values())
+        ones = {(a,): larger / (OFTEN * len(self.sizes)) for a in self.sizes}
+        return ones | {t: w for t, w in self.tables.items() if len(t) == wide}
 
     def plan(self) -> Shares:
         """What the rest of the price would measure, and how far off tables would be."""
@@ -108,7 +119,7 @@ class Everything:
             ones[a] = ones[a] / ones[a].sum()
         known = {s: d**-2.0 for s, d in evidence.deviations.items()}
         precision = self.run_.noise(self.run_.left)[1] ** -2.0
-        return Outlook(self.sizes, self.tables, total, ones, known).plan(precision)
+        return Outlook(self.sizes, self._asked, total, ones, known, self.sums).plan(precision)
 
     @property
     def wide(self) -> int:
@@ -131,7 +142,8 @@ class Everything:
         if not shares.precisions or shares.numbers > NUMBERS:
             return False
         most = self.usual_limit if limit is None else limit
-        return (whole or shares.error <= most) and shares.strategy is not None
+        suited = whole or self.sums or shares.error <= most
+        return suited and shares.strategy is not None
 
     # -- the act, and after it ----------------------------------------------------------------------------
 
@@ -145,11 +157,12 @@ class Everything:
         followed = (self._fit_whole if hypothesis.whole else self._fit_some)(hypothesis, evidence, live)
         model = _model_parts(hypothesis, evidence, live)
         weights = remainder_weights(evidence, model, followed)
-        reconciled = Reconciled(evidence, {}, (), rakes=False)
+        unsure = doubts(evidence, model, followed, weights)
+        reconciled = Reconciled(evidence, {}, (), rakes=False, doubts=unsure)
         if any(w > 0.0 for w in weights.values()):  # else the model is the best estimate
             largest = tuple(outermost(live))
             parts = nonnegative(evidence.basis, combined(evidence, model, weights), largest)
-            reconciled = Reconciled(evidence, parts, largest, rakes=not hypothesis.whole)
+            reconciled = Reconciled(evidence, parts, largest, not hypothesis.whole, unsure)
         tables = [t for t in self.tables if t in model]
         facts: dict[str, Any] = {"tables": len(tables), "model_cells": hypothesis.beliefs.tree.cells}
         facts["rows_off"] = _rows_off(hypothesis, reconciled, tables)

@@ -107,6 +107,7 @@ class Run(SelectMeasure):
         weights: Sequence[float] | None,
         *,
         everything_too: bool = False,
+        sums: bool = False,
     ) -> tuple[Learned, dict[str, Any]]:
         """START: one-way tables. Then all of the workload at once, or SELECT, MEASURE, FIT in rounds.
 
@@ -115,10 +116,11 @@ class Run(SelectMeasure):
             weights: how much each block of the workload matters.
             everything_too: whether all of the workload may be measured at once, where that is expected to be
                 better than choosing.
+            sums: whether that is meant for sums over any levels; then it is done wherever it can be.
         """
         sets = planning.importance(self.workload, weights)
         names = self.domain.order({a for s in sets for a in s})
-        everything = Everything(self, sets) if everything_too else None
+        everything = Everything(self, sets, sums=sums) if everything_too else None
         everything = everything if everything is not None and everything.possible else None
         self._start(hypothesis, names, everything)
         if self.settings.objective == "max":

@@ -43,6 +43,7 @@ class Outlook:
         total: the number of rows.
         ones: the released one-way distributions.
         known: precisions (1 / variance) that residuals have already.
+        sums: whether sums over any levels of the tables are asked, and not their cells.
     """
 
     sizes: Mapping[str, int]
@@ -50,6 +51,7 @@ class Outlook:
     total: float
     ones: Mapping[str, Floats]
     known: Mapping[Names, float] = field(default_factory=dict)
+    sums: bool = False
 
     def plan(self, precision: float) -> Shares:
         """Divide what buys this precision for one table among all residuals.
@@ -59,7 +61,8 @@ class Outlook:
         sum of need times error over all S, at a given cost, is least at p = sqrt(need numbers / (l column))
         - 1/s, or 0 where that is negative (water-filling): what is expected to be below its noise is not
         measured at all. The needs come from the tables, each weighed so that the sum of L1 errors of busy
-        cells is least and not that of squares: where nobody is, noise is cut off.
+        cells is least and not that of squares: where nobody is, noise is cut off. A sum over half the levels
+        of every attribute has, from each residual inside its table, the same part of its squared error.
 
         Cutting takes away noise of a table's largest residuals and leaves that of its margins, which every
         cell above zero has to carry. So the emptier a table is against its noise, the more the residuals of
@@ -81,6 +84,9 @@ class Outlook:
         orders = np.array([len(s) for s in names])
         weights = np.array([self.tables[t] for t in sets])
         busy = np.minimum([prod(self._busy(a) for a in t) for t in sets], cells)
+        if self.sums:
+            kept = [np.full(1 << len(t), 4.0 ** -len(t)) for t in sets]
+            cells = busy = np.ones(len(sets))
         each, found, boost = weights.copy(), known, np.ones(len(sets))
         for _ in range(_ROUNDS):
             need = np.zeros(len(names))
@@ -90,9 +96,11 @@ class Outlook:
             risk = numbers / (found + unsure)
             squares = np.array([float(risk[i] @ k) for i, k in zip(at, kept, strict=True)])
             deviations = np.sqrt(squares / cells)
-            boost = np.clip(1.0 + SPARSE * deviations * cells / self.total, 1.0, SPARSEST)
-            seen = [self._seen(t, d) for t, d in zip(sets, deviations, strict=True)]
-            each = weights * np.maximum(busy, seen) / (cells * np.maximum(deviations, 1e-300))
+            worth = busy
+            if not self.sums:  # a sum has no cells that noise could be cut off from
+                boost = np.clip(1.0 + SPARSE * deviations * cells / self.total, 1.0, SPARSEST)
+                worth = np.maximum(busy, [self._seen(t, d) for t, d in zip(sets, deviations, strict=True)])
+            each = weights * worth / (cells * np.maximum(deviations, 1e-300))
         errors = sqrt(2.0 / pi) * deviations * busy / self.total
         new = {s: float(p - k) for s, p, k in zip(names, found, known, strict=True) if p > k}
         shares = {s: float(v) for s, v in zip(names, columns * (found - known) / precision, strict=True)}

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Arrays = dict[str, NDArray[Any]]
 
-_SMALL = 1 << 16  # tables up to here are made and kept; questions about larger ones are answered alone
+SMALL = 1 << 16  # tables up to here are made and kept; questions about larger ones are answered alone
 _KEPT = 1 << 24  # cells of all tables kept
 _WRITTEN = 1 << 20  # cells of the tables that a snapshot has, those of few attributes first
 _TRIED = 1 << 10  # tables that are looked at for that
@@ -172,7 +172,7 @@ class Belief(ABC):
         if attributes in self._tables:
             return self._tables[attributes]
         made = self._marginal(attributes) * self.total if attributes else np.array(self.total)
-        if made.size <= _SMALL:
+        if made.size <= SMALL:
             while self._tables and sum(t.size for t in self._tables.values()) + made.size > _KEPT:
                 self._tables.pop(next(iter(self._tables)))
             self._tables[attributes] = made
@@ -186,7 +186,7 @@ class Belief(ABC):
 
     def _counted(self, query: Query) -> float:
         """By the middles of bins, where rows are weighed by their own numbers."""
-        if query.factors is None or prod(query.shape) <= _SMALL:
+        if query.factors is None or prod(query.shape) <= SMALL:
             return float(query.apply(self.table(query.attributes)))
         return self._answer(query) * self.total
 
@@ -277,7 +277,7 @@ class Belief(ABC):
                 size = self.domain.cells(names)
                 if tries > _TRIED:
                     return found
-                if size <= min(room, _SMALL):
+                if size <= min(room, SMALL):
                     found.append(names)
                     room -= size
         return found

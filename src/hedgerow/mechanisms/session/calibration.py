@@ -26,6 +26,7 @@ _DRAWN = 600  # questions of each order that a calibration asks, of few levels a
 _GROUPS = 6  # by size: small counts are off by more than their share
 _COVERED = (0.8, 0.9, 0.95, 0.99)  # confidences at which bounds are to cover
 _WIDER = 1.25  # one draw of rows and noise stands for all
+_FEW_TABLES = 1.5  # ... of one attribute, whose tables are few and whose errors go together
 _FIRST = 1.0  # the length of the first steps of a fit: longer ones fit noise on large domains
 _SURE = 8.0  # and of tables of one or two attributes, which are fitted before the others
 _SOON = 12  # visits to those
@@ -141,7 +142,7 @@ def _calibrate(
         sure = float(bias.mean() - 2.0 * bias.std() / sqrt(len(bias))) if len(bias) > 1 else 0.0
         missed = float(bias.mean()) if sure > 0.0 else 0.0
         sizes.append(float(np.log(drawn[group]).mean()))
-        factors.append(log(max((_WIDER * reach) ** 2 + missed, 1e-12)))
+        factors.append(log(max(((_FEW_TABLES if order == 1 else _WIDER) * reach) ** 2 + missed, 1e-12)))
     return np.array(sizes), np.array(factors)
 
 

@@ -61,7 +61,7 @@ def is_begun(curator: Curator, name: str) -> bool:
     from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease
 
     request = f"{name}: prime"
-    if AdaptiveRelease(run=request).begun(curator):
+    if any(AdaptiveRelease(run=r).begun(curator) for r in (request, priming.pairs_run(name))):
         return True
     lines = Log(curator, name).replay()
     return any(e.request == request if line is None else line == _UNPRIMED for e, line in lines)

@@ -91,7 +91,7 @@ def _times(cost: Cost, factor: float) -> Cost:
 def prime(
     curator: Curator, price: Cost, name: str, cells: int, rows: int | None, watch: Watch | None = None
 ) -> Belief:
-    """Measure and fit: all small tables, or what the adaptive release chooses when the domain is large.
+    """Measure and fit: all small tables; all pairs where the domain is large; or what a release chooses.
 
     Asked again under the same name, the ledger gives the same measurements, free.
     """
@@ -114,6 +114,15 @@ def prime(
     # a raised delta must not make this another plan: what is spent is an amount in the ledger's currency
     budget = Budget(**{price.currency: price.amount})
     release = AdaptiveRelease(budget=budget, run=f"{name}: prime")
-    asked = marginals(domain, min(len(domain), 3))
-    synopsis = release.release(curator, asked, watch=watch, choose=True)
+    if release.begun(curator) or price.currency != "rho":  # pure budgets, and sessions of earlier versions
+        asked = marginals(domain, min(len(domain), 3))
+        synopsis = release.release(curator, asked, watch=watch, choose=True)
+    else:
+        release = replace(release, run=pairs_run(name))
+        synopsis = release.release(curator, marginals(domain, min(len(domain), 2)), watch=watch, sums=True)
     return FactoredBelief.of(synopsis._learned, rows)
+
+
+def pairs_run(name: str) -> str:
+    """The run that primes a session in a large domain: residuals of all pairs."""
+    return f"{name}: prime pairs"

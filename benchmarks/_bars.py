@@ -1,0 +1,134 @@
+"""Counts and shares of a release at three confidences: how often bars hold, and how wide they are.
+
+Rows are of shapes and seeds that no constant of a bar was chosen by, but for those that say so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import _shapes
+from benchmarks._shapes import Columns
+
+KEPT = Path(__file__).parent.parent / "out" / "coverage"
+CONFIDENCES = (0.8, 0.95, 0.99)
+QUESTIONS, TABLES, CELLS = 60, 20, 50_000
+RUNS = 2
+Made = Callable[[], tuple[Columns, dict[str, int]]]
+SHAPES: dict[str, tuple[Made, int, float]] = {
+    "8 attributes, 50,000 rows": (lambda: _shapes.network(71, 50_000, [2, 3, 5, 8, 4, 6, 12, 3]), 2, 1.0),
+    "8 attributes, 50,000 rows, eps 10": (
+        lambda: _shapes.network(71, 50_000, [2, 3, 5, 8, 4, 6, 12, 3]),
+        3,
+        10.0,
+    ),
+    "14 attributes, 200,000 rows": (
+        lambda: _shapes.network(72, 200_000, [2, 4, 9, 3, 15, 6, 2, 5, 20, 3, 7, 2, 10, 4]),
+        2,
+        1.0,
+    ),
+    "24 attributes, 15 Zipf classes, 60,000 rows": (_shapes.classes, 2, 1.0),
+    "7 attributes, one of 105 levels, 336,776 rows": (_shapes.journeys, 2, 1.0),
+    "12 independent attributes, 20,000 rows": (_shapes.independent, 2, 1.0),
+    "rankings of 8, 10,000 rows": (_shapes.rankings, 2, 1.0),
+    "looked at: a ring of 14 attributes, 60,000 rows, eps 0.1": (_shapes.ring, 2, 0.1),
+}
+"""Rows, how many attributes the workload's tables have, and epsilon."""
+
+
+def asked(
+    hr: Any, domain: Any, columns: Columns, rng: np.random.Generator
+) -> Iterator[tuple[str, int, Any, Any]]:
+    """Kind, attributes, question and true values."""
+    names, rows = list(domain), len(next(iter(columns.values())))
+    for order in (1, 2, 3):
+        for _ in range(TABLES):
+            t = domain.order(rng.choice(names, order, replace=False))
+            if domain.cells(t) <= CELLS:
+                flat = np.ravel_multi_index([columns[a] for a in t], domain.shape_of(t))
+                yield "cells", order, hr.marginals(domain, [t]), np.bincount(flat, minlength=domain.cells(t))
+    for order in range(1, min(5, len(names)) + 1):
+        for i in range(2 * QUESTIONS):
+            conditions, inside, row = {}, np.ones(rows, dtype=bool), rng.integers(rows)
+            for a in domain.order(rng.choice(names, order, replace=False)):
+                mask = np.zeros(domain[a].size, dtype=bool)
+                if i % 2:
+                    first = rng.integers(domain[a].size)
+                    mask[first : rng.integers(first, domain[a].size) + 1] = True
+                else:
+                    mask[columns[a][row]] = True
+                conditions[a], inside = mask, inside & mask[columns[a]]
+            kind = "ranges" if i % 2 else "conjunctions of a row's levels"
+            yield kind, order, hr.Query.where(domain, conditions), float(inside.sum())
+    for _ in range(QUESTIONS):
+        a, b = (str(x) for x in rng.choice(names, 2, replace=False))
+        low, high = int(rng.integers(domain[a].size)), int(columns[b][rng.integers(rows)])
+        there = columns[b] == high
+        share = float((columns[a][there] >= low).mean())
+        text = f"SELECT AVG(CASE WHEN {a} >= {low} THEN 1 ELSE 0 END) FROM t WHERE {b} = {high}"
+        yield "shares", 2, text, share
+
+
+def measure(shape: str, seed: int) -> dict[str, list[list[float]]]:
+    """By kind: true errors, and bars at every confidence; whether its table was measured is in the name."""
+    import hedgerow as hr
+
+    make, order, epsilon = SHAPES[shape]
+    columns, sizes = make()
+    domain = hr.Domain(sizes)
+    budget = hr.Budget(epsilon=epsilon, delta=1e-9)
+    curator = hr.Curator(hr.Table.open(columns, domain), budget, ":memory:")
+    synopsis = hr.AdaptiveRelease().release(curator, hr.marginals(domain, order))
+    whole = synopsis.learned.reconciled is not None
+    out: dict[str, list[list[float]]] = {}
+    for kind, wide, question, truth in asked(hr, domain, columns, np.random.default_rng([seed, 900])):
+        answers = [synopsis.answer(question, confidence=c) for c in CONFIDENCES]
+        off = np.abs(np.atleast_1d(answers[0].value) - truth)
+        if not np.isfinite(off).all():
+            continue
+        held = wide == 1 or (whole and wide <= order)
+        key = f"{kind}|{wide}|{'measured' if held else 'not measured'}"
+        rows = out.setdefault(key, [[] for _ in range(1 + len(CONFIDENCES))])
+        pick = np.random.default_rng(len(rows[0])).permutation(off.size)[:60]
+        for row, values in zip(rows, (off, *(np.atleast_1d(a.error) for a in answers)), strict=True):
+            row += [float(v) for v in np.asarray(values).reshape(-1)[pick]]
+    return out
+
+
+def found(shape: str, seed: int) -> dict[str, list[list[float]]]:
+    """The same, from the file of an earlier run if there is one."""
+    name = "".join(c if c.isalnum() else "-" for c in shape.lower())
+    path = KEPT / f"bars-{name}-{seed}.json"
+    if not path.exists():
+        KEPT.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(measure(shape, seed)))
+    return dict(json.loads(path.read_text()))
+
+
+def lines(shape: str) -> Iterator[dict[str, Any]]:
+    """A line for each kind: the part of numbers inside at 80, 95 and 99%, and the widths of bars."""
+    runs = [found(shape, seed) for seed in range(RUNS)]
+    for key in dict.fromkeys(k for run in runs for k in run):
+        numbers = np.concatenate([np.array(run[key]) for run in runs if key in run], axis=1)
+        kind, wide, how = key.split("|")
+        inside = [float(np.mean(numbers[0] <= bar + 1e-9)) for bar in numbers[1:]]
+        widths = [
+            float(bar.mean() / max(np.quantile(numbers[0], c), 1e-9))
+            for c, bar in zip(CONFIDENCES, numbers[1:], strict=True)
+        ]
+        most = 1.4 if how == "measured" else 2.0
+        sure = all(i >= c - 0.01 for i, c in zip(inside, CONFIDENCES, strict=True))
+        median = float(np.median(numbers[0] / np.maximum(numbers[2], 1e-9)))
+        name = f"{shape}: {kind}" + (f", {wide} attributes" if kind != "shares" else "") + f", {how}"
+        yield {
+            "name": f"{name} ({numbers.shape[1]} numbers; error/bar {median:.2f})",
+            "ours": " ".join(f"{i:.3f}" for i in inside),
+            "peer": "width " + " ".join(f"{w:.2f}" for w in widths),
+            "bar": f">= .79 .94 .98, width <= {most:g}",
+            "passed": sure and max(widths) <= most,
+        }

@@ -1,0 +1,188 @@
+"""StatedErrors: the errors that answers from a fitted model state, by what was measured beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.learning.residuals.basis import Basis
+from hedgerow.queries.query import ONE
+from hedgerow.synopsis.bars import TAILS, Bars, heavy, measured_bar, normal
+from hedgerow.synopsis.limits import KnownTable, measured_whole
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hedgerow.queries.domain.domain import Domain
+    from hedgerow.queries.query import Query
+    from hedgerow.synopsis.learned import Learned
+
+    Floats = NDArray[np.float64]
+    Names = tuple[str, ...]
+
+CHOSEN = 1.2  # of the last surprises: the variance that is left where tables were chosen
+NEXT = 0.3  # ... in larger tables, where those of the workload were all measured
+WHOLE = {2: 0.1}  # ... and all, of so many attributes, were compared with the smaller ones before
+WHOLE_BEYOND = 0.03  # ... the same of three: what three attributes show together, four hardly do
+_LEAST = 0.05  # of its noise's half width: no stated error is less
+_WRITTEN = 1 << 15  # cells: errors of products over larger tables are found without them
+_FEW = 4  # numbers that one statement combines: an average has two
+
+
+class StatedErrors:
+    """How far off counts are that were read off a model.
+
+    Of a table that was itself measured the error follows from its noise, and is never more than what noise
+    and the distance to what was measured make certain. Of others it follows from what was measured of smaller
+    tables, and from how far the model was from tables before it had seen them: indicative only.
+
+    Args:
+        domain: the declared attributes.
+        learned: what a release learned.
+        table: reads a table of it, in rows.
+        left_over: the part of the last surprises that is left in what was not measured.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        learned: Learned,
+        table: Callable[[Names], Floats],
+        left_over: float = CHOSEN,
+    ) -> None:
+        self.domain, self.learned, self._table, self._left_over = domain, learned, table, left_over
+        self._wholes: dict[Names, KnownTable | None] = {}
+
+    def linear(
+        self, attributes: Names, table: Floats, weights: Floats, confidence: float, numbers: int
+    ) -> float:
+        """Of a weighted count of a table, as one of so many numbers."""
+        known = self.known(attributes)
+        if known is not None:
+            value, noisy = float((table * weights).sum()), float((known.counts * weights).sum())
+            wide = known.half_width(confidence, weights, numbers)
+            counts, deviation = bool((weights >= 0.0).all()), known.deviation(weights)
+            return float(_stated(value, noisy, deviation, wide, counts=counts, numbers=numbers))
+        factors = _factors(weights) if table.size > _WRITTEN else None
+        if factors is None:
+            return float(_half_width(*self.bars.variances(attributes, table, weights), confidence, numbers))
+        largest, each = factors
+        count = float((table * weights).sum()) / largest
+        return largest * float(
+            _half_width(*self.bars.of_product(attributes, each, count), confidence, numbers)
+        )
+
+    def cells(self, attributes: Names, table: Floats, confidence: float, numbers: int) -> Floats:
+        """Of every cell of a table."""
+        known = self.known(attributes)
+        if known is None:
+            return np.asarray(_half_width(*self.bars.of_cells(attributes, table), confidence, numbers))
+        deviation, wide = known.variance**0.5, known.cell_width(confidence, numbers)
+        return np.asarray(
+            _stated(table, known.counts, deviation, wide, counts=True, numbers=numbers), dtype=np.float64
+        )
+
+    def product(self, query: Query, count: float, confidence: float, numbers: int) -> float:
+        """Of a product whose table is not written out, in rows."""
+        assert query.factors is not None
+        factors = [np.asarray(f, dtype=np.float64) for f in query.factors]
+        tops = [float(f.max(initial=0.0)) or 1.0 for f in factors]
+        weights = [f / top for f, top in zip(factors, tops, strict=True)]
+        largest = query.largest / ONE
+        found = self.bars.of_product(query.attributes, weights, count / max(largest, 1e-300))
+        return largest * float(_half_width(*found, confidence, numbers))
+
+    def known(self, attributes: Names) -> KnownTable | None:
+        """The table as it was measured at full detail, if it was, and the noise of its cells."""
+        if attributes not in self._wholes:
+            held = self.learned.reconciled
+            found = None if held is None else held.whole(self.domain, attributes)
+            self._wholes[attributes] = found or measured_whole(self.learned.measurements, attributes)
+        return self._wholes[attributes]
+
+    @property
+    def total_variance(self) -> float:
+        """Of the number of rows."""
+        if self.learned.reconciled is not None:
+            return self.learned.reconciled.evidence.deviations[()] ** 2
+        sums = [m.noise.variance * m.values.size for m in self.learned.measurements]
+        return 1.0 / sum(1.0 / max(v, 1e-9) for v in sums) if sums else 0.0
+
+    @cached_property
+    def bars(self) -> Bars:
+        """What is known of errors of tables that were not measured."""
+        held = self.learned.reconciled
+        if held is not None:
+            return Bars(held.evidence.basis, held.evidence.deviations, self._one, self.spread)
+        basis = Basis({a: self.domain[a].size for a in self.domain.names if self.domain[a].size > 1})
+        deviations: dict[Names, float] = {(): self.total_variance**0.5}
+        deviations |= {(a,): known.variance**0.5 for a in basis.sizes if (known := self.known((a,)))}
+        return Bars(basis, deviations, self._one, self.spread)
+
+    def _one(self, attribute: str) -> Floats:
+        """The released distribution of an attribute."""
+        table = np.maximum(self._table((attribute,)), 0.0)
+        return np.asarray(table / max(float(table.sum()), 1e-300))
+
+    @property
+    def spread(self) -> float:
+        """The variance of the error of a cell that was not measured, in units of its count.
+
+        Rows drawn from the true distribution differ from it by 1. Where tables were chosen, what is left is
+        about what the last ones showed; where all were measured, the next ones show far less than those.
+        """
+        if self.learned.reconciled is None:
+            return max(1.0, self._left_over * self.learned.spread)
+        if not self.learned.hypothesis.whole:
+            return 1.0 + NEXT * self.learned.spread
+        order = max(map(len, self.learned.reconciled.evidence.values))
+        return 1.0 + WHOLE.get(order, WHOLE_BEYOND) * self.learned.spread
+
+
+def _factors(weights: Floats) -> tuple[float, list[Floats]] | None:
+    """The largest weight, and a factor up to 1 for each attribute whose product the rest is; or None."""
+    largest = float(weights.max(initial=0.0))
+    if largest <= 0.0 or float(weights.min(initial=0.0)) < 0.0:
+        return None
+    axes = range(weights.ndim)
+    each = [weights.max(axis=tuple(i for i in axes if i != axis)) / largest for axis in axes]
+    made = np.array(largest)
+    for f in each:
+        made = np.multiply.outer(made, f)
+    return (largest, each) if np.allclose(made, weights, rtol=1e-9, atol=0.0) else None
+
+
+def _half_width(noise: Any, left: Any, confidence: float, numbers: int) -> Any:
+    z, t = normal(confidence, numbers), TAILS * heavy(confidence, numbers)
+    return np.sqrt(z**2 * noise + t**2 * left)
+
+
+def _stated(value: Any, noisy: Any, deviation: float, wide: float, *, counts: bool, numbers: int) -> Any:
+    """The error of an answer that was measured: what is usual, and never more than what is certain.
+
+    Many numbers that are to hold at once keep what is certain: the largest of them is no usual one.
+    """
+    certain = _reach(value, noisy, wide, counts=counts)
+    if numbers > _FEW:
+        return certain
+    return np.minimum(measured_bar(value, noisy, deviation, wide, counts=counts), certain)
+
+
+def _reach(value: Any, noisy: Any, wide: float, *, counts: bool) -> Any:
+    """How far from an answer the truth may be that lies within `wide` of what was measured.
+
+    Args:
+        value: the answer.
+        noisy: what was measured of it.
+        wide: the half width of its noise.
+        counts: whether the truth cannot be negative: then a cell put to 0 is off by what was measured above
+            0, and its noise.
+    """
+    if not counts:
+        return np.abs(value - noisy) + wide
+    most = np.maximum(noisy, 0.0) + wide - value
+    least = value - np.maximum(noisy - wide, 0.0)
+    return np.maximum(np.maximum(most, least), _LEAST * wide)

@@ -1,0 +1,109 @@
+"""Bars of what was not measured: noise handed down, and the part of a count that no measured table holds."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+
+import hedgerow as hr
+from hedgerow.learning.residuals.basis import Basis
+from hedgerow.synopsis.bars import Bars, heavy, measured_bar, near_zero
+
+SIZES = {"a": 3, "b": 2, "c": 4}
+ONES = {"a": np.array([0.2, 0.3, 0.5]), "b": np.array([0.6, 0.4]), "c": np.array([0.1, 0.2, 0.3, 0.4])}
+ALL = ("a", "b", "c")
+
+
+def bars(*measured: tuple[str, ...], deviation: float = 7.0) -> Bars:
+    return Bars(Basis(SIZES), dict.fromkeys(measured, deviation), ONES.__getitem__, 1.0)
+
+
+def table() -> np.ndarray:
+    return 5000.0 * np.einsum("i,j,k->ijk", *ONES.values())
+
+
+def test_heavy_tails_are_those_of_students_law():
+    for confidence in (0.5, 0.8, 0.95, 0.999):
+        expected = student(4).ppf(0.5 + confidence / 2) / 2**0.5
+        assert heavy(confidence, 1) == pytest.approx(expected)
+    assert heavy(0.95, 5) == pytest.approx(heavy(0.99, 1))
+
+
+def test_a_count_near_zero_has_a_narrower_bar_and_a_large_one_all_of_its_noise():
+    assert near_zero(0.0, 10.0) < 0.3 < near_zero(10.0, 10.0) < near_zero(1e6, 10.0) == 1.0
+    assert measured_bar(1e6, 1e6, 10.0, 19.6, counts=True) == pytest.approx(19.6)
+    assert measured_bar(1e6, 1e6 + 30.0, 10.0, 19.6, counts=True) > 19.6
+    assert measured_bar(0.0, 0.0, 10.0, 19.6, counts=False) == pytest.approx(19.6)
+
+
+@pytest.mark.parametrize("measured", [[()], [(), ("a",)], [(), ("a",), ("c",), ("a", "c")]])
+def test_the_unmeasured_part_is_the_variance_given_all_measured_tables(measured):
+    weights = np.random.default_rng(3).random((3, 2, 4))
+    chance = table() / table().sum()
+    given = np.zeros_like(weights)  # the projection on functions of measured sets, by least squares
+    cells = list(product(*(range(n) for n in SIZES.values())))
+    columns = []
+    for s in measured:
+        where = [[cell[ALL.index(a)] for a in s] for cell in cells]
+        columns += [[float(w == level) for w in where] for level in map(list, {tuple(w) for w in where})]
+    design, roots = np.array(columns).T, np.sqrt(chance.reshape(-1))
+    fit, *_ = np.linalg.lstsq(design * roots[:, None], weights.reshape(-1) * roots, rcond=None)
+    given = (design @ fit).reshape(weights.shape)
+    expected = float((chance * (weights - given) ** 2).sum() / (chance * weights**2).sum())
+    assert bars(*measured)._unmeasured(ALL, weights) == pytest.approx(expected)
+
+
+def test_nothing_is_left_where_everything_was_measured():
+    known = bars((), ("a",), ("b",), ("a", "b"))
+    noise, left = known.variances(("a", "b"), table().sum(axis=2), np.eye(3, 2))
+    assert left == pytest.approx(0.0, abs=1e-9)
+    assert noise > 0.0
+
+
+def test_cells_all_at_once_are_as_one_by_one_in_any_order_of_attributes():
+    known = bars((), ("a",), ("b",), ("c",), ("a", "c"))
+    noise, left = known.of_cells(ALL, table())
+    turned = known.of_cells(("c", "a", "b"), table().transpose(2, 0, 1))
+    for cell in [(0, 0, 0), (2, 1, 3), (1, 0, 2)]:
+        weights = np.zeros((3, 2, 4))
+        weights[cell] = 1.0
+        one = known.variances(ALL, table(), weights)
+        assert (noise[cell], left[cell]) == pytest.approx(one)
+        i, j, k = cell
+        assert (turned[0][k, i, j], turned[1][k, i, j]) == pytest.approx(one)
+
+
+def test_a_product_without_its_table_is_about_as_with_it():
+    known = bars((), ("a",), ("b",), ("c",), ("a", "b"), deviation=20.0)
+    factors = [np.array([1.0, 0.0, 1.0]), np.array([0.0, 1.0]), np.array([1.0, 1.0, 0.0, 0.0])]
+    weights = np.einsum("i,j,k->ijk", *factors)
+    count = float((table() * weights).sum())
+    exact, about = known.variances(ALL, table(), weights), known.of_product(ALL, factors, count)
+    assert about[1] == pytest.approx(exact[1], rel=1e-6)
+    assert 0.5 * exact[0] <= about[0] <= 2.0 * exact[0]
+
+
+@pytest.mark.parametrize("order", [2, 3])
+def test_bars_of_a_release_are_of_the_size_of_its_errors(order):
+    rng = np.random.default_rng(8)
+    a = rng.choice(6, 20_000, p=[0.4, 0.25, 0.15, 0.1, 0.07, 0.03])
+    columns = {"a": a, "b": (a + rng.integers(0, 3, 20_000)) % 5, "c": rng.integers(0, 4, 20_000)}
+    domain = hr.Domain({"a": 6, "b": 5, "c": 4, "d": 3} if order == 3 else {"a": 6, "b": 5, "c": 4})
+    if order == 3:
+        columns["d"] = np.where(rng.random(20_000) < 0.5, a // 2, rng.integers(0, 3, 20_000))
+    ratios = []
+    for seed in range(4):  # seeded noise: the same numbers every time
+        with hr.testing.seeded(seed):
+            guard = hr.Curator(hr.Table.open(columns, domain), hr.Budget(epsilon=1, delta=1e-9), ":memory:")
+            synopsis = hr.AdaptiveRelease().release(guard, hr.marginals(domain, 2))
+        names = tuple(domain)[:order]
+        flat = np.ravel_multi_index([columns[n] for n in names], domain.shape_of(names))
+        truth = np.bincount(flat, minlength=domain.cells(names))
+        answer = synopsis.answer(hr.marginals(domain, [names]))
+        ratios.append(np.abs(answer.value - truth) / answer.error)
+    together = np.concatenate(ratios)
+    assert float((together <= 1.0).mean()) >= 0.92
+    assert 0.1 <= float(np.median(together)) <= 0.7
