@@ -207,7 +207,7 @@ class LinearForm:
         signed = next((f for f in self.factors if f.worth is not None), None)
         if signed is None or signed.worth is None:
             return None
-        some = np.any([c != 0 for _, c in signed.worth.coefficients], axis=0)
+        some = signed.worth.open
         return replace(
             self, factors=tuple(Factor(f.attributes, some) if f is signed else f for f in self.factors)
         )

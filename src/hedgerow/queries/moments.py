@@ -136,6 +136,8 @@ class WithinBins:
         """For each group the sum of its rows' remainders, and its standard deviation; None if unknown."""
         signed = next(f for f in form.factors if f.worth is not None)
         assert signed.worth is not None
+        if signed.worth.cuts:
+            return None  # which part of a bin rows are in was not measured
         value, variance = np.zeros(form.groups), np.zeros(form.groups)
         for name, coefficient in signed.worth.coefficients:
             views = self._views(form, signed, name, coefficient) if name in self.moments.tables else None
@@ -152,7 +154,7 @@ class WithinBins:
         An estimate for whoever compares it with the rows: what it says is tested there.
         """
         fine = query.fine
-        if fine is None or query.factors is None or len(fine.value.parts) != 1:
+        if fine is None or query.factors is None or len(fine.value.parts) != 1 or fine.value.cuts:
             return 0.0
         ((name, often),), value = fine.value.parts, fine.value
         lattice = _lattice(self.moments.domain, name)

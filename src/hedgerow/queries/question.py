@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from hedgerow.errors import RangeTooLarge, UnsupportedQuery
+from hedgerow.errors import CutsBin, RangeTooLarge, UnsupportedQuery
 from hedgerow.queries.form import GroupAxis, LinearForm, check_cells, spread
 from hedgerow.queries.quantile import QuantileOf
 from hedgerow.queries.within import Opened, opened
@@ -138,6 +138,7 @@ class Question:
         aggregates: the output numbers, each a form or a ratio of two.
         columns: the output columns in order.
         notes: sentences to show with the answer.
+        cut: what a refusal of the bins that it cuts would say, if it cuts any.
     """
 
     domain: Domain
@@ -150,6 +151,7 @@ class Question:
     order: tuple[Sort, ...] = ()
     limit: int | None = None
     notes: tuple[str, ...] = ()
+    cut: str = ""
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
@@ -181,6 +183,8 @@ class Question:
     def evaluate(self, table_of: Callable[[tuple[str, ...]], NDArray[Any]]) -> Result:
         """The exact answer on tables: `table_of(attributes)` gives counts, axes in the given order."""
         self._refuse_units()
+        if self.cut:
+            raise CutsBin(self.cut)
         values = np.stack([form.evaluate(table_of(form.attributes)) for form in self.forms])
         return self.combine(values, np.zeros_like(values), confidence=1.0)
 

@@ -12,7 +12,7 @@ and twice the square of L2 (`Norms.nonnegative`), whether they are in one cell o
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -23,7 +23,8 @@ import numpy as np
 
 from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
 from hedgerow.queries.domain.bins import Bins
-from hedgerow.queries.domain.lattice import exact
+from hedgerow.queries.domain.lattice import Lattice, exact
+from hedgerow.queries.domain.refined import Cut
 from hedgerow.queries.query import ONE
 
 if TYPE_CHECKING:
@@ -58,22 +59,27 @@ class Valued:
     digits: tuple[int, int]
     step: int
     most: Integers
+    cuts: tuple[Cut, ...] = ()  # `base` and `parts` are over the parts of the bins that these cut
 
     def __post_init__(self) -> None:
         """Copies that nobody can change: what a row weighs and what it may weigh are read at two times."""
         shape = np.shape(self.most)
+        if any(type(cut) is not Cut or cut.attribute not in self.attributes for cut in self.cuts):
+            raise UnsupportedQuery("what rows are worth is made by compiling SQL")
         if self.sign not in (1, -1) or not 0 < self.step <= ONE or len(self.attributes) != len(shape):
             raise UnsupportedQuery("what rows are worth is made by compiling SQL")
-        for name in ("base", "most"):
-            object.__setattr__(self, name, _whole(getattr(self, name), shape))
-        object.__setattr__(self, "parts", tuple((str(n), _whole(c, shape)) for n, c in self.parts))
+        fine = _fine_shape(self.attributes, shape, self.cuts)
+        object.__setattr__(self, "most", _whole(self.most, shape))
+        object.__setattr__(self, "base", _whole(self.base, fine))
+        object.__setattr__(self, "parts", tuple((str(n), _whole(c, fine)) for n, c in self.parts))
         if self.most.size and not 0 <= int(self.most.min()) <= int(self.most.max()) <= ONE:
             raise UnsupportedQuery("weights must lie between 0 and 1; put the unit into `scale`")
 
     def check(self, domain: Domain) -> None:
         """Refuse what was made for another domain, before rows meet it."""
-        binned = all(isinstance(domain[name], Bins) for name, _ in self.parts)
-        if not binned or domain.shape_of(self.attributes) != self.most.shape:
+        binned = all(isinstance(domain[name], Bins) for name in self.numbers)
+        fits = binned and all(cut.fits(domain[cut.attribute]) for cut in self.cuts)
+        if not fits or domain.shape_of(self.attributes) != self.most.shape:
             raise DomainMismatch("a query was made for another domain than this one")
 
     def steps(self, units: Integers) -> Integers:
@@ -82,19 +88,32 @@ class Valued:
         kept = np.maximum(self.sign * units, 0) >> first
         return np.asarray((kept & ((1 << many) - 1)) * self.step)
 
+    @property
+    def numbers(self) -> list[str]:
+        """The attributes whose rows' own numbers are read."""
+        return list(dict.fromkeys([*(name for name, _ in self.parts), *(c.attribute for c in self.cuts)]))
+
     @cached_property
     def middle(self) -> Integers:
-        """What a row in the middle of its bins weighs."""
-        return self.steps(self.base)
+        """What a row in the middle of its bins weighs; in a bin that is cut, what rows do on average."""
+        weights = self.steps(self.base)
+        if not self.cuts:
+            return weights
+        even = _over(self.attributes, self.cuts, weights.astype(np.float64), Cut.mean)
+        return np.asarray(np.minimum(np.rint(even).astype(np.int64), self.most))
 
     def weigh(self, codes: Mapping[str, NDArray[Any]], remainders: Mapping[str, NDArray[Any]]) -> Integers:
         """The weights of rows, from their codes and remainders; between 0 and `most` of their cells."""
-        at = tuple(codes[a] for a in self.attributes)
+        whole = tuple(codes[a] for a in self.attributes)
+        fine, own = dict(codes), dict(remainders)
+        for cut in self.cuts:
+            fine[cut.attribute], own[cut.attribute] = cut.split(codes[cut.attribute], own[cut.attribute])
+        at = tuple(fine[a] for a in self.attributes)
         units = self.base[at]
         for name, coefficient in self.parts:
-            units = units + coefficient[at] * remainders[name].astype(np.int64)
+            units = units + coefficient[at] * own[name].astype(np.int64)
         # whatever was made of the rest, and though it wraps around, the norms hold
-        return np.asarray(np.clip(self.steps(units), 0, self.most[at]))
+        return np.asarray(np.clip(self.steps(units), 0, self.most[whole]))
 
     @cached_property
     def digest(self) -> str:
@@ -102,6 +121,8 @@ class Valued:
         h = hashlib.sha256(repr((self.attributes, self.sign, self.digits, self.step)).encode())
         for name, array in (("", self.base), *self.parts):
             h.update(name.encode() + b"\0" + np.ascontiguousarray(array).tobytes())
+        for cut in self.cuts:
+            h.update(cut.digest)
         return h.hexdigest()
 
 
@@ -172,27 +193,57 @@ class Worth:
         attributes: the attributes whose cells it depends on, in the domain's order.
         constant: the part of the numbers that no column gives.
         coefficients: for each binned column how often it is added.
+        cuts: of bins that a condition divides; then the arrays are over the parts of those.
     """
 
     attributes: tuple[str, ...]
     constant: Floats
     coefficients: tuple[tuple[str, Floats], ...]
+    cuts: tuple[Cut, ...] = ()
 
     def times(self, onto: tuple[str, ...], mask: NDArray[Any], shape: tuple[int, ...]) -> Worth:
         """The same over more attributes, and nothing where a mask is false."""
         sizes = dict(zip(self.attributes, self.constant.shape, strict=True))
         axes = [sizes.get(a, 1) for a in onto]
+        for cut in self.cuts:
+            i = onto.index(cut.attribute)
+            mask = cut.spread(mask, i) if mask.shape[i] > 1 else mask
+        shape = _fine_shape(onto, shape, self.cuts)
         arrays = [self.constant, *(c for _, c in self.coefficients)]
         kept = [np.broadcast_to(a.reshape(axes) * mask, shape).astype(np.float64) for a in arrays]
         names = [name for name, _ in self.coefficients]
-        return Worth(onto, kept[0], tuple(zip(names, kept[1:], strict=True)))
+        return Worth(onto, kept[0], tuple(zip(names, kept[1:], strict=True)), self.cuts)
+
+    def even(self, domain: Domain) -> Floats:
+        """What rows of each cell are worth in the middle of their bins; on average where a bin is cut."""
+        return np.asarray(_over(self.attributes, self.cuts, self._middle(domain), Cut.mean))
 
     def reach(self, domain: Domain) -> Floats:
-        """How far a row of each cell can be from what its cell is worth."""
-        out = np.zeros(domain.shape_of(self.attributes))
+        """How far a row of each cell can be from what its cell is worth: all of it where a bin is cut."""
+        out = np.zeros(self.constant.shape)
         for name, c in self.coefficients:
-            out += np.abs(c) * self._along(name, _levels(domain, name, _bins(domain, name).lattice.halves))
-        return out
+            out += np.abs(c) * self._levels(domain, name, self._lattice(domain, name).halves)
+        if not self.cuts:
+            return out
+        middle = self._middle(domain)
+        whole = np.asarray(_over(self.attributes, self.cuts, middle, Cut.mean))
+        far = np.abs(middle - _over(self.attributes, self.cuts, whole, Cut.spread)) + out
+        return np.asarray(_over(self.attributes, self.cuts, far, Cut.largest))
+
+    @property
+    def of_parts(self) -> bytes:
+        """What the weights of cells do not say of it: a fingerprint of what the parts of bins are worth."""
+        if not self.cuts:
+            return b""
+        arrays = (self.constant, *(c for _, c in self.coefficients))
+        return b"".join([*(a.tobytes() for a in arrays), *(cut.digest for cut in self.cuts)])
+
+    @property
+    def open(self) -> NDArray[np.bool_]:
+        """The cells of which it matters where in them a row is."""
+        kept = [c for _, c in self.coefficients] + ([self.constant] if self.cuts else [])
+        some = np.any([a != 0 for a in kept], axis=0)
+        return np.asarray(_over(self.attributes, self.cuts, some, Cut.largest))
 
     def unit(self, domain: Domain) -> Fraction:
         """What all rows' numbers are whole multiples of."""
@@ -204,19 +255,11 @@ class Worth:
 
     def least(self, domain: Domain, summed: NDArray[np.bool_]) -> float:
         """The least that a row of some cells can be worth, on the lattice."""
-        low = self.constant - self.reach(domain)
-        for name, c in self.coefficients:
-            low = low + c * self._along(
-                name, _levels(domain, name, np.array(_bins(domain, name).lattice.middles))
-            )
+        low = self._middle(domain) - self.reach(domain)
         unit = self.unit(domain)
         return float(
             unit * int(np.rint(low[summed].min(initial=0.0 if not summed.any() else np.inf) / float(unit)))
         )
-
-    @staticmethod
-    def _half(domain: Domain, name: str) -> Fraction:
-        return _bins(domain, name).lattice.step / 2
 
     def split(self, domain: Domain) -> list[tuple[float, Valued]]:
         """What rows are worth as weights in [0, 1], of one sign each, with what weight 1 is worth."""
@@ -224,24 +267,42 @@ class Worth:
         base = np.rint(self.constant / float(unit)).astype(np.int64)
         parts, far = [], np.zeros_like(base)
         for name, c in self.coefficients:
-            lattice = _bins(domain, name).lattice
+            lattice = self._lattice(domain, name)
             per = np.array(
                 [int(exact(x) * self._half(domain, name) / unit) for x in c.ravel().tolist()], dtype=np.int64
             ).reshape(c.shape)
             parts.append((name, per))
-            base = base + per * self._along(name, _levels(domain, name, lattice.centre))
-            far = far + np.abs(per) * self._along(name, _levels(domain, name, lattice.half))
+            base = base + per * self._levels(domain, name, lattice.centre)
+            far = far + np.abs(per) * self._levels(domain, name, lattice.half)
         out = []
         for sign in (1, -1):
-            most = np.maximum(sign * base + far, 0)
+            largest = np.maximum(sign * base + far, 0)
+            most = _over(self.attributes, self.cuts, largest, Cut.largest)
             for digits, step in _digits(int(most.max(initial=0))):
                 weights = np.minimum(most >> digits[0], (1 << digits[1]) - 1) * step
-                made = Valued(self.attributes, base, tuple(parts), sign, digits, step, weights)
+                made = Valued(self.attributes, base, tuple(parts), sign, digits, step, weights, self.cuts)
                 out.append((sign * float(unit * Fraction(ONE << digits[0], step)), made))
         return out
 
-    def _along(self, name: str, levels: NDArray[Any]) -> NDArray[Any]:
-        return levels.reshape([-1 if a == name else 1 for a in self.attributes])
+    def _middle(self, domain: Domain) -> Floats:
+        out = self.constant
+        for name, c in self.coefficients:
+            out = out + c * self._levels(domain, name, np.array(self._lattice(domain, name).middles))
+        return out
+
+    def _lattice(self, domain: Domain, name: str) -> Lattice:
+        cut = next((c for c in self.cuts if c.attribute == name), None)
+        return _bins(domain, name).lattice if cut is None else cut.fine
+
+    def _half(self, domain: Domain, name: str) -> Fraction:
+        return self._lattice(domain, name).step / 2
+
+    def _levels(self, domain: Domain, name: str, per_bin: NDArray[Any]) -> NDArray[Any]:
+        """Numbers of bins along their axis; those of `other` and missing are 0."""
+        axis = self.attributes.index(name)
+        out = np.zeros(self.constant.shape[axis], dtype=per_bin.dtype)
+        out[: len(per_bin)] = per_bin
+        return out.reshape([-1 if i == axis else 1 for i in range(self.constant.ndim)])
 
 
 def _digits(largest: int) -> list[tuple[tuple[int, int], int]]:
@@ -281,11 +342,22 @@ def _bins(domain: Domain, name: str) -> Bins:
     return attribute
 
 
-def _levels(domain: Domain, name: str, per_bin: NDArray[Any]) -> NDArray[Any]:
-    """Numbers of bins as numbers of levels; those of `other` and missing are 0."""
-    out = np.zeros(domain[name].size, dtype=per_bin.dtype)
-    out[: len(per_bin)] = per_bin
-    return out
+def _fine_shape(attributes: tuple[str, ...], shape: tuple[int, ...], cuts: Sequence[Cut]) -> tuple[int, ...]:
+    """The shape of a table with the parts of cut bins as levels."""
+    sizes = {cut.attribute: cut.size for cut in cuts}
+    return tuple(sizes.get(a, n) for a, n in zip(attributes, shape, strict=True))
+
+
+def _over(
+    attributes: tuple[str, ...],
+    cuts: Sequence[Cut],
+    array: NDArray[Any],
+    what: Callable[[Cut, NDArray[Any], int], NDArray[Any]],
+) -> NDArray[Any]:
+    """An array with something done along the axis of every cut."""
+    for cut in cuts:
+        array = what(cut, array, attributes.index(cut.attribute))
+    return array
 
 
 def _common(steps: list[Fraction]) -> Fraction:

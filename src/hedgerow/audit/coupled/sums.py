@@ -36,7 +36,10 @@ ASKED = (
     "SELECT AVG(age - pay), COUNT(*) FROM t WHERE sex = 'F'",
     "SELECT SUM(old), SUM(CASE WHEN sex = 'M' THEN pay ELSE 1 END) FROM t WHERE age < 20",
     "SELECT MEDIAN(age) FROM t",
+    "SELECT COUNT(*), SUM(pay) FROM t WHERE age >= 9 AND pay < 4.5",
+    "SELECT sex, COUNT(*) FROM t WHERE age IN (9, 20) OR old > 3 GROUP BY sex",
 )
+"""The last ones cut bins, at values that neighbours have."""
 GROUPS: tuple[tuple[int, bool], ...] = ((1, False), (2, True), (3, True), (1, True))
 PEOPLE: tuple[tuple[int, bool], ...] = ((1, True), (2, True))
 BOTH: tuple[Relation, ...] = ("add_remove", "replace")
