@@ -1,9 +1,9 @@
 """Cuts: a question about parts of bins as one about bins, with what rows know of the parts.
 
 A statement that cuts bins is compiled on a `Refined` domain, whose cells no comparison divides. Here its
-forms become forms over the declared cells. What differs within a bin is `Worth` with cuts: rows are weighed by the
-part that they are in, exactly; whoever holds tables gives each row of the bin the even share, and the error
-allows for every row of it (`Worth.reach`).
+forms become forms over the declared cells. What differs within a bin is `Worth` with cuts: rows are weighed
+by the part that they are in, exactly; whoever holds tables gives each row of the bin the even share, and the
+error allows for every row of it (`Worth.reach`).
 """
 
 from __future__ import annotations
