@@ -17,7 +17,7 @@ import numpy as np
 from hedgerow.errors import CutsBin
 from hedgerow.queries.domain.refined import Cut, Refined
 from hedgerow.queries.form import Factor, GroupAxis, LinearForm, check_cells, spread
-from hedgerow.queries.valued import Worth
+from hedgerow.queries.worth import Worth
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,13 +79,10 @@ def _undivided(domain: Refined, factor: Factor) -> Factor | None:
     if worth is None:
         weights = _taken(factor.attributes, cuts, factor.weights)
         return None if weights is None else Factor(factor.attributes, weights)
-    arrays = [
-        _taken(factor.attributes, cuts, a) for a in (worth.constant, *(c for _, c in worth.coefficients))
-    ]
+    arrays = [_taken(factor.attributes, cuts, a) for a in worth.arrays]
     if any(a is None for a in arrays):
         return None
-    names = [name for name, _ in worth.coefficients]
-    made = Worth(worth.attributes, *_paired(names, arrays))
+    made = worth.made(worth.attributes, arrays)
     return Factor(factor.attributes, made.even(domain.coarse), made)
 
 
@@ -106,31 +103,23 @@ def _worth(factor: Factor) -> Worth:
 
 def _product(domain: Refined, a: Worth, b: Worth) -> Worth:
     """The product of two, of which one is a condition."""
-    if a.coefficients or not np.isin(a.constant, (0.0, 1.0)).all():
+    if a.coefficients or a.squares or not np.isin(a.constant, (0.0, 1.0)).all():
         a, b = b, a
     onto = domain.order([*a.attributes, *b.attributes])
     check_cells(domain, onto)
     shape = domain.shape_of(onto)
     mask = spread(a.attributes, a.constant, onto)
-    arrays = [b.constant, *(c for _, c in b.coefficients)]
-    made = [np.broadcast_to(spread(b.attributes, x, onto) * mask, shape).copy() for x in arrays]
-    return Worth(onto, *_paired([name for name, _ in b.coefficients], made))
+    kept = [np.broadcast_to(spread(b.attributes, x, onto) * mask, shape).copy() for x in b.arrays]
+    return b.made(onto, kept)
 
 
 def _needed(domain: Refined, worth: Worth) -> Worth:
     """With the cuts that it needs, and declared levels on every other axis."""
-    arrays = [worth.constant, *(c for _, c in worth.coefficients)]
-    kept = []
+    arrays, kept = worth.arrays, []
     for axis, name in enumerate(worth.attributes):
         cut = domain.cuts.get(name)
         if cut is not None and all(cut.same(a, axis) for a in arrays):
             arrays = [np.take(a, cut.starts, axis=axis) for a in arrays]
         elif cut is not None:
             kept.append(cut)
-    names = [name for name, _ in worth.coefficients]
-    return Worth(worth.attributes, *_paired(names, arrays), cuts=tuple(kept))
-
-
-def _paired(names: list[str], arrays: list[Any]) -> tuple[Any, tuple[tuple[str, Any], ...]]:
-    first, *rest = arrays
-    return first, tuple(zip(names, rest, strict=True))
+    return worth.made(worth.attributes, arrays, tuple(kept))

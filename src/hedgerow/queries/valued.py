@@ -2,11 +2,12 @@
 
 A row's number is the middle of its bin and a remainder, both whole numbers of half-steps (`Lattice`). What
 SQL sums is base(cell) + the sum of coefficient(cell) x remainder over some attributes, a whole number of
-`unit`s for every row. Inside a cell it is affine in the remainders, each of which lies in [-h, h]: so it is
-largest at bin ends, and `most` - base plus |coefficient| h - bounds what a row of the cell can weigh. Norms
-are read off `most`: the columns of several queries have no negative entries, and each is at most that of its
-cell, so L1 and L2 norms are at most the envelope's, and those of a difference of two rows at most twice L1
-and twice the square of L2 (`Norms.nonnegative`), whether they are in one cell or in two.
+`unit`s for every row. Inside a cell it is affine in the remainders, each of which lies in [-h, h], or has
+products of two of them: `most` - base plus |coefficient| h, and |coefficient| h h' for products - bounds what
+a row of the cell can weigh. Norms are read off `most`: the columns of several queries have no negative
+entries, and each is at most that of its cell, so L1 and L2 norms are at most the envelope's, and those of a
+difference of two rows at most twice L1 and twice the square of L2 (`Norms.nonnegative`), whether they are in
+one cell or in two.
 """
 
 from __future__ import annotations
@@ -14,16 +15,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from math import gcd
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
+from hedgerow.errors import DomainMismatch, UnsupportedQuery
 from hedgerow.queries.domain.bins import Bins
-from hedgerow.queries.domain.lattice import Lattice, exact
 from hedgerow.queries.domain.refined import Cut
 from hedgerow.queries.query import ONE
 
@@ -33,9 +31,8 @@ if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import Domain
 
     Integers = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
-_MOST_UNITS = 1 << 40
+_LARGEST = 1 << 61
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +43,7 @@ class Valued:
         attributes: the attributes whose cells it depends on.
         base: what a row in the middle of its bins is worth.
         parts: for some of the attributes, what a half-step away from the middle of the bin adds.
+        squares: for some pairs of them, what the product of two such distances adds.
         sign: 1 keeps what is positive, -1 what is negative, turned round; the rest weighs nothing.
         digits: which binary digits of the units are weighed: from which on, and how many.
         step: how many weights of 1/ONE the first of these digits is.
@@ -59,6 +57,7 @@ class Valued:
     digits: tuple[int, int]
     step: int
     most: Integers
+    squares: tuple[tuple[tuple[str, str], Integers], ...] = ()
     cuts: tuple[Cut, ...] = ()  # `base` and `parts` are over the parts of the bins that these cut
 
     def __post_init__(self) -> None:
@@ -68,10 +67,12 @@ class Valued:
             raise UnsupportedQuery("what rows are worth is made by compiling SQL")
         if self.sign not in (1, -1) or not 0 < self.step <= ONE or len(self.attributes) != len(shape):
             raise UnsupportedQuery("what rows are worth is made by compiling SQL")
-        fine = _fine_shape(self.attributes, shape, self.cuts)
+        fine = fine_shape(self.attributes, shape, self.cuts)
         object.__setattr__(self, "most", _whole(self.most, shape))
         object.__setattr__(self, "base", _whole(self.base, fine))
         object.__setattr__(self, "parts", tuple((str(n), _whole(c, fine)) for n, c in self.parts))
+        pairs = tuple(((str(a), str(b)), _whole(c, fine)) for (a, b), c in self.squares)
+        object.__setattr__(self, "squares", pairs)
         if self.most.size and not 0 <= int(self.most.min()) <= int(self.most.max()) <= ONE:
             raise UnsupportedQuery("weights must lie between 0 and 1; put the unit into `scale`")
 
@@ -91,7 +92,8 @@ class Valued:
     @property
     def numbers(self) -> list[str]:
         """The attributes whose rows' own numbers are read."""
-        return list(dict.fromkeys([*(name for name, _ in self.parts), *(c.attribute for c in self.cuts)]))
+        named = [*(name for name, _ in self.parts), *(name for pair, _ in self.squares for name in pair)]
+        return list(dict.fromkeys([*named, *(c.attribute for c in self.cuts)]))
 
     @cached_property
     def middle(self) -> Integers:
@@ -99,7 +101,7 @@ class Valued:
         weights = self.steps(self.base)
         if not self.cuts:
             return weights
-        even = _over(self.attributes, self.cuts, weights.astype(np.float64), Cut.mean)
+        even = over(self.attributes, self.cuts, weights.astype(np.float64), Cut.mean)
         return np.asarray(np.minimum(np.rint(even).astype(np.int64), self.most))
 
     def weigh(self, codes: Mapping[str, NDArray[Any]], remainders: Mapping[str, NDArray[Any]]) -> Integers:
@@ -112,6 +114,8 @@ class Valued:
         units = self.base[at]
         for name, coefficient in self.parts:
             units = units + coefficient[at] * own[name].astype(np.int64)
+        for (one, other), coefficient in self.squares:
+            units = units + coefficient[at] * own[one].astype(np.int64) * own[other].astype(np.int64)
         # whatever was made of the rest, and though it wraps around, the norms hold
         return np.asarray(np.clip(self.steps(units), 0, self.most[whole]))
 
@@ -121,6 +125,8 @@ class Valued:
         h = hashlib.sha256(repr((self.attributes, self.sign, self.digits, self.step)).encode())
         for name, array in (("", self.base), *self.parts):
             h.update(name.encode() + b"\0" + np.ascontiguousarray(array).tobytes())
+        for (one, other), array in self.squares:
+            h.update(f"{one}\0{other}\0".encode() + np.ascontiguousarray(array).tobytes())
         for cut in self.cuts:
             h.update(cut.digest)
         return h.hexdigest()
@@ -185,146 +191,9 @@ class Fine:
         return h.digest()
 
 
-@dataclass(frozen=True, eq=False)
-class Worth:
-    """What a row is worth as SQL has it: numbers over cells, and how a row's own remainders add to them.
-
-    Args:
-        attributes: the attributes whose cells it depends on, in the domain's order.
-        constant: the part of the numbers that no column gives.
-        coefficients: for each binned column how often it is added.
-        cuts: of bins that a condition divides; then the arrays are over the parts of those.
-    """
-
-    attributes: tuple[str, ...]
-    constant: Floats
-    coefficients: tuple[tuple[str, Floats], ...]
-    cuts: tuple[Cut, ...] = ()
-
-    def times(self, onto: tuple[str, ...], mask: NDArray[Any], shape: tuple[int, ...]) -> Worth:
-        """The same over more attributes, and nothing where a mask is false."""
-        sizes = dict(zip(self.attributes, self.constant.shape, strict=True))
-        axes = [sizes.get(a, 1) for a in onto]
-        for cut in self.cuts:
-            i = onto.index(cut.attribute)
-            mask = cut.spread(mask, i) if mask.shape[i] > 1 else mask
-        shape = _fine_shape(onto, shape, self.cuts)
-        arrays = [self.constant, *(c for _, c in self.coefficients)]
-        kept = [np.broadcast_to(a.reshape(axes) * mask, shape).astype(np.float64) for a in arrays]
-        names = [name for name, _ in self.coefficients]
-        return Worth(onto, kept[0], tuple(zip(names, kept[1:], strict=True)), self.cuts)
-
-    def even(self, domain: Domain) -> Floats:
-        """What rows of each cell are worth in the middle of their bins; on average where a bin is cut."""
-        return np.asarray(_over(self.attributes, self.cuts, self._middle(domain), Cut.mean))
-
-    def reach(self, domain: Domain) -> Floats:
-        """How far a row of each cell can be from what its cell is worth: all of it where a bin is cut."""
-        out = np.zeros(self.constant.shape)
-        for name, c in self.coefficients:
-            out += np.abs(c) * self._levels(domain, name, self._lattice(domain, name).halves)
-        if not self.cuts:
-            return out
-        middle = self._middle(domain)
-        whole = np.asarray(_over(self.attributes, self.cuts, middle, Cut.mean))
-        far = np.abs(middle - _over(self.attributes, self.cuts, whole, Cut.spread)) + out
-        return np.asarray(_over(self.attributes, self.cuts, far, Cut.largest))
-
-    @property
-    def of_parts(self) -> bytes:
-        """What the weights of cells do not say of it: a fingerprint of what the parts of bins are worth."""
-        if not self.cuts:
-            return b""
-        arrays = (self.constant, *(c for _, c in self.coefficients))
-        return b"".join([*(a.tobytes() for a in arrays), *(cut.digest for cut in self.cuts)])
-
-    @property
-    def open(self) -> NDArray[np.bool_]:
-        """The cells of which it matters where in them a row is."""
-        kept = [c for _, c in self.coefficients] + ([self.constant] if self.cuts else [])
-        some = np.any([a != 0 for a in kept], axis=0)
-        return np.asarray(_over(self.attributes, self.cuts, some, Cut.largest))
-
-    def unit(self, domain: Domain) -> Fraction:
-        """What all rows' numbers are whole multiples of."""
-        steps = [
-            exact(float(c)) * self._half(domain, n) for n, a in self.coefficients for c in np.unique(abs(a))
-        ]
-        steps += [exact(float(c)) for c in np.unique(np.abs(np.round(self.constant, 9)))]
-        return _common([step for step in steps if step]) or Fraction(1)
-
-    def least(self, domain: Domain, summed: NDArray[np.bool_]) -> float:
-        """The least that a row of some cells can be worth, on the lattice."""
-        low = self._middle(domain) - self.reach(domain)
-        unit = self.unit(domain)
-        return float(
-            unit * int(np.rint(low[summed].min(initial=0.0 if not summed.any() else np.inf) / float(unit)))
-        )
-
-    def split(self, domain: Domain) -> list[tuple[float, Valued]]:
-        """What rows are worth as weights in [0, 1], of one sign each, with what weight 1 is worth."""
-        unit = self.unit(domain)
-        base = np.rint(self.constant / float(unit)).astype(np.int64)
-        parts, far = [], np.zeros_like(base)
-        for name, c in self.coefficients:
-            lattice = self._lattice(domain, name)
-            per = np.array(
-                [int(exact(x) * self._half(domain, name) / unit) for x in c.ravel().tolist()], dtype=np.int64
-            ).reshape(c.shape)
-            parts.append((name, per))
-            base = base + per * self._levels(domain, name, lattice.centre)
-            far = far + np.abs(per) * self._levels(domain, name, lattice.half)
-        out = []
-        for sign in (1, -1):
-            largest = np.maximum(sign * base + far, 0)
-            most = _over(self.attributes, self.cuts, largest, Cut.largest)
-            for digits, step in _digits(int(most.max(initial=0))):
-                weights = np.minimum(most >> digits[0], (1 << digits[1]) - 1) * step
-                made = Valued(self.attributes, base, tuple(parts), sign, digits, step, weights, self.cuts)
-                out.append((sign * float(unit * Fraction(ONE << digits[0], step)), made))
-        return out
-
-    def _middle(self, domain: Domain) -> Floats:
-        out = self.constant
-        for name, c in self.coefficients:
-            out = out + c * self._levels(domain, name, np.array(self._lattice(domain, name).middles))
-        return out
-
-    def _lattice(self, domain: Domain, name: str) -> Lattice:
-        cut = next((c for c in self.cuts if c.attribute == name), None)
-        return _bins(domain, name).lattice if cut is None else cut.fine
-
-    def _half(self, domain: Domain, name: str) -> Fraction:
-        return self._lattice(domain, name).step / 2
-
-    def _levels(self, domain: Domain, name: str, per_bin: NDArray[Any]) -> NDArray[Any]:
-        """Numbers of bins along their axis; those of `other` and missing are 0."""
-        axis = self.attributes.index(name)
-        out = np.zeros(self.constant.shape[axis], dtype=per_bin.dtype)
-        out[: len(per_bin)] = per_bin
-        return out.reshape([-1 if i == axis else 1 for i in range(self.constant.ndim)])
-
-
-def _digits(largest: int) -> list[tuple[tuple[int, int], int]]:
-    """How whole numbers up to `largest` are weighed exactly, by weights of which ONE is the largest.
-
-    What has more than 20 binary digits is weighed in two parts. The lower one weighs next to nothing: it has
-    the noise of the other, in a unit that is so much smaller, and adds as little to the norms.
-    """
-    if largest > _MOST_UNITS:
-        raise RangeTooLarge("the steps of the numbers in this sum are too small for their ranges")
-    length, have = largest.bit_length(), ONE.bit_length() - 1
-    if not largest:
-        return []
-    if largest <= ONE:
-        return [((0, 62), ONE >> (largest - 1).bit_length())]
-    low = length - have
-    return [((low, 62), 1), ((0, low), 1)]
-
-
 def _whole(array: Any, shape: tuple[int, ...]) -> Integers:
     copy = np.array(array, dtype=np.int64)
-    if copy.shape != shape or np.abs(copy).max(initial=0) > 4 * _MOST_UNITS:
+    if copy.shape != shape or np.abs(copy).max(initial=0) > _LARGEST:
         raise UnsupportedQuery("what rows are worth is made by compiling SQL")
     copy.setflags(write=False)
     return copy
@@ -336,19 +205,13 @@ def _frozen_mask(mask: Any) -> NDArray[np.bool_]:
     return copy
 
 
-def _bins(domain: Domain, name: str) -> Bins:
-    attribute = domain[name]
-    assert isinstance(attribute, Bins)
-    return attribute
-
-
-def _fine_shape(attributes: tuple[str, ...], shape: tuple[int, ...], cuts: Sequence[Cut]) -> tuple[int, ...]:
+def fine_shape(attributes: tuple[str, ...], shape: tuple[int, ...], cuts: Sequence[Cut]) -> tuple[int, ...]:
     """The shape of a table with the parts of cut bins as levels."""
     sizes = {cut.attribute: cut.size for cut in cuts}
     return tuple(sizes.get(a, n) for a, n in zip(attributes, shape, strict=True))
 
 
-def _over(
+def over(
     attributes: tuple[str, ...],
     cuts: Sequence[Cut],
     array: NDArray[Any],
@@ -358,14 +221,3 @@ def _over(
     for cut in cuts:
         array = what(cut, array, attributes.index(cut.attribute))
     return array
-
-
-def _common(steps: list[Fraction]) -> Fraction:
-    """The largest number of which all others are whole multiples."""
-    out = Fraction(0)
-    for step in steps:
-        a, b = out, step
-        out = Fraction(
-            gcd(a.numerator * b.denominator, b.numerator * a.denominator), a.denominator * b.denominator
-        )
-    return out

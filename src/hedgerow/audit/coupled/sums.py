@@ -36,6 +36,7 @@ ASKED = (
     "SELECT AVG(age - pay), COUNT(*) FROM t WHERE sex = 'F'",
     "SELECT SUM(old), SUM(CASE WHEN sex = 'M' THEN pay ELSE 1 END) FROM t WHERE age < 20",
     "SELECT MEDIAN(age) FROM t",
+    "SELECT AVG(age * pay), SUM((pay - 10) * (pay - 10)) FROM t",
     "SELECT COUNT(*), SUM(pay) FROM t WHERE age >= 9 AND pay < 4.5",
     "SELECT sex, COUNT(*) FROM t WHERE age IN (9, 20) OR old > 3 GROUP BY sex",
 )

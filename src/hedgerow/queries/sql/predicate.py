@@ -86,11 +86,10 @@ class Scope:
             raise UnknownColumn(f"attribute {owner[0]!r} has no hierarchy {name[:60]!r}")
         return self._column(owner[0], found[0])
 
-    def binned(self, attribute: str) -> Bins:
-        """An attribute of numbers in bins."""
+    def reach(self, attribute: str) -> float:
+        """How far a number can be from the middle of its bin."""
         body = self.domain[attribute]
-        assert isinstance(body, Bins)
-        return body
+        return body.reach if isinstance(body, Bins) else 0.0
 
     def middles(self, attribute: str) -> NDArray[np.float64]:
         """What the levels of numbers in bins are worth, 0 where they have none."""

@@ -295,7 +295,7 @@ BAD = [
     ("SELECT COUNT(*) FILTER (WHERE smoker) FROM t", "FILTER"),
     ("SELECT frobnicate(age) FROM t", "FROBNICATE"),
     ("SELECT ROUND(AVG(age)) FROM t", "ROUND"),
-    ("SELECT SUM(age * income) FROM t", "*"),
+    ("SELECT SUM(age * income * age) FROM t", "*"),
     ("SELECT SUM(age) + SUM(income) FROM t", "+"),
     ("SELECT SUM(age) * SUM(income) FROM t", "*"),
     ("SELECT AVG(age) / AVG(income) FROM t", "/"),

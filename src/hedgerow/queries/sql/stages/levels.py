@@ -18,12 +18,12 @@ from sqlglot import exp
 from hedgerow.errors import CutsBin, RangeTooLarge, UnsupportedSQL
 from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.queries.domain.refined import MOST, CutAt
-from hedgerow.queries.sql.aggregate import Value
 from hedgerow.queries.sql.column import OUTSIDE, Kind, SqlColumn
 from hedgerow.queries.sql.predicate import Scope, Truth
 from hedgerow.queries.sql.stages.engine import engine
 from hedgerow.queries.sql.stages.expression import Expressions
 from hedgerow.queries.sql.stages.term import Term
+from hedgerow.queries.sql.value import Value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
