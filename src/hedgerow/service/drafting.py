@@ -106,8 +106,13 @@ class Drafter:
                 left = rest(first.ledger.remaining(), first.ledger.budget)
                 whole = amount(first.ledger.budget.part(price), first.ledger.budget)
                 raise BudgetExceeded(f"a draft for {whole} was asked for, and there is {left}")
-            known = {"request": self._request("kinds"), "run": self._name, "note": KINDS_NOTE}
-            held = first.measure_all([(name,) for name in columns], price.share(_VOTES), **known)
+            held = first.measure_all(
+                [(name,) for name in columns],
+                price.share(_VOTES),
+                request=self._request("kinds"),
+                run=self._name,
+                note=KINDS_NOTE,
+            )
             votes = {name: voted(m) for name, m in zip(columns, held, strict=True)}
             deltas = [e.cost.delta for e in lines if e.cost.delta]  # as it was when it began
             delta = deltas[0] if deltas else first.left.delta * _DELTA / max(len(columns), 1)
@@ -233,8 +238,10 @@ class Drafter:
             return "names are found with a budget that has a delta, and this one is pure"
         told = f"values of {name!r} that many rows share, for a private draft of the schema"
         with self._curator(OpenDomain(name)) as curator:
-            known = {"request": self._request(f"levels {name}"), "run": self._name, "note": told}
-            found = frequent_names(curator, price, delta, most=MOST_LEVELS, **known)
+            act = self._request(f"levels {name}")
+            found = frequent_names(
+                curator, price, delta, most=MOST_LEVELS, note=told, request=act, run=self._name
+            )
         levels = sorted(
             v for v, n in found.items() if n >= self.least and v.strip().lower() not in written.WORDS
         )

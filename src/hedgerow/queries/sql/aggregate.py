@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from hedgerow.errors import UnsupportedSQL
 from hedgerow.queries.domain.bins import Bins
-from hedgerow.queries.form import Factor, GroupAxis, LinearForm
+from hedgerow.queries.form import Factor, GroupAxis, LinearForm, spread
 from hedgerow.queries.quantile import QuantileOf, ladder
 from hedgerow.queries.question import Aggregate
 from hedgerow.queries.sql.column import Constant
@@ -35,6 +35,7 @@ class _Number:
     denominator: int | None = None
     plus: float = 0.0
     quantile: QuantileOf | None = None
+    ends: tuple[float, float] | None = None  # of form / denominator
 
     def times(self, factor: float) -> _Number:
         if self.quantile is not None and factor != 1.0:
@@ -42,7 +43,7 @@ class _Number:
         scale = self.scale * factor
         if not 1e-30 < abs(scale) < 1e30 and scale != 0:
             raise UnsupportedSQL("the constants in the SELECT list are too large or too small")
-        return _Number(scale, self.form, self.denominator, self.plus * factor, self.quantile)
+        return replace(self, scale=scale, plus=self.plus * factor)
 
 
 class Aggregates:
@@ -80,7 +81,7 @@ class Aggregates:
             raise UnsupportedSQL(
                 f"the constant {name[:40]!r} in the SELECT list is not supported; ask for an aggregate"
             )
-        made = (number.form, number.denominator, number.scale, number.plus, number.quantile)
+        made = (number.form, number.denominator, number.scale, number.plus, number.quantile, number.ends)
         self.out.append(Aggregate(name, *made))
         return len(self.out) - 1
 
@@ -178,11 +179,25 @@ class Aggregates:
         worth = self._worth(value, np.where(value.summed, value.numbers, 0.0)) if value.numeric else None
         if worth is None or worth.squares:
             top = self._total(node, value)
-            return _Number(top.scale, top.form, below)
+            ends = None if not value.attributes else self._ends(value, worth, 0.0)
+            return _Number(top.scale, top.form, below, ends=ends)
         least = worth.least(self.domain, value.summed)
         numbers = np.where(value.summed, value.numbers - least, 0.0)
         factor = Factor(value.attributes, numbers, self._worth(value, numbers))
-        return _Number(1.0, self._form(self._key("above", node.this), [factor]), below, least)
+        form = self._form(self._key("above", node.this), [factor])
+        return _Number(1.0, form, below, least, ends=self._ends(value, worth, least))
+
+    def _ends(self, value: Value, worth: Worth | None, least: float) -> tuple[float, float] | None:
+        """Between which two numbers an average of rows lies, counted from the least."""
+        kept = value.summed
+        for f in self.where:
+            if set(f.attributes) <= set(value.attributes):
+                kept = kept & spread(f.attributes, f.weights, value.attributes)
+        if not kept.any():
+            return None
+        far = 0.0 if worth is None else worth.reach(self.domain)
+        at = value.numbers if worth is None else worth.even(self.domain)
+        return float((at - far)[kept].min()) - least, float((at + far)[kept].max()) - least
 
     def _quantile_of(self, q: float, node: exp.Expr, depth: int) -> _Number:
         """MEDIAN, MIN, MAX of a column of numbers."""

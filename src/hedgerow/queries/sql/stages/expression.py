@@ -297,8 +297,8 @@ class Expressions:
     def _time(self, node: Any) -> NoReturn:
         """Dates are declared in whole days, and what is kept of a row is its day."""
         raise UnsupportedSQL(
-            "a date is kept in whole days and has no hours; for groups by the hour declare a column of times, "
-            "such as `{bins: [0, 24, 1], step: 1, format: '%H:%M'}`"
+            "a date is kept in whole days and has no hours; for groups by the hour declare a column of times,"
+            " such as `{bins: [0, 24, 1], step: 1, format: '%H:%M'}`"
         )
 
     def _extract(self, node: Any) -> Term:
