@@ -211,6 +211,19 @@ def test_a_session_asked_with_an_accuracy_answers_of_rows_and_an_inner_average_c
     assert abs(above.value - want) < 400
 
 
+def test_rows_at_the_ends_of_a_range_are_measured_and_charged_when_asked_for():
+    frame = rows(4000, 6)
+    table = hr.Table.open(frame, DOMAIN)
+    curator = hr.Curator(table, budget=hr.Budget(epsilon=500, delta=1e-6), ledger=":memory:")
+    session = hr.Session(epsilon=20).open(curator)
+    for where, many in (("age <= 0", frame["age"] <= 0), ("age >= 99", frame["age"] >= 99)):
+        before = curator.spent
+        answer = session.ask(f"SELECT COUNT(*) FROM t WHERE {where}", within_count=40)
+        assert abs(answer.value - many.sum()) <= 2 * answer.error <= 80  # beyond twice its error: below 1e-15
+        assert answer.source == "measured"
+        assert curator.spent.rho > before.rho
+
+
 def test_groups_of_a_cut_column_are_its_declared_bins():
     question = hr.sql(DOMAIN, "SELECT age, COUNT(*) FROM t WHERE age >= 33 GROUP BY age")
     assert [labels[0] for labels in question.labels] == [

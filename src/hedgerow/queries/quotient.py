@@ -16,13 +16,14 @@ def between(
     """A number that lies between two ends, and its error: no part of rows averages beyond what a row can be.
 
     What is beyond an end is moved to it, which brings it nearer to wherever the truth is; and the truth is no
-    farther than the other end.
+    farther than the other end. An error without end stays one: there may be no rows, and so no average.
     """
     if ends is None:
         return value, error
     low, high = ends
     inside = np.clip(value, low, high)
-    return inside, np.fmin(error, np.maximum(inside - low, high - inside))
+    least = np.minimum(error, np.maximum(inside - low, high - inside))
+    return inside, np.where(np.isfinite(error), least, error)
 
 
 def ratio(
