@@ -176,9 +176,10 @@ def test_no_row_moves_a_sum_by_more_than_its_norms(text):
         assert int(((a - b).astype(object) ** 2).sum()) <= norms.replace_l2_squared
 
 
-def test_the_norms_of_remainders_are_reached_at_bin_ends_and_a_swap_needs_four_times_their_square():
+@pytest.mark.parametrize("total", [False, True])
+def test_the_norms_of_remainders_are_reached_at_bin_ends_and_a_swap_needs_four_times_their_square(total):
     domain = hr.Domain({"a": 2, "n": hr.bins(0, 40, 10, step=1), "m": hr.Bins([0, 7], step=1)})
-    statistic = RemainderSums(domain)
+    statistic = RemainderSums(domain, total=total)
 
     def alone(n: float, m: float) -> np.ndarray:
         table = hr.Table.open({"a": [0], "n": [n], "m": [m]}, domain)

@@ -66,7 +66,8 @@ class BinMoments:
 
     Args:
         domain: of the rows.
-        sums: in the order of numbers and attributes, one after another, in factors of half-steps.
+        sums: in the order of numbers and attributes, one after another, in factors of half-steps; in newer
+            files the sum of all rows comes before the tables of each number.
         noise: the law of the noise on each.
     """
 
@@ -87,10 +88,16 @@ class BinMoments:
         for name, factor in numbers(self.domain).items():
             unit = float(_lattice(self.domain, name).step) / 2 / factor
             out[name] = {}
+            at += self._with_totals
             for attribute, body in self.domain.items():
                 out[name][attribute] = self.sums[at : at + body.size].astype(np.float64) * unit
                 at += body.size
         return out
+
+    @property
+    def _with_totals(self) -> bool:
+        """Whether the sum of all rows was measured beside the tables."""
+        return self.sums.size > len(numbers(self.domain)) * sum(self.domain.shape)
 
     def deviation(self, name: str) -> float:
         """The standard deviation of the noise on one sum, in the number's own unit."""
@@ -101,10 +108,15 @@ class BinMoments:
     def totals(self) -> dict[str, tuple[float, float]]:
         """The sum of all remainders of each number, by all tables together, and its variance."""
         out = {}
-        for name, tables in self.tables.items():
-            weights = {a: 1.0 / t.size for a, t in tables.items()}
-            all_ = sum(weights.values())
-            value = sum(weights[a] * float(t.sum()) for a, t in tables.items()) / all_
+        for i, (name, factor) in enumerate(numbers(self.domain).items()):
+            tables = list(self.tables[name].values())
+            if self._with_totals:
+                at = i * (1 + sum(self.domain.shape))
+                unit = float(_lattice(self.domain, name).step) / 2 / factor
+                tables.append(self.sums[at : at + 1].astype(np.float64) * unit)
+            weights = [1.0 / t.size for t in tables]
+            all_ = sum(weights)
+            value = sum(w * float(t.sum()) for w, t in zip(weights, tables, strict=True)) / all_
             out[name] = value, self.deviation(name) ** 2 / all_
         return out
 

@@ -48,7 +48,8 @@ BOTH: tuple[Relation, ...] = ("add_remove", "replace")
 
 def measured(curator: Curator) -> Any:
     """Sums, averages and what numbers are within their bins, each an act."""
-    return [curator.measure(q, 1) for q in (*ASKED, RemainderSums(NUMBERS))]
+    own = (RemainderSums(NUMBERS), RemainderSums(NUMBERS, total=True))
+    return [curator.measure(q, 1) for q in (*ASKED, *own)]
 
 
 # ---- planted ---------------------------------------------------------------------------------------------
