@@ -34,6 +34,7 @@ CUTTING = [
     "SELECT COUNT(*) FROM t WHERE age < 33 OR pay > 20.5",
     "SELECT COUNT(*) FROM t WHERE NOT (age > 12 AND old <= 5)",
     "SELECT COUNT(*) FROM t WHERE old < 3.3 AND old > 1",
+    "SELECT COUNT(*) FROM t WHERE old <> 2.5 AND old IN (1.25, 5, 7.1, 3)",
     "SELECT COUNT(*) FROM t WHERE day >= DATE '2020-05-15' AND day <> '2020-06-01'",
     "SELECT COUNT(*) FROM t WHERE age % 30 < 4",
     "SELECT SUM(pay), COUNT(pay) FROM t WHERE age > 33",
@@ -187,6 +188,21 @@ def test_from_tables_the_error_covers_all_of_a_bin_that_is_cut(released, text):
     assert answer.source == "learned"
     assert any("cuts a bin" in note and "all of its rows" in note for note in answer.notes)
     assert abs(answer.value - truth(text, frame)[0]) <= answer.error
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT SUM(age * age) FROM t",
+        "SELECT SUM(age * old) FROM t WHERE sex = 'F'",
+        "SELECT VAR_POP(age) FROM t",
+        "SELECT COVAR_POP(age, pay) FROM t",
+    ],
+)
+def test_from_tables_the_error_of_squares_covers_rows_at_the_ends_of_their_bins(released, text):
+    frame, synopsis = released
+    answer = synopsis.answer(text)
+    assert abs(answer.value - truth(text, frame)[0]) <= answer.error < np.inf
 
 
 def test_the_error_of_a_cut_count_is_the_larger_part_of_the_bin_and_noise(released):

@@ -204,18 +204,22 @@ class LinearForm:
         wide = Factor(signed.attributes, signed.worth.reach(self.domain))
         return replace(self, factors=tuple(wide if f is signed else f for f in self.factors))
 
-    def parted(self) -> tuple[LinearForm, LinearForm | None]:
-        """What a sum of remainders adds to each group; and how far rows can be from it, where they can."""
+    def parted(self) -> tuple[LinearForm, tuple[LinearForm, LinearForm] | None]:
+        """What a sum of remainders adds to each group; and what else does on average, and how far off it is.
+
+        The latter where there are products of remainders, or parts of bins.
+        """
         signed = next(f for f in self.factors if f.worth is not None)
         assert signed.worth is not None
         if not signed.worth.cuts and not signed.worth.squares:
             return self, None
-        linear, far = signed.worth.parted(self.domain)
-        made = (Factor(signed.attributes, signed.weights, linear), Factor(signed.attributes, far))
-        first, second = (
-            replace(self, factors=tuple(m if f is signed else f for f in self.factors)) for m in made
+        linear, more, far = signed.worth.parted(self.domain)
+        weighed = ((signed.weights, linear), (more, None), (far, None))
+        first, second, third = (
+            replace(self, factors=tuple(Factor(f.attributes, *w) if f is signed else f for f in self.factors))
+            for w in weighed
         )
-        return first, second
+        return first, (second, third)
 
     def support(self) -> LinearForm | None:
         """How many rows of each group have a number that bins leave open."""

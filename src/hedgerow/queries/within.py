@@ -78,20 +78,21 @@ def opened(
     if all(f.worth is None for f in form.factors):
         return None
     form, rest = form.parted()
-    beyond, off = (0.0, 0.0) if rest is None else found(rest)
-    hard = np.maximum(beyond, 0.0) + off
+    usual, hard = np.zeros(form.groups), np.zeros(form.groups)
+    if rest is not None:
+        (usual, loose), (beyond, off) = (found(part) for part in rest)
+        hard = np.maximum(beyond, 0.0) + off + loose
     support, reach = form.support(), form.reach()
     if support is None or reach is None:
-        nothing = np.zeros(form.groups)
-        return Opened(nothing, nothing, nothing + hard)
+        return Opened(usual, np.zeros_like(usual), hard)
     worst, off = found(reach)
     worst = np.maximum(worst, 0.0) + off
     known: Any = None
     if within is not None:
         known = within.of(form, np.maximum(found(support)[0], 0.0), worst)
     if known is None:
-        return Opened(np.zeros_like(worst), np.zeros_like(worst), worst + hard)
+        return Opened(usual, np.zeros_like(worst), worst + hard)
     value, deviation = known
     value = np.clip(value, -worst, worst)
     wide = -NormalDist().inv_cdf((1.0 - confidence) / numbers / 2.0) * deviation
-    return Opened(value, np.minimum(wide, worst + np.abs(value)), np.zeros_like(worst) + hard)
+    return Opened(value + usual, np.minimum(wide, worst + np.abs(value)), hard)

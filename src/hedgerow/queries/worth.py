@@ -77,11 +77,11 @@ class Worth:
     # -- for whoever holds tables -------------------------------------------------------------------------
 
     def even(self, domain: Domain) -> Floats:
-        """What rows of each cell are worth on average, if they lie evenly in their bins."""
-        return np.asarray(over(self.attributes, self.cuts, self._evenly(domain), Cut.mean))
+        """What rows of each cell are worth in the middle of their bins; of cut ones the mean of the parts."""
+        return np.asarray(over(self.attributes, self.cuts, self._middle(domain), Cut.mean))
 
-    def parted(self, domain: Domain) -> tuple[Worth, Floats]:
-        """What remainders add, as one sum of them; and how far a row of each cell can be from both together.
+    def parted(self, domain: Domain) -> tuple[Worth, Floats, Floats]:
+        """What remainders add, as one sum of them; what else on average; how far a row can be from it all.
 
         Terms that are no sum of remainders - products of them, and parts of bins that are cut - are known as
         averages only: what a row may differ from those is all that its bins allow.
@@ -89,7 +89,7 @@ class Worth:
         slopes = dict(self._slopes(domain))
         cut = {c.attribute for c in self.cuts}
         mean = {n: over(self.attributes, self.cuts, s, Cut.mean) for n, s in slopes.items() if n not in cut}
-        far = np.zeros(self.constant.shape)
+        far, more = np.zeros(self.constant.shape), np.zeros(self.constant.shape)
         for name, slope in slopes.items():
             known = over(self.attributes, self.cuts, mean[name], Cut.spread) if name in mean else 0.0
             far = far + np.abs(slope - known) * self._levels(name, self._lattice(domain, name).halves)
@@ -97,19 +97,20 @@ class Worth:
             most = self._levels(one, self._lattice(domain, one).halves)
             most = most * self._levels(other, self._lattice(domain, other).halves)
             usual = self._spread(domain, one) if one == other else 0.0
-            far = far + np.abs(c) * np.maximum(usual, most - usual)
+            far, more = far + np.abs(c) * np.maximum(usual, most - usual), more + c * usual
         if self.cuts:
-            evenly = self._evenly(domain)
+            evenly = self._middle(domain) + more
             whole = over(self.attributes, self.cuts, evenly, Cut.mean)
             far = far + np.abs(evenly - over(self.attributes, self.cuts, whole, Cut.spread))
         far = np.asarray(over(self.attributes, self.cuts, far, Cut.largest))
-        return Worth(self.attributes, np.zeros(far.shape), tuple(mean.items())), far
+        more = np.asarray(over(self.attributes, self.cuts, more, Cut.mean))
+        return Worth(self.attributes, np.zeros(far.shape), tuple(mean.items())), more, far
 
     def reach(self, domain: Domain) -> Floats:
         """How far a row of each cell can be from what its cell is worth."""
         if self.cuts or self.squares:
-            linear, far = self.parted(domain)
-            return linear.reach(domain) + far
+            linear, more, far = self.parted(domain)
+            return linear.reach(domain) + np.abs(more) + far
         out = np.zeros(self.constant.shape)
         for name, c in self.coefficients:
             out += np.abs(c) * self._levels(name, self._lattice(domain, name).halves)
@@ -117,7 +118,7 @@ class Worth:
 
     def least(self, domain: Domain, summed: NDArray[np.bool_]) -> float:
         """The least that a row of some cells can be worth, on the lattice."""
-        low = self._evenly(domain) - self.reach(domain)
+        low = self._middle(domain) - self.reach(domain)
         unit = self.unit(domain)
         return float(
             unit * int(np.rint(low[summed].min(initial=0.0 if not summed.any() else np.inf) / float(unit)))
@@ -207,15 +208,14 @@ class Worth:
                 out[near] = out.get(near, np.zeros(self.constant.shape)) + c * middle
         return list(out.items())
 
-    def _evenly(self, domain: Domain) -> Floats:
-        """What rows that lie evenly in their bins are worth on average, in each cell."""
+    def _middle(self, domain: Domain) -> Floats:
+        """What rows in the middle of their bins, or of the parts of them, are worth."""
         middles = {n: self._levels(n, np.array(self._lattice(domain, n).middles)) for n in self._named}
         out = self.constant
         for name, c in self.coefficients:
             out = out + c * middles[name]
         for (one, other), c in self.squares:
-            usual = self._spread(domain, one) if one == other else 0.0
-            out = out + c * (middles[one] * middles[other] + usual)
+            out = out + c * middles[one] * middles[other]
         return out
 
     def _spread(self, domain: Domain, name: str) -> Floats:

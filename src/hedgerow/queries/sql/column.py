@@ -171,12 +171,8 @@ class SqlColumn:
     def _split(self, op: str, c: Any, spelled: str) -> Pair:
         """A comparison with ordered bins, which must not cut one; values beyond the ends are clipped."""
         bins = self._bins
-        if bins.stepped:
+        if bins.stepped or op in ("=", "<>"):
             return self._on_lattice(op, c, spelled)
-        if op in ("=", "<>"):
-            raise CutsBin(
-                f"{self.name!r} is binned, so {op} {spelled} would cut a bin; {self._nearest(op, c)}"
-            )
         edges, through = bins.edge_array, op in ("<=", ">")
         if c <= edges[0]:
             return self._up_to(op, 0)
@@ -214,7 +210,7 @@ class SqlColumn:
         lattice = self._bins.lattice
         if op in ("=", "<>"):
             same = np.zeros(self.size, dtype=np.bool_)
-            k = lattice.place(c)
+            k = lattice.place(c) if lattice.declared else lattice.nearest(c)
             if k is not None and lattice.low[0] <= k <= lattice.high[-1]:
                 at = int(np.searchsorted(lattice.low, k, side="right")) - 1
                 if lattice.half[at]:

@@ -314,7 +314,6 @@ BAD = [
     ("SELECT COUNT(*) FROM t WHERE sex = '(missing)'", "not a declared level"),
     ("SELECT COUNT(*) FROM t WHERE sex = 3", "'sex'"),
     ("SELECT COUNT(*) FROM t WHERE age >= 'old'", "'age'"),
-    ("SELECT COUNT(*) FROM t WHERE age = 30", "30 and 40"),
     ("SELECT COUNT(*) FROM t WHERE day = '2025-03-05'", "2025-03-05"),
     ("SELECT COUNT(*) FROM t WHERE visit >= '2024-02-31'", "2024-02-31"),
     ("SELECT COUNT(*) FROM t WHERE age > kids", "'age'"),
@@ -366,6 +365,7 @@ def test_refused_statements_name_the_part_in_one_sentence(text: str, part: str) 
 
 
 CUT = [
+    ("SELECT COUNT(*) FROM t WHERE age = 30", "30 and 40"),
     ("SELECT COUNT(*) FROM t WHERE age >= 33", "30 and 40"),
     ("SELECT COUNT(*) FROM t WHERE age > 30", "30 and 40"),
     ("SELECT COUNT(*) FROM t WHERE age BETWEEN 30 AND 39", "30 and 40"),
