@@ -38,7 +38,7 @@ ASKED = (
     "SELECT MEDIAN(age) FROM t",
     "SELECT AVG(age * pay), SUM((pay - 10) * (pay - 10)) FROM t",
     "SELECT COUNT(*), SUM(pay) FROM t WHERE age >= 9 AND pay < 4.5",
-    "SELECT sex, COUNT(*) FROM t WHERE age IN (9, 20) OR old > 3 GROUP BY sex",
+    "SELECT sex, COUNT(*) FROM t WHERE age IN (9, 20) AND old > 3 GROUP BY sex",
 )
 """The last ones cut bins, at values that neighbours have."""
 GROUPS: tuple[tuple[int, bool], ...] = ((1, False), (2, True), (3, True), (1, True))
