@@ -207,3 +207,27 @@ def test_a_percentile_that_makes_no_sense_is_refused():
             hr.sql(STEPPED, text)
     with pytest.raises(hr.errors.HedgerowError, match="one for each group"):
         curator(STEPPED, frame()).sparse_vector(5, 1).ask_all("SELECT MEDIAN(age) FROM t")
+
+
+def test_remainders_that_a_ledger_of_before_has_are_taken_as_they_are(tmp_path, monkeypatch):
+    from hedgerow.curator.statistics.remainders import RemainderSums
+    from hedgerow.mechanisms import moments
+    from hedgerow.mechanisms.session import prime
+
+    data, budget = frame(), hr.Budget(epsilon=4, delta=1e-6)
+
+    def said() -> tuple[float, float, object]:
+        table = hr.Table.open(data, STEPPED)
+        mine = hr.Curator(table, budget, tmp_path / "rows.db")
+        session = hr.Session(epsilon=1, name="old").open(mine)
+        released = hr.AdaptiveRelease(epsilon=1, run="old too").release(mine, hr.marginals(STEPPED, 1))
+        text = next(iter(truths(data)))
+        told = session.ask(text).value, released.answer(text).value, mine.spent
+        mine.ledger.close()
+        return told
+
+    with monkeypatch.context() as before:
+        for place in (moments, prime):
+            before.setattr(place, "as_begun", lambda measure, domain: measure(RemainderSums(domain)))
+        first = said()
+    assert said() == first

@@ -172,6 +172,41 @@ def test_a_draft_costs_what_was_said_and_every_act_has_its_line(people):
         assert {e.event.kind for e in lines} == {"together", "exponential", "zcdp"}
 
 
+def test_an_interrupted_draft_goes_on_without_paying_again(people, monkeypatch):
+    from hedgerow.curator.curator import Curator
+
+    assert run("budget", "init", people, "--epsilon", 1.5).exit_code == 0
+    real, acts = Curator._act, []
+
+    def counted(self, *given, **rest):
+        if len(acts) == stop:
+            raise KeyboardInterrupt
+        acts.append(rest["request"])
+        return real(self, *given, **rest)
+
+    def spent():
+        with Ledger.open("people.csv.hedgerow.db", readonly=True) as ledger:
+            return ledger.spent(), [e.request for e in ledger.replay(None, 0) if e.kind == "charge"]
+
+    monkeypatch.setattr(Curator, "_act", counted)
+    for stop in (0, 1, 4, 30):  # before the first act, after it, among ends, and among names
+        acts.clear()
+        run("schema", "infer", people, "--private", "--epsilon", 1)
+        assert not Path("schema.yaml").exists()
+        assert len(spent()[1]) == stop == len(set(spent()[1]))
+    monkeypatch.setattr(Curator, "_act", real)
+    assert run("schema", "infer", people, "--private", "--epsilon", 1).exit_code == 0
+    whole, lines = spent()
+    assert len(lines) == len(set(lines))
+    with Ledger.open("people.csv.hedgerow.db", readonly=True) as ledger:
+        assert whole.amount <= ledger.meant(Fraction(1)).amount
+    drafted = Path("schema.yaml").read_text()
+    again = run("schema", "infer", people, "--private", "--epsilon", 1, "--force")
+    assert again.exit_code == 0
+    assert spent()[0] == whole
+    assert drafted.split("attributes")[1] == Path("schema.yaml").read_text().split("attributes")[1]
+
+
 def test_a_draft_without_a_budget_or_beyond_it_is_refused_and_charges_nothing(people):
     refused = run("schema", "infer", people, "--private", "--epsilon", 1)
     assert (refused.exit_code, "budget init" in refused.stderr) == (2, True)

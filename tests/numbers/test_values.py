@@ -36,7 +36,11 @@ QUESTIONS = [
     "SELECT SUM(cost), AVG(cost + 1) FROM t",
     "SELECT SUM(-old), AVG(old) FROM t",
     "SELECT age, SUM(age) FROM t GROUP BY age",
+    "SELECT SUM(age * age), AVG((age - 50) * (pay - 7.25)) FROM t WHERE sex = 'F'",
+    "SELECT AVG((year - 1990) * (year - 1990) - 3 * age) FROM t WHERE age >= 33 AND year <> 1999",
+    "SELECT SUM(CASE WHEN sex = 'F' THEN pay * old ELSE age * 2 END) FROM t",
 ]
+LONG = "SELECT SUM(cost * cost) FROM t"  # more binary digits than are weighed
 
 
 def rows(n: int = 400, seed: int = 1) -> dict[str, np.ndarray]:
@@ -172,9 +176,10 @@ def test_no_row_moves_a_sum_by_more_than_its_norms(text):
         assert int(((a - b).astype(object) ** 2).sum()) <= norms.replace_l2_squared
 
 
-def test_the_norms_of_remainders_are_reached_at_bin_ends_and_a_swap_needs_four_times_their_square():
+@pytest.mark.parametrize("total", [False, True])
+def test_the_norms_of_remainders_are_reached_at_bin_ends_and_a_swap_needs_four_times_their_square(total):
     domain = hr.Domain({"a": 2, "n": hr.bins(0, 40, 10, step=1), "m": hr.Bins([0, 7], step=1)})
-    statistic = RemainderSums(domain)
+    statistic = RemainderSums(domain, total=total)
 
     def alone(n: float, m: float) -> np.ndarray:
         table = hr.Table.open({"a": [0], "n": [n], "m": [m]}, domain)
@@ -204,6 +209,32 @@ def test_whoever_forges_what_rows_are_worth_does_not_move_the_sum_beyond_its_nor
     other = hr.Domain({**DOMAIN, "age": hr.bins(0, 100, 25, step=1)})
     with pytest.raises(hr.DomainMismatch):
         MeasureTarget.of([query], other)
+
+
+def test_squares_of_many_digits_are_rounded_row_by_row_and_the_error_says_so():
+    frame = rows()
+    table = hr.Table.open(frame, DOMAIN)
+    pieces = hr.sql(DOMAIN, LONG).forms[0].rounded()
+    answers = Answers(hr.Workload.grouped([piece.query for piece in pieces]))
+    steps = answers.exact(Rows(table, bytes(32)))
+    value = sum(p.worth * float(s) / ONE for p, s in zip(pieces, steps, strict=True))
+    off = sum(piece.off for piece in pieces) * len(frame["cost"])
+    want = truth(LONG, frame)[0]
+    assert 0 < off < 1e-9 * want
+    assert abs(value - want) <= off + 1e-12 * want
+    assert all(int(piece.query.most.max()) <= ONE for piece in pieces)
+
+
+def test_variances_of_rows_are_those_of_the_clamped_rows():
+    frame = rows()
+    curator = hr.Curator(hr.Table.open(frame, DOMAIN), hr.Budget(epsilon=1e6, delta=1e-6), ":memory:")
+    session = hr.Session(epsilon=5).open(curator)
+    for what in ("VAR_POP(year)", "STDDEV(pay)", "COVAR_POP(age, year)", "VARIANCE(age - pay)"):
+        text = f"SELECT {what} FROM t"
+        answer = session.ask(text, within_count=1)
+        want = truth(text, frame)[0]
+        assert answer.source == "measured"
+        assert abs(answer.value - want) <= 3 * answer.error  # noise beyond three times its error: below 1e-8
 
 
 def test_all_weights_are_whole_and_below_the_largest_that_is_allowed():

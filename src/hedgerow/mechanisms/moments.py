@@ -4,21 +4,36 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from hedgerow.curator.statistics.remainders import RemainderSums
+from hedgerow.errors import RequestReused
 from hedgerow.queries.moments import BinMoments, best_share, numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hedgerow.mechanisms.account import Purse
     from hedgerow.queries.domain.domain import Domain
 
+Made = TypeVar("Made")
 _NOTE = "what numbers are within their bins"
 
 
 def share_of_moments(domain: Domain) -> Fraction:
     """The part of a price that goes to remainders; none where no number has a step and wider bins."""
     return Fraction(round(1000 * best_share(domain)), 1000) if numbers(domain) else Fraction(0)
+
+
+def as_begun(measure: Callable[[RemainderSums], Made], domain: Domain) -> Made:
+    """Remainders with their totals; without, where a ledger of before measured them so under this request.
+
+    Nothing is read or charged where a request id belongs to another question.
+    """
+    try:
+        return measure(RemainderSums(domain, total=True))
+    except RequestReused:
+        return measure(RemainderSums(domain))
 
 
 def measured_moments(purse: Purse, domain: Domain) -> tuple[BinMoments | None, Purse]:
@@ -30,10 +45,7 @@ def measured_moments(purse: Purse, domain: Domain) -> tuple[BinMoments | None, P
     if not numbers(domain):
         return None, purse
     part = purse.price.share(share_of_moments(domain))
-    measured = purse.curator.measure(
-        RemainderSums(domain),
-        part,
-        request=purse.request("moments"),
-        note=_NOTE,
+    measured = as_begun(
+        lambda sums: purse.curator.measure(sums, part, request=purse.request("moments"), note=_NOTE), domain
     )
     return BinMoments.of(domain, measured), replace(purse, price=purse.price - part)

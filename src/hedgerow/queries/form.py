@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.domain.domain import Domain
-    from hedgerow.queries.valued import Valued, Worth
+    from hedgerow.queries.valued import Valued
+    from hedgerow.queries.worth import Worth
 
 CELLS = 1 << 24
 """The largest table that is written out; a product of one-attribute predicates never is."""
@@ -168,7 +169,7 @@ class LinearForm:
         return out
 
     @cached_property
-    def _valued(self) -> list[tuple[float, Valued]]:
+    def _valued(self) -> list[tuple[float, Valued, float]]:
         """What rows are worth, in weights of one sign each; the same for all groups."""
         worth = next(f.worth for f in self.factors if f.worth is not None)
         return worth.split(self.domain)
@@ -183,7 +184,7 @@ class LinearForm:
         inside = np.broadcast_to(inside, signed.weights.shape)
         masks = {f.attributes: f.weights for f in factors if f is not signed} | {signed.attributes: inside}
         out = []
-        for worth, value in self._valued:
+        for worth, value, left in self._valued:
             if bool((value.most * inside).any()):
                 unit = Factor(signed.attributes, value.middle * inside)
                 query = self._query([unit if f is signed else f for f in factors], unit)
@@ -191,7 +192,8 @@ class LinearForm:
                     where = tuple(masks[(a,)] for a in self.attributes)
                 else:
                     where = (_product(masks, self.attributes, self.shape),)
-                out.append(Piece(worth, replace(query, fine=Fine(value, where))))
+                part = np.inf if left else 0.0
+                out.append(Piece(worth, replace(query, fine=Fine(value, where)), left, part))
         return out
 
     def reach(self) -> LinearForm | None:
@@ -202,12 +204,29 @@ class LinearForm:
         wide = Factor(signed.attributes, signed.worth.reach(self.domain))
         return replace(self, factors=tuple(wide if f is signed else f for f in self.factors))
 
+    def parted(self) -> tuple[LinearForm, tuple[LinearForm, LinearForm] | None]:
+        """What a sum of remainders adds to each group; and what else does on average, and how far off it is.
+
+        The latter where there are products of remainders, or parts of bins.
+        """
+        signed = next(f for f in self.factors if f.worth is not None)
+        assert signed.worth is not None
+        if not signed.worth.cuts and not signed.worth.squares:
+            return self, None
+        linear, more, far = signed.worth.parted(self.domain)
+        weighed = ((signed.weights, linear), (more, None), (far, None))
+        first, second, third = (
+            replace(self, factors=tuple(Factor(f.attributes, *w) if f is signed else f for f in self.factors))
+            for w in weighed
+        )
+        return first, (second, third)
+
     def support(self) -> LinearForm | None:
         """How many rows of each group have a number that bins leave open."""
         signed = next((f for f in self.factors if f.worth is not None), None)
-        if signed is None or signed.worth is None:
+        if signed is None or signed.worth is None or not signed.worth.coefficients:
             return None
-        some = np.any([c != 0 for _, c in signed.worth.coefficients], axis=0)
+        some = signed.worth.open
         return replace(
             self, factors=tuple(Factor(f.attributes, some) if f is signed else f for f in self.factors)
         )

@@ -18,7 +18,7 @@ from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.queries.form import Factor, LinearForm
 from hedgerow.queries.measurement import Noise
 from hedgerow.queries.query import ONE
-from hedgerow.queries.valued import Worth
+from hedgerow.queries.worth import Worth
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _INTERACTION = 0.35  # of the effects that single attributes show
 _UNSEEN = 0.04  # of a half bin: an effect that no single attribute shows
 _LARGEST_SHARE = 0.15
+_CELLS = 1 << 16  # up to here sums are predicted cell by cell
 
 
 def numbers(domain: Domain) -> dict[str, int]:
@@ -65,7 +66,8 @@ class BinMoments:
 
     Args:
         domain: of the rows.
-        sums: in the order of numbers and attributes, one after another, in factors of half-steps.
+        sums: in the order of numbers and attributes, one after another, in factors of half-steps; in newer
+            files the sum of all rows comes before the tables of each number.
         noise: the law of the noise on each.
     """
 
@@ -86,10 +88,16 @@ class BinMoments:
         for name, factor in numbers(self.domain).items():
             unit = float(_lattice(self.domain, name).step) / 2 / factor
             out[name] = {}
+            at += self._with_totals
             for attribute, body in self.domain.items():
                 out[name][attribute] = self.sums[at : at + body.size].astype(np.float64) * unit
                 at += body.size
         return out
+
+    @property
+    def _with_totals(self) -> bool:
+        """Whether the sum of all rows was measured beside the tables."""
+        return self.sums.size > len(numbers(self.domain)) * sum(self.domain.shape)
 
     def deviation(self, name: str) -> float:
         """The standard deviation of the noise on one sum, in the number's own unit."""
@@ -100,10 +108,15 @@ class BinMoments:
     def totals(self) -> dict[str, tuple[float, float]]:
         """The sum of all remainders of each number, by all tables together, and its variance."""
         out = {}
-        for name, tables in self.tables.items():
-            weights = {a: 1.0 / t.size for a, t in tables.items()}
-            all_ = sum(weights.values())
-            value = sum(weights[a] * float(t.sum()) for a, t in tables.items()) / all_
+        for i, (name, factor) in enumerate(numbers(self.domain).items()):
+            tables = list(self.tables[name].values())
+            if self._with_totals:
+                at = i * (1 + sum(self.domain.shape))
+                unit = float(_lattice(self.domain, name).step) / 2 / factor
+                tables.append(self.sums[at : at + 1].astype(np.float64) * unit)
+            weights = [1.0 / t.size for t in tables]
+            all_ = sum(weights)
+            value = sum(w * float(t.sum()) for w, t in zip(weights, tables, strict=True)) / all_
             out[name] = value, self.deviation(name) ** 2 / all_
         return out
 
@@ -154,6 +167,8 @@ class WithinBins:
         fine = query.fine
         if fine is None or query.factors is None or len(fine.value.parts) != 1:
             return 0.0
+        if fine.value.cuts or fine.value.squares:
+            return 0.0
         ((name, often),), value = fine.value.parts, fine.value
         lattice = _lattice(self.moments.domain, name)
         far = np.abs(often) * np.append(
@@ -185,17 +200,19 @@ class WithinBins:
         held = np.take(coefficient, np.arange(bins), axis=own)
         depends = [i for i in range(held.ndim) if not bool((held == held.take([0], axis=i)).all())]
         masks: dict[str, Floats] = {}
-        if len(depends) > 1 or any(len(f.attributes) > 1 for f in form.factors if f is not signed):
+        if any(len(f.attributes) > 1 for f in form.factors if f is not signed):
             return None
-        times = float(np.abs(held).max(initial=0.0)) or 1.0
-        if depends:
-            i = depends[0]
-            line = held[tuple(slice(None) if j == i else 0 for j in range(held.ndim))] / times
+        peak = np.unravel_index(int(np.argmax(np.abs(held))), held.shape)
+        times = float(held[peak]) or 1.0
+        product = np.full((1,) * held.ndim, times)
+        for i in depends:
+            line = held[tuple(slice(None) if j == i else peak[j] for j in range(held.ndim))] / times
+            product = product * line.reshape([-1 if j == i else 1 for j in range(held.ndim)])
             if i == own:
                 line = np.append(line, np.zeros(form.domain[name].size - bins))
             masks[signed.attributes[i]] = line
-        else:
-            times = float(held.flat[0]) if held.size else 0.0
+        if not np.allclose(product, held, rtol=1e-9, atol=1e-9 * abs(times)):
+            return None
         for f in form.factors:
             if f is not signed:
                 masks[f.attributes[0]] = masks.get(f.attributes[0], 1.0) * f.weights.astype(np.float64)
@@ -216,6 +233,8 @@ class WithinBins:
         if len(masks) == 1:
             (a,) = masks
             return one[a], noise * cells[a]
+        if not all(bool(np.isin(mask, (0.0, 1.0)).all()) for mask in masks.values()):
+            return self._cell_by_cell(name, form, masks)
         mean = m.totals[name][0] / max(float(np.asarray(self.table(())).sum()), 1.0)
         rate, variance = np.full(groups, mean), np.zeros(groups)
         half = worst / np.maximum(counts, 1.0)
@@ -228,6 +247,41 @@ class WithinBins:
         variance = variance + (_UNSEEN * half) ** 2
         return counts * rate, counts**2 * variance + counts * half**2 / 3.0
 
+    def _cell_by_cell(
+        self, name: str, form: LinearForm, masks: Mapping[str, Floats]
+    ) -> tuple[Floats, Floats]:
+        """The same where levels count with weights: predicted in each cell of the attributes, then added."""
+        names = form.domain.order([*masks, name])
+        if form.domain.cells(names) > _CELLS:
+            return np.zeros(form.groups), np.full(form.groups, np.inf)
+        m, noise = self.moments, self.moments.deviation(name) ** 2
+        shape = form.domain.shape_of(names)
+        rows = np.maximum(self.table(names), 0.0)
+        half = np.zeros(form.domain[name].size)
+        half[: len(_lattice(form.domain, name).low)] = _lattice(form.domain, name).halves
+        weights, halves = np.ones(shape), _along(names, name, half)
+        mean = m.totals[name][0] / max(float(np.asarray(self.table(())).sum()), 1.0)
+        rate, unsure = np.full(shape, mean), (_UNSEEN * halves) ** 2 + np.zeros(shape)
+        for a in names:
+            weights = weights * _along(names, a, masks[a]) if a in masks else weights
+            each = np.maximum(self.table((a,)), 1.0)
+            effect, off = m.tables[name][a] / each - mean, noise / each**2
+            sure = np.maximum(0.0, 1.0 - off / np.maximum(effect**2, 1e-300))
+            rate = rate + _along(names, a, sure * effect)
+            more = _along(names, a, off + (_INTERACTION * sure * effect) ** 2)
+            unsure = unsure + np.minimum(more, halves**2)
+        weights = np.where(halves > 0, weights, 0.0)
+        rate = np.clip(rate, -halves, halves)
+        value, wrong, chance = (
+            _folded(form, names, array)
+            for array in (
+                weights * rows * rate,
+                np.abs(weights) * rows * np.sqrt(unsure),
+                weights**2 * rows * halves**2 / 3.0,
+            )
+        )
+        return value, wrong**2 + chance
+
     @staticmethod
     def _by_group(form: LinearForm, attribute: str, levels: Floats) -> Floats:
         """The sum of an attribute's levels in each group of a form."""
@@ -239,6 +293,27 @@ class WithinBins:
                 spread = parts.reshape([-1 if j == i else 1 for j in range(len(shape))])
                 return np.broadcast_to(spread, shape).reshape(-1)
         return np.full(form.groups, float(levels.sum()))
+
+
+def _along(names: tuple[str, ...], name: str, levels: Floats) -> Floats:
+    return np.asarray(levels).reshape([-1 if a == name else 1 for a in names])
+
+
+def _folded(form: LinearForm, names: tuple[str, ...], cells: Floats) -> Floats:
+    """Cells of some attributes added up by the groups of a form."""
+    grouped = {axis.attribute: axis for axis in form.axes}
+    out = cells
+    for i in reversed(range(len(names))):
+        axis = grouped.get(names[i])
+        if axis is None:
+            out = out.sum(axis=i)
+        else:
+            moved = np.moveaxis(out, i, 0)
+            parts = np.zeros((axis.size, *moved.shape[1:]))
+            np.add.at(parts, axis.parent, moved)
+            out = np.moveaxis(parts, 0, i)
+    kept = [n for n in names if n in grouped]
+    return np.asarray(out.transpose([kept.index(axis.attribute) for axis in form.axes])).reshape(-1)
 
 
 def _lattice(domain: Domain, name: str) -> Any:

@@ -214,8 +214,8 @@ class Statement:
                 h.update(repr((f.attributes, f.weights.dtype.str)).encode() + f.weights.tobytes())
             for axis in form.axes:
                 h.update(axis.attribute.encode() + axis.parent.tobytes())
-            if any(f.worth is not None for f in form.factors):
-                h.update(b"of rows' own numbers")
+            for worth in (f.worth for f in form.factors if f.worth is not None):
+                h.update(b"of rows' own numbers" + worth.of_parts)
         return f"sql:{h.hexdigest()}"
 
     @property

@@ -147,6 +147,8 @@ class Query:
     @property
     def off(self) -> NDArray[np.int64]:
         """How far the weight of a row can be from that of its cell."""
+        if self.fine is not None and self.fine.value.cuts:
+            return np.asarray(np.maximum(self.most - self.weights, self.weights))
         low = self.fine is not None and self.fine.value.digits[1] < 62  # lower digits may be any
         return self.most if low else self.most - self.weights
 

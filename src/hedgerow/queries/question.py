@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from hedgerow.errors import RangeTooLarge, UnsupportedQuery
+from hedgerow.errors import CutsBin, RangeTooLarge, UnsupportedQuery
 from hedgerow.queries.form import GroupAxis, LinearForm, check_cells, spread
 from hedgerow.queries.quantile import QuantileOf
+from hedgerow.queries.quotient import between
+from hedgerow.queries.quotient import ratio as ratio
 from hedgerow.queries.within import Opened, opened
 
 if TYPE_CHECKING:
@@ -49,7 +51,10 @@ class GroupColumn:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One number per group: scale * form, or scale * form / denominator + plus; by indices into `forms`."""
+    """One number per group: scale * form, or scale * form / denominator + plus; by indices into `forms`.
+
+    `ends` are two numbers between which form / denominator lies, if there are such.
+    """
 
     name: str
     form: int
@@ -57,6 +62,7 @@ class Aggregate:
     scale: float = 1.0
     plus: float = 0.0
     quantile: QuantileOf | None = None
+    ends: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -138,6 +144,7 @@ class Question:
         aggregates: the output numbers, each a form or a ratio of two.
         columns: the output columns in order.
         notes: sentences to show with the answer.
+        cut: what a refusal of the bins that it cuts would say, if it cuts any.
     """
 
     domain: Domain
@@ -150,6 +157,7 @@ class Question:
     order: tuple[Sort, ...] = ()
     limit: int | None = None
     notes: tuple[str, ...] = ()
+    cut: str = ""
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
@@ -181,6 +189,8 @@ class Question:
     def evaluate(self, table_of: Callable[[tuple[str, ...]], NDArray[Any]]) -> Result:
         """The exact answer on tables: `table_of(attributes)` gives counts, axes in the given order."""
         self._refuse_units()
+        if self.cut:
+            raise CutsBin(self.cut)
         values = np.stack([form.evaluate(table_of(form.attributes)) for form in self.forms])
         return self.combine(values, np.zeros_like(values), confidence=1.0)
 
@@ -345,6 +355,7 @@ class Question:
             left = None if left is None else left.over(bottom, off)
         if left is not None:
             value, error = value + left.value, left.on(error)
+        value, error = between(value, error, a.ends)
         return a.scale * value + a.plus, abs(a.scale) * error
 
     def _arrange(self, values: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -372,25 +383,3 @@ class Question:
 
     def __repr__(self) -> str:
         return f"Question({self.text!r})"
-
-
-def ratio(
-    top: NDArray[np.float64],
-    top_error: NDArray[np.float64],
-    bottom: NDArray[np.float64],
-    bottom_error: NDArray[np.float64],
-    only_positive: bool = True,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """N / D with its error: |n/d - N/D| <= (e1 + |n/d| e2) / (d - e2) if |N - n| <= e1, |D - d| <= e2 < d.
-
-    NaN where the denominator is zero, or not positive though it can only be positive.
-    """
-    usable = bottom > 0 if only_positive else bottom != 0
-    with np.errstate(over="ignore", invalid="ignore"):  # overflow becomes NULL; 0 * inf is never shown
-        value = np.divide(top, bottom, out=np.full(len(top), np.nan), where=usable)
-        value[~np.isfinite(value)] = np.nan
-        margin = np.abs(bottom) - bottom_error
-        error = np.full(len(top), np.inf)
-        sure = np.isfinite(value) & (margin > 0)
-        np.divide(top_error + np.abs(value) * bottom_error, margin, out=error, where=sure)
-    return value, error

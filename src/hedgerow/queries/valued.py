@@ -2,28 +2,27 @@
 
 A row's number is the middle of its bin and a remainder, both whole numbers of half-steps (`Lattice`). What
 SQL sums is base(cell) + the sum of coefficient(cell) x remainder over some attributes, a whole number of
-`unit`s for every row. Inside a cell it is affine in the remainders, each of which lies in [-h, h]: so it is
-largest at bin ends, and `most` - base plus |coefficient| h - bounds what a row of the cell can weigh. Norms
-are read off `most`: the columns of several queries have no negative entries, and each is at most that of its
-cell, so L1 and L2 norms are at most the envelope's, and those of a difference of two rows at most twice L1
-and twice the square of L2 (`Norms.nonnegative`), whether they are in one cell or in two.
+`unit`s for every row. Inside a cell it is affine in the remainders, each of which lies in [-h, h], or has
+products of two of them: `most` - base plus |coefficient| h, and |coefficient| h h' for products - bounds what
+a row of the cell can weigh. Norms are read off `most`: the columns of several queries have no negative
+entries, and each is at most that of its cell, so L1 and L2 norms are at most the envelope's, and those of a
+difference of two rows at most twice L1 and twice the square of L2 (`Norms.nonnegative`), whether they are in
+one cell or in two.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from math import gcd
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
+from hedgerow.errors import DomainMismatch, UnsupportedQuery
 from hedgerow.queries.domain.bins import Bins
-from hedgerow.queries.domain.lattice import exact
+from hedgerow.queries.domain.refined import Cut
 from hedgerow.queries.query import ONE
 
 if TYPE_CHECKING:
@@ -32,9 +31,8 @@ if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import Domain
 
     Integers = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
-_MOST_UNITS = 1 << 40
+_LARGEST = 1 << 61
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +43,7 @@ class Valued:
         attributes: the attributes whose cells it depends on.
         base: what a row in the middle of its bins is worth.
         parts: for some of the attributes, what a half-step away from the middle of the bin adds.
+        squares: for some pairs of them, what the product of two such distances adds.
         sign: 1 keeps what is positive, -1 what is negative, turned round; the rest weighs nothing.
         digits: which binary digits of the units are weighed: from which on, and how many.
         step: how many weights of 1/ONE the first of these digits is.
@@ -58,22 +57,30 @@ class Valued:
     digits: tuple[int, int]
     step: int
     most: Integers
+    squares: tuple[tuple[tuple[str, str], Integers], ...] = ()
+    cuts: tuple[Cut, ...] = ()  # `base` and `parts` are over the parts of the bins that these cut
 
     def __post_init__(self) -> None:
         """Copies that nobody can change: what a row weighs and what it may weigh are read at two times."""
         shape = np.shape(self.most)
+        if any(type(cut) is not Cut or cut.attribute not in self.attributes for cut in self.cuts):
+            raise UnsupportedQuery("what rows are worth is made by compiling SQL")
         if self.sign not in (1, -1) or not 0 < self.step <= ONE or len(self.attributes) != len(shape):
             raise UnsupportedQuery("what rows are worth is made by compiling SQL")
-        for name in ("base", "most"):
-            object.__setattr__(self, name, _whole(getattr(self, name), shape))
-        object.__setattr__(self, "parts", tuple((str(n), _whole(c, shape)) for n, c in self.parts))
+        fine = fine_shape(self.attributes, shape, self.cuts)
+        object.__setattr__(self, "most", _whole(self.most, shape))
+        object.__setattr__(self, "base", _whole(self.base, fine))
+        object.__setattr__(self, "parts", tuple((str(n), _whole(c, fine)) for n, c in self.parts))
+        pairs = tuple(((str(a), str(b)), _whole(c, fine)) for (a, b), c in self.squares)
+        object.__setattr__(self, "squares", pairs)
         if self.most.size and not 0 <= int(self.most.min()) <= int(self.most.max()) <= ONE:
             raise UnsupportedQuery("weights must lie between 0 and 1; put the unit into `scale`")
 
     def check(self, domain: Domain) -> None:
         """Refuse what was made for another domain, before rows meet it."""
-        binned = all(isinstance(domain[name], Bins) for name, _ in self.parts)
-        if not binned or domain.shape_of(self.attributes) != self.most.shape:
+        binned = all(isinstance(domain[name], Bins) for name in self.numbers)
+        fits = binned and all(cut.fits(domain[cut.attribute]) for cut in self.cuts)
+        if not fits or domain.shape_of(self.attributes) != self.most.shape:
             raise DomainMismatch("a query was made for another domain than this one")
 
     def steps(self, units: Integers) -> Integers:
@@ -82,19 +89,35 @@ class Valued:
         kept = np.maximum(self.sign * units, 0) >> first
         return np.asarray((kept & ((1 << many) - 1)) * self.step)
 
+    @property
+    def numbers(self) -> list[str]:
+        """The attributes whose rows' own numbers are read."""
+        named = [*(name for name, _ in self.parts), *(name for pair, _ in self.squares for name in pair)]
+        return list(dict.fromkeys([*named, *(c.attribute for c in self.cuts)]))
+
     @cached_property
     def middle(self) -> Integers:
-        """What a row in the middle of its bins weighs."""
-        return self.steps(self.base)
+        """What a row in the middle of its bins weighs; in a bin that is cut, what rows do on average."""
+        weights = self.steps(self.base)
+        if not self.cuts:
+            return weights
+        even = over(self.attributes, self.cuts, weights.astype(np.float64), Cut.mean)
+        return np.asarray(np.minimum(np.rint(even).astype(np.int64), self.most))
 
     def weigh(self, codes: Mapping[str, NDArray[Any]], remainders: Mapping[str, NDArray[Any]]) -> Integers:
         """The weights of rows, from their codes and remainders; between 0 and `most` of their cells."""
-        at = tuple(codes[a] for a in self.attributes)
+        whole = tuple(codes[a] for a in self.attributes)
+        fine, own = dict(codes), dict(remainders)
+        for cut in self.cuts:
+            fine[cut.attribute], own[cut.attribute] = cut.split(codes[cut.attribute], own[cut.attribute])
+        at = tuple(fine[a] for a in self.attributes)
         units = self.base[at]
         for name, coefficient in self.parts:
-            units = units + coefficient[at] * remainders[name].astype(np.int64)
+            units = units + coefficient[at] * own[name].astype(np.int64)
+        for (one, other), coefficient in self.squares:
+            units = units + coefficient[at] * own[one].astype(np.int64) * own[other].astype(np.int64)
         # whatever was made of the rest, and though it wraps around, the norms hold
-        return np.asarray(np.clip(self.steps(units), 0, self.most[at]))
+        return np.asarray(np.clip(self.steps(units), 0, self.most[whole]))
 
     @cached_property
     def digest(self) -> str:
@@ -102,6 +125,10 @@ class Valued:
         h = hashlib.sha256(repr((self.attributes, self.sign, self.digits, self.step)).encode())
         for name, array in (("", self.base), *self.parts):
             h.update(name.encode() + b"\0" + np.ascontiguousarray(array).tobytes())
+        for (one, other), array in self.squares:
+            h.update(f"{one}\0{other}\0".encode() + np.ascontiguousarray(array).tobytes())
+        for cut in self.cuts:
+            h.update(cut.digest)
         return h.hexdigest()
 
 
@@ -164,106 +191,9 @@ class Fine:
         return h.digest()
 
 
-@dataclass(frozen=True, eq=False)
-class Worth:
-    """What a row is worth as SQL has it: numbers over cells, and how a row's own remainders add to them.
-
-    Args:
-        attributes: the attributes whose cells it depends on, in the domain's order.
-        constant: the part of the numbers that no column gives.
-        coefficients: for each binned column how often it is added.
-    """
-
-    attributes: tuple[str, ...]
-    constant: Floats
-    coefficients: tuple[tuple[str, Floats], ...]
-
-    def times(self, onto: tuple[str, ...], mask: NDArray[Any], shape: tuple[int, ...]) -> Worth:
-        """The same over more attributes, and nothing where a mask is false."""
-        sizes = dict(zip(self.attributes, self.constant.shape, strict=True))
-        axes = [sizes.get(a, 1) for a in onto]
-        arrays = [self.constant, *(c for _, c in self.coefficients)]
-        kept = [np.broadcast_to(a.reshape(axes) * mask, shape).astype(np.float64) for a in arrays]
-        names = [name for name, _ in self.coefficients]
-        return Worth(onto, kept[0], tuple(zip(names, kept[1:], strict=True)))
-
-    def reach(self, domain: Domain) -> Floats:
-        """How far a row of each cell can be from what its cell is worth."""
-        out = np.zeros(domain.shape_of(self.attributes))
-        for name, c in self.coefficients:
-            out += np.abs(c) * self._along(name, _levels(domain, name, _bins(domain, name).lattice.halves))
-        return out
-
-    def unit(self, domain: Domain) -> Fraction:
-        """What all rows' numbers are whole multiples of."""
-        steps = [
-            exact(float(c)) * self._half(domain, n) for n, a in self.coefficients for c in np.unique(abs(a))
-        ]
-        steps += [exact(float(c)) for c in np.unique(np.abs(np.round(self.constant, 9)))]
-        return _common([step for step in steps if step]) or Fraction(1)
-
-    def least(self, domain: Domain, summed: NDArray[np.bool_]) -> float:
-        """The least that a row of some cells can be worth, on the lattice."""
-        low = self.constant - self.reach(domain)
-        for name, c in self.coefficients:
-            low = low + c * self._along(
-                name, _levels(domain, name, np.array(_bins(domain, name).lattice.middles))
-            )
-        unit = self.unit(domain)
-        return float(
-            unit * int(np.rint(low[summed].min(initial=0.0 if not summed.any() else np.inf) / float(unit)))
-        )
-
-    @staticmethod
-    def _half(domain: Domain, name: str) -> Fraction:
-        return _bins(domain, name).lattice.step / 2
-
-    def split(self, domain: Domain) -> list[tuple[float, Valued]]:
-        """What rows are worth as weights in [0, 1], of one sign each, with what weight 1 is worth."""
-        unit = self.unit(domain)
-        base = np.rint(self.constant / float(unit)).astype(np.int64)
-        parts, far = [], np.zeros_like(base)
-        for name, c in self.coefficients:
-            lattice = _bins(domain, name).lattice
-            per = np.array(
-                [int(exact(x) * self._half(domain, name) / unit) for x in c.ravel().tolist()], dtype=np.int64
-            ).reshape(c.shape)
-            parts.append((name, per))
-            base = base + per * self._along(name, _levels(domain, name, lattice.centre))
-            far = far + np.abs(per) * self._along(name, _levels(domain, name, lattice.half))
-        out = []
-        for sign in (1, -1):
-            most = np.maximum(sign * base + far, 0)
-            for digits, step in _digits(int(most.max(initial=0))):
-                weights = np.minimum(most >> digits[0], (1 << digits[1]) - 1) * step
-                made = Valued(self.attributes, base, tuple(parts), sign, digits, step, weights)
-                out.append((sign * float(unit * Fraction(ONE << digits[0], step)), made))
-        return out
-
-    def _along(self, name: str, levels: NDArray[Any]) -> NDArray[Any]:
-        return levels.reshape([-1 if a == name else 1 for a in self.attributes])
-
-
-def _digits(largest: int) -> list[tuple[tuple[int, int], int]]:
-    """How whole numbers up to `largest` are weighed exactly, by weights of which ONE is the largest.
-
-    What has more than 20 binary digits is weighed in two parts. The lower one weighs next to nothing: it has
-    the noise of the other, in a unit that is so much smaller, and adds as little to the norms.
-    """
-    if largest > _MOST_UNITS:
-        raise RangeTooLarge("the steps of the numbers in this sum are too small for their ranges")
-    length, have = largest.bit_length(), ONE.bit_length() - 1
-    if not largest:
-        return []
-    if largest <= ONE:
-        return [((0, 62), ONE >> (largest - 1).bit_length())]
-    low = length - have
-    return [((low, 62), 1), ((0, low), 1)]
-
-
 def _whole(array: Any, shape: tuple[int, ...]) -> Integers:
     copy = np.array(array, dtype=np.int64)
-    if copy.shape != shape or np.abs(copy).max(initial=0) > 4 * _MOST_UNITS:
+    if copy.shape != shape or np.abs(copy).max(initial=0) > _LARGEST:
         raise UnsupportedQuery("what rows are worth is made by compiling SQL")
     copy.setflags(write=False)
     return copy
@@ -275,25 +205,19 @@ def _frozen_mask(mask: Any) -> NDArray[np.bool_]:
     return copy
 
 
-def _bins(domain: Domain, name: str) -> Bins:
-    attribute = domain[name]
-    assert isinstance(attribute, Bins)
-    return attribute
+def fine_shape(attributes: tuple[str, ...], shape: tuple[int, ...], cuts: Sequence[Cut]) -> tuple[int, ...]:
+    """The shape of a table with the parts of cut bins as levels."""
+    sizes = {cut.attribute: cut.size for cut in cuts}
+    return tuple(sizes.get(a, n) for a, n in zip(attributes, shape, strict=True))
 
 
-def _levels(domain: Domain, name: str, per_bin: NDArray[Any]) -> NDArray[Any]:
-    """Numbers of bins as numbers of levels; those of `other` and missing are 0."""
-    out = np.zeros(domain[name].size, dtype=per_bin.dtype)
-    out[: len(per_bin)] = per_bin
-    return out
-
-
-def _common(steps: list[Fraction]) -> Fraction:
-    """The largest number of which all others are whole multiples."""
-    out = Fraction(0)
-    for step in steps:
-        a, b = out, step
-        out = Fraction(
-            gcd(a.numerator * b.denominator, b.numerator * a.denominator), a.denominator * b.denominator
-        )
-    return out
+def over(
+    attributes: tuple[str, ...],
+    cuts: Sequence[Cut],
+    array: NDArray[Any],
+    what: Callable[[Cut, NDArray[Any], int], NDArray[Any]],
+) -> NDArray[Any]:
+    """An array with something done along the axis of every cut."""
+    for cut in cuts:
+        array = what(cut, array, attributes.index(cut.attribute))
+    return array

@@ -75,19 +75,24 @@ def opened(
         within: whoever measured remainders, if anybody did.
         confidence, numbers: how often the half-widths must hold, for how many numbers at once.
     """
-    reach = form.reach()
-    if reach is None:
+    if all(f.worth is None for f in form.factors):
         return None
+    form, rest = form.parted()
+    usual, hard = np.zeros(form.groups), np.zeros(form.groups)
+    if rest is not None:
+        (usual, loose), (beyond, off) = (found(part) for part in rest)
+        hard = np.maximum(beyond, 0.0) + off + loose
+    support, reach = form.support(), form.reach()
+    if support is None or reach is None:
+        return Opened(usual, np.zeros_like(usual), hard)
     worst, off = found(reach)
     worst = np.maximum(worst, 0.0) + off
     known: Any = None
     if within is not None:
-        support = form.support()
-        assert support is not None
         known = within.of(form, np.maximum(found(support)[0], 0.0), worst)
     if known is None:
-        return Opened(np.zeros_like(worst), np.zeros_like(worst), worst)
+        return Opened(usual, np.zeros_like(worst), worst + hard)
     value, deviation = known
     value = np.clip(value, -worst, worst)
     wide = -NormalDist().inv_cdf((1.0 - confidence) / numbers / 2.0) * deviation
-    return Opened(value, np.minimum(wide, worst + np.abs(value)), np.zeros_like(worst))
+    return Opened(value + usual, np.minimum(wide, worst + np.abs(value)), hard)

@@ -4,11 +4,13 @@ What it goes by is public: the columns' names, and what was released. First how 
 are of which kind (`CellKinds`, one act for all columns); then for numbers and dates a few quantiles on public
 grids (`RankErrors`, the exponential mechanism, an act each), and for words the names that many rows share
 (`frequent_names`). Each act has its own theorem and line in the ledger; together they cost what was said, by
-composition, as the ledger adds up.
+composition, as the ledger adds up. Acts have request ids of the draft that they are of: one that was
+interrupted goes on with what it has paid for, and one that was finished is the same again, free.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,7 +26,7 @@ from hedgerow.curator.rows.table import Table
 from hedgerow.curator.statistics.frequent_names import frequent_names
 from hedgerow.curator.statistics.ranks import PARTS, RankErrors
 from hedgerow.errors import BudgetExceeded, DomainMismatch, HedgerowError
-from hedgerow.privacy.budget import selection_epsilon
+from hedgerow.privacy.budget import Cost, selection_epsilon
 from hedgerow.queries.domain import cell_kinds as kinds
 from hedgerow.queries.domain import written
 from hedgerow.queries.domain.attribute import Attribute, Categorical
@@ -37,7 +39,6 @@ from hedgerow.service.column_plans import DayColumn, NumberColumn, Plan, WordCol
 from hedgerow.service.prospect import KINDS_NOTE
 
 if TYPE_CHECKING:
-    from hedgerow.privacy.budget import Cost
     from hedgerow.service.dataset import Dataset, Step
 
 _VOTES = Fraction(1, 10)  # of the price: what kinds of cells there are; the columns share the rest
@@ -59,7 +60,7 @@ class PrivateDraft:
     Args:
         domain: the attributes; None when no column can be one.
         skipped: columns left out, each with the reason; of public or released things only.
-        spent: what it cost.
+        spent: what it cost now: nothing for what was paid for before.
         rows: about how many rows there are, as released with the kinds.
     """
 
@@ -84,6 +85,7 @@ class Drafter:
     epsilon: str
     least: int = 20
     step: Step = field(default=lambda words, part: None, repr=False)
+    _name: str = field(default="", init=False, repr=False)
 
     def draft(self) -> PrivateDraft:
         """Charge, act by act, and put together what came out."""
@@ -93,16 +95,27 @@ class Drafter:
                 "yet: make one with `hedgerow budget init`"
             )
         columns, skipped = self._columns()
+        self._name = self._named(columns)
         votes_of = Domain({name: kinds.CellKinds() for name in columns})
         with self._curator(votes_of) as first:
-            price = first.price(self.epsilon)
-            if not price <= first.left:
+            price = first.price(self.epsilon, self._request("kinds"))
+            lines = [e for e in first.ledger.replay(self._name) if e.kind == "charge"]
+            paid = sum((e.cost for e in lines), Cost.zero(price.currency))
+            rest_of = Cost(price.currency, max(price.amount - paid.amount, Fraction(0)))
+            if not rest_of <= first.left:
                 left = rest(first.ledger.remaining(), first.ledger.budget)
                 whole = amount(first.ledger.budget.part(price), first.ledger.budget)
                 raise BudgetExceeded(f"a draft for {whole} was asked for, and there is {left}")
-            held = first.measure_all([(name,) for name in columns], price.share(_VOTES), note=KINDS_NOTE)
+            held = first.measure_all(
+                [(name,) for name in columns],
+                price.share(_VOTES),
+                request=self._request("kinds"),
+                run=self._name,
+                note=KINDS_NOTE,
+            )
             votes = {name: voted(m) for name, m in zip(columns, held, strict=True)}
-            delta = first.left.delta * _DELTA / max(len(columns), 1)
+            deltas = [e.cost.delta for e in lines if e.cost.delta]  # as it was when it began
+            delta = deltas[0] if deltas else first.left.delta * _DELTA / max(len(columns), 1)
             pure = first.ledger.currency == "epsilon"
         plans = {name: decided(v) for name, v in votes.items()}
         needy = [
@@ -114,7 +127,16 @@ class Drafter:
         attributes = {name: a for name, a in made.items() if isinstance(a, Attribute)}
         skipped |= {name: why for name, why in made.items() if isinstance(why, str)}
         rows = max((sum(v.counts.values()) for v in votes.values()), default=0.0)
-        return PrivateDraft(Domain(attributes) if attributes else None, skipped, price, rows)
+        return PrivateDraft(Domain(attributes) if attributes else None, skipped, rest_of, rows)
+
+    def _named(self, columns: list[str]) -> str:
+        """What a draft is known by: its price, its columns, and the file as it is now."""
+        about = self.dataset.data.stat()
+        said = repr((str(self.epsilon), columns, about.st_size, about.st_mtime_ns))
+        return f"draft {hashlib.sha256(said.encode()).hexdigest()[:16]}"
+
+    def _request(self, act: str) -> str:
+        return f"{self._name}: {act}"
 
     def _columns(self) -> tuple[list[str], dict[str, str]]:
         """The columns that may be attributes, by their names and types alone."""
@@ -205,7 +227,9 @@ class Drafter:
             moves = curator.privacy.sensitivity(RankErrors(name, share).norms).l1
             side = (2 * share > PARTS) - (2 * share < PARTS)
             inwards = side * min(ceil(lean * 2 * moves / epsilon), _MOST)
-            found.append(curator.select(RankErrors(name, share, inwards), each, note=told))
+            act = self._request(f"{'inside' if len(shares) > len(ENDS) else 'ends'} {share} {name}")
+            score = RankErrors(name, share, inwards)
+            found.append(curator.select(score, each, note=told, request=act, run=self._name))
         return found
 
     def _levels(self, name: str, price: Cost, delta: Fraction, said: float) -> Attribute | str:
@@ -214,7 +238,10 @@ class Drafter:
             return "names are found with a budget that has a delta, and this one is pure"
         told = f"values of {name!r} that many rows share, for a private draft of the schema"
         with self._curator(OpenDomain(name)) as curator:
-            found = frequent_names(curator, price, delta, most=MOST_LEVELS, note=told)
+            act = self._request(f"levels {name}")
+            found = frequent_names(
+                curator, price, delta, most=MOST_LEVELS, note=told, request=act, run=self._name
+            )
         levels = sorted(
             v for v, n in found.items() if n >= self.least and v.strip().lower() not in written.WORDS
         )

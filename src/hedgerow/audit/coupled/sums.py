@@ -36,7 +36,11 @@ ASKED = (
     "SELECT AVG(age - pay), COUNT(*) FROM t WHERE sex = 'F'",
     "SELECT SUM(old), SUM(CASE WHEN sex = 'M' THEN pay ELSE 1 END) FROM t WHERE age < 20",
     "SELECT MEDIAN(age) FROM t",
+    "SELECT AVG(age * pay), SUM((pay - 10) * (pay - 10)) FROM t",
+    "SELECT COUNT(*), SUM(pay) FROM t WHERE age >= 9 AND pay < 4.5",
+    "SELECT sex, COUNT(*) FROM t WHERE age IN (9, 20) AND old > 3 GROUP BY sex",
 )
+"""The last ones cut bins, at values that neighbours have."""
 GROUPS: tuple[tuple[int, bool], ...] = ((1, False), (2, True), (3, True), (1, True))
 PEOPLE: tuple[tuple[int, bool], ...] = ((1, True), (2, True))
 BOTH: tuple[Relation, ...] = ("add_remove", "replace")
@@ -44,7 +48,8 @@ BOTH: tuple[Relation, ...] = ("add_remove", "replace")
 
 def measured(curator: Curator) -> Any:
     """Sums, averages and what numbers are within their bins, each an act."""
-    return [curator.measure(q, 1) for q in (*ASKED, RemainderSums(NUMBERS))]
+    own = (RemainderSums(NUMBERS), RemainderSums(NUMBERS, total=True))
+    return [curator.measure(q, 1) for q in (*ASKED, *own)]
 
 
 # ---- planted ---------------------------------------------------------------------------------------------

@@ -250,7 +250,7 @@ class Rows:
         key = (attributes, value.digest, value.most.tobytes())  # what was kept may weigh no more than asked
         with self._lock:
             if key not in self._sums:
-                parts = self._with_values([name for name, _ in value.parts])
+                parts = self._with_values(value.numbers)
                 made = values.weighed_table(parts, self.domain, attributes, value)
                 values.keep(self._sums, key, made, _KEEP_TABLES_BYTES)
             return self._sums[key]

@@ -125,7 +125,14 @@ def least_threshold(sigma: Fraction, max_rows: int, delta: Fraction) -> int:
 
 
 def frequent_names(
-    curator: Curator, spend: Spend, delta: Fraction, *, most: int = 300, note: str = ""
+    curator: Curator,
+    spend: Spend,
+    delta: Fraction,
+    *,
+    most: int = 300,
+    note: str = "",
+    request: str | None = None,
+    run: str | None = None,
 ) -> dict[str, int]:
     """The names that many rows carry, with their noisy counts.
 
@@ -137,6 +144,7 @@ def frequent_names(
         delta: what the act takes of the delta that the budget keeps for such acts.
         most: how many names to keep.
         note: words kept in the ledger.
+        request, run: as in `Curator.select`.
     """
     if not isinstance(curator.domain, OpenDomain):
         raise UnsupportedQuery("names are found in an open domain: open the table with hr.OpenDomain()")
@@ -148,7 +156,9 @@ def frequent_names(
         return act.said(held, discrete_gaussian(act.sigma, held.counts.size, curator._entropy))
 
     question = f"frequent names:{act.digest}:{act.event.to_json()!r}"
-    texts, counts = curator._act(act.event, lambda: act.exact(curator._rows), draw, question, note=note)
+    texts, counts = curator._act(
+        act.event, lambda: act.exact(curator._rows), draw, question, note=note, request=request, run=run
+    )
     spelled = [bytes(t).rstrip(b"\0").decode() for t in texts]
     return {name: int(n) for name, n in zip(spelled, counts, strict=True) if n}
 

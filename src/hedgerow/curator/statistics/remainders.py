@@ -31,9 +31,15 @@ class RemainderSums:
     c_x h_x and L2^2 = A sum (c_x h_x)^2, at bin ends. A swap moves one cell by up to 2 c_x h_x where both
     rows have one level, and two cells by c_x h_x each where they have not: 4 (c_x h_x)^2 against
     2 (c_x h_x)^2, so `Norms.signed`, and not `nonnegative`, is what bounds it.
+
+    Args:
+        domain: of the rows.
+        total: also the sum over all rows, before the tables of each x: a table with one level, so that A + 1
+            stands for A above. Of all cells' noise an overall sum would have the most.
     """
 
     domain: Domain
+    total: bool = False
     denominator: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
@@ -53,7 +59,7 @@ class RemainderSums:
             attribute = self.domain[name]
             assert isinstance(attribute, Bins)
             reach.append(factor * int(attribute.lattice.half.max()))
-        tables = len(self.domain)
+        tables = len(self.domain) + bool(self.total)
         return Norms.signed(tables * sum(reach), tables * sum(w * w for w in reach))
 
     @property
@@ -64,11 +70,17 @@ class RemainderSums:
     @property
     def digest(self) -> str:
         """A fingerprint of what is asked."""
-        return fingerprint("remainders", self.domain.fingerprint)
+        return fingerprint("remainders and totals" if self.total else "remainders", self.domain.fingerprint)
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """The sums, table after table."""
         self.check(rows.domain)
         found = rows.remainder_sums(tuple(numbers(self.domain)))
         factors = numbers(self.domain)
-        return np.concatenate([factors[name] * table for (name, _), table in found.items()])
+        first = self.domain.names[0]  # a row has one level of it
+        parts = []
+        for (name, attribute), table in found.items():
+            if self.total and attribute == first:
+                parts.append(factors[name] * table.sum(keepdims=True))
+            parts.append(factors[name] * table)
+        return np.concatenate(parts)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.curator.runs.sparse_vector import Outcomes, SparseVectorRun
-from hedgerow.errors import LedgerError, RunClosed
+from hedgerow.errors import CutsBin, LedgerError, RunClosed
 from hedgerow.learning.dense.kernels import dot
 from hedgerow.learning.sparse.sparse import StructureFull
 from hedgerow.mechanisms.online.terms import OnlineTerms
@@ -176,7 +176,10 @@ class Conversation:
         Sums are of the middles of bins, which a hypothesis over cells can learn, and the error allows for
         what bins leave open.
         """
-        asked = replace(asked, fine=False) if isinstance(asked, Statement) else asked
+        if isinstance(asked, Statement):
+            if asked.question.cut:
+                raise CutsBin(asked.question.cut)
+            asked = replace(asked, fine=False)
         said = Said.unsaid(0)
         if not isinstance(asked, Statement) or asked.pieces:  # else the schema alone says that it is zero
             with self._lock:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.statistics.remainders import RemainderSums
 from hedgerow.mechanisms.mechanism import finite
-from hedgerow.mechanisms.moments import share_of_moments
+from hedgerow.mechanisms.moments import as_begun, share_of_moments
 from hedgerow.mechanisms.session.dense_belief import DenseBelief
 from hedgerow.mechanisms.session.factored_belief import FactoredBelief
 from hedgerow.queries.moments import BinMoments
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hedgerow.mechanisms.session.belief import Belief
     from hedgerow.privacy.budget import Cost
     from hedgerow.queries.domain.domain import Domain
+    from hedgerow.queries.measurement import Measurement
 
     Watch = Callable[[Progress], None]
 
@@ -100,12 +101,15 @@ def prime(
         part = share_of_moments(domain)  # for what numbers are within their bins
         targets: list[Any] = [names for names, _ in tables(domain)]
         shares = [of_table * (1 - part) for _, of_table in tables(domain)]
+
+        def measure(*more: RemainderSums) -> list[Measurement]:
+            request, note = f"{name}: prime", "Session: priming tables"
+            every = [*targets, *more]
+            return curator.measure_all(every, price, shares=shares, request=request, note=note, run=name)
+
         if part:
-            targets.append(RemainderSums(domain))
             shares.append(part * sum(of_table for _, of_table in tables(domain)))
-        measured = curator.measure_all(
-            targets, price, shares=shares, request=f"{name}: prime", note="Session: priming tables", run=name
-        )
+        measured = as_begun(measure, domain) if part else measure()
         moments = BinMoments.of(domain, measured.pop()) if part else None
         return DenseBelief.fitted(domain, measured, rows, moments=moments)
     from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease

@@ -101,6 +101,10 @@ class Lattice:
         at = exact(number) / self.step
         return int(at) if at.denominator == 1 else None
 
+    def nearest(self, number: Any) -> int:
+        """The multiple that a number is read as."""
+        return round(exact(number) / self.step)
+
     def values(self, numbers: NDArray[np.float64], codes: NDArray[np.int32]) -> Integers:
         """The rows' values in half-steps from the middles of their bins; 0 where a row is in no bin.
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,30 +12,18 @@ from sqlglot import exp
 
 from hedgerow.errors import UnsupportedSQL
 from hedgerow.queries.domain.bins import Bins
-from hedgerow.queries.form import Factor, GroupAxis, LinearForm, check_cells, spread
+from hedgerow.queries.form import Factor, GroupAxis, LinearForm, spread
 from hedgerow.queries.quantile import QuantileOf, ladder
 from hedgerow.queries.question import Aggregate
 from hedgerow.queries.sql.column import Constant
 from hedgerow.queries.sql.node import only, refuse, spell
 from hedgerow.queries.sql.predicate import DEPTH, Predicates, Truth, constant
-from hedgerow.queries.valued import Worth
+from hedgerow.queries.sql.value import Value, chosen, plus, product, scalar
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-
-@dataclass(frozen=True, eq=False)
-class Value:
-    """What an expression is worth over the table of some attributes; `numeric` is None for a bare NULL."""
-
-    attributes: tuple[str, ...]
-    numbers: NDArray[np.float64]
-    present: NDArray[np.bool_]
-    summed: NDArray[np.bool_]
-    numeric: bool | None
-    own: Mapping[str, NDArray[np.float64]] = field(
-        default_factory=dict
-    )  # how often each binned column is added
+    from hedgerow.queries.worth import Worth
 
 
 @dataclass(frozen=True)
@@ -47,6 +35,7 @@ class _Number:
     denominator: int | None = None
     plus: float = 0.0
     quantile: QuantileOf | None = None
+    ends: tuple[float, float] | None = None  # of form / denominator
 
     def times(self, factor: float) -> _Number:
         if self.quantile is not None and factor != 1.0:
@@ -54,7 +43,7 @@ class _Number:
         scale = self.scale * factor
         if not 1e-30 < abs(scale) < 1e30 and scale != 0:
             raise UnsupportedSQL("the constants in the SELECT list are too large or too small")
-        return _Number(scale, self.form, self.denominator, self.plus * factor, self.quantile)
+        return replace(self, scale=scale, plus=self.plus * factor)
 
 
 class Aggregates:
@@ -92,7 +81,7 @@ class Aggregates:
             raise UnsupportedSQL(
                 f"the constant {name[:40]!r} in the SELECT list is not supported; ask for an aggregate"
             )
-        made = (number.form, number.denominator, number.scale, number.plus, number.quantile)
+        made = (number.form, number.denominator, number.scale, number.plus, number.quantile, number.ends)
         self.out.append(Aggregate(name, *made))
         return len(self.out) - 1
 
@@ -188,13 +177,27 @@ class Aggregates:
         value = self._value(node.this, depth)
         below = self._present(node.this, value, summed=True)
         worth = self._worth(value, np.where(value.summed, value.numbers, 0.0)) if value.numeric else None
-        if worth is None:
+        if worth is None or worth.squares:
             top = self._total(node, value)
-            return _Number(top.scale, top.form, below)
+            ends = None if not value.attributes else self._ends(value, worth, 0.0)
+            return _Number(top.scale, top.form, below, ends=ends)
         least = worth.least(self.domain, value.summed)
         numbers = np.where(value.summed, value.numbers - least, 0.0)
         factor = Factor(value.attributes, numbers, self._worth(value, numbers))
-        return _Number(1.0, self._form(self._key("above", node.this), [factor]), below, least)
+        form = self._form(self._key("above", node.this), [factor])
+        return _Number(1.0, form, below, least, ends=self._ends(value, worth, least))
+
+    def _ends(self, value: Value, worth: Worth | None, least: float) -> tuple[float, float] | None:
+        """Between which two numbers an average of rows lies, counted from the least."""
+        kept = value.summed
+        for f in self.where:
+            if set(f.attributes) <= set(value.attributes):
+                kept = kept & spread(f.attributes, f.weights, value.attributes)
+        if not kept.any():
+            return None
+        far = 0.0 if worth is None else worth.reach(self.domain)
+        at = value.numbers if worth is None else worth.even(self.domain)
+        return float((at - far)[kept].min()) - least, float((at + far)[kept].max()) - least
 
     def _quantile_of(self, q: float, node: exp.Expr, depth: int) -> _Number:
         """MEDIAN, MIN, MAX of a column of numbers."""
@@ -248,12 +251,7 @@ class Aggregates:
 
     def _worth(self, value: Value, numbers: NDArray[np.float64]) -> Worth | None:
         """What rows are worth by their own numbers, if bins leave anything of it open."""
-        own = {a: np.where(value.summed, c, 0.0) for a, c in value.own.items()}
-        own = {a: c for a, c in own.items() if c.any() and self.scope.binned(a).reach}
-        if not own:
-            return None
-        middles = sum(c * spread((a,), self.scope.middles(a), value.attributes) for a, c in own.items())
-        return Worth(value.attributes, numbers - middles, tuple(own.items()))
+        return value.worth(numbers, self.scope.reach, self.scope.middles)
 
     def _present(self, inner: exp.Expr, value: Value, *, summed: bool = False) -> int:
         mask = value.summed if summed else value.present
@@ -289,8 +287,8 @@ class Aggregates:
             return self._value(node.this, depth + 1)
         if kind is exp.Case:
             return self._case(node, depth + 1)
-        if kind in (exp.Add, exp.Sub):
-            return self._plus(node, depth + 1)
+        if kind in (exp.Add, exp.Sub, exp.Mul):
+            return self._both(node, depth + 1)
         if kind is exp.Column:
             return self._column(node)
         if kind is exp.Distinct:
@@ -300,34 +298,20 @@ class Aggregates:
             value = self._value(node.this, depth + 1)
             if value.numeric is not True:
                 raise UnsupportedSQL("- needs a number")
-            own = {a: -c for a, c in value.own.items()}
-            return Value(value.attributes, -value.numbers, value.present, value.summed, True, own)
+            return value.times(-1.0)
         if kind in (exp.Literal, exp.Neg, exp.Null, exp.Boolean):
-            return _scalar(constant(node))
+            return scalar(constant(node))
         refuse(node, "inside an aggregate")
 
-    def _plus(self, node: exp.Expr, depth: int) -> Value:
-        """a + b and a - b of numbers, row by row; NULL where one of them is."""
+    def _both(self, node: exp.Expr, depth: int) -> Value:
+        """a + b, a - b and a * b of numbers, row by row; NULL where one of them is."""
         only(node, "this", "expression")
-        sign = 1.0 if type(node) is exp.Add else -1.0
         a, b = self._value(node.this, depth), self._value(node.expression, depth)
         if a.numeric is not True or b.numeric is not True:
             raise UnsupportedSQL(f"{spell(node)} needs numbers on both sides")
-        onto = self.domain.order([*a.attributes, *b.attributes])
-        if len(onto) > 1:
-            check_cells(self.domain, onto)
-        shape = self.domain.shape_of(onto)
-
-        def wide(value: Value, array: NDArray[Any]) -> NDArray[Any]:
-            return np.broadcast_to(spread(value.attributes, array, onto), shape)
-
-        own = {name: np.zeros(shape) for name in (*a.own, *b.own)}
-        for value, times in ((a, 1.0), (b, sign)):
-            for name, c in value.own.items():
-                own[name] = own[name] + times * wide(value, c)
-        numbers = wide(a, a.numbers) + sign * wide(b, b.numbers)
-        present = wide(a, a.present) & wide(b, b.present)
-        return Value(onto, numbers, present, wide(a, a.summed) & wide(b, b.summed), True, own)
+        if type(node) is exp.Mul:
+            return product(self.domain, a, b, self.scope.middles)
+        return plus(self.domain, a, b.times(1.0 if type(node) is exp.Add else -1.0))
 
     def _column(self, node: exp.Expr) -> Value:
         column = self.scope.column(node)
@@ -341,7 +325,9 @@ class Aggregates:
             self.notes.append(
                 f"the {column.body.labels[len(column.body.values)]!r} level of {column.name} is not summed"
             )
-        own = {column.attribute: column.known.astype(np.float64)} if column.kind == "bins" else {}
+        own: dict[tuple[str, ...], Any] = {}
+        if column.kind == "bins":
+            own[(column.attribute,)] = column.known.astype(np.float64)
         return Value((column.attribute,), column.numbers, column.present, column.known, column.numeric, own)
 
     def _case(self, node: exp.Expr, depth: int) -> Value:
@@ -359,39 +345,8 @@ class Aggregates:
             values.append(self._value(branch.args["true"], depth))
         default = node.args.get("default")
         conditions.append(Truth((), np.asarray(True), np.asarray(False)))
-        values.append(_scalar(Constant("null")) if default is None else self._value(default, depth))
-        return self._choose(conditions, values)
-
-    def _choose(self, conditions: Sequence[Truth], values: Sequence[Value]) -> Value:
-        kinds = {v.numeric for v in values} - {None}
-        if len(kinds) > 1:
-            raise UnsupportedSQL("CASE with numbers in one branch and text in another is not supported")
-        names = [*(t.attributes for t in conditions), *(v.attributes for v in values)]
-        onto = self.domain.order(a for s in names for a in s)
-        if len(onto) > 1:
-            check_cells(self.domain, onto)
-        shape = self.domain.shape_of(onto)
-        open_ = np.ones(shape, dtype=np.bool_)
-        numbers = np.zeros(shape)
-        present, summed = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
-        own = {a: np.zeros(shape) for v in values for a in v.own}
-        for condition, value in zip(conditions, values, strict=True):
-            hit = open_ & spread(condition.attributes, condition.true, onto)
-            for array, part in ((numbers, value.numbers), (present, value.present), (summed, value.summed)):
-                np.copyto(array, spread(value.attributes, part, onto), where=hit)
-            for name, array in own.items():
-                often = value.own.get(name)
-                np.copyto(array, 0.0 if often is None else spread(value.attributes, often, onto), where=hit)
-            open_ &= ~hit
-        return Value(onto, numbers, present, summed, kinds.pop() if kinds else None, own)
-
-
-def _scalar(value: Constant) -> Value:
-    """A literal, worth the same everywhere."""
-    number = float(value.value) if value.kind == "number" else 0.0
-    there = np.asarray(value.kind != "null")
-    numeric = None if value.kind == "null" else value.kind == "number"
-    return Value((), np.asarray(number), there, there, numeric)
+        values.append(scalar(Constant("null")) if default is None else self._value(default, depth))
+        return chosen(self.domain, conditions, values)
 
 
 def _described(node: exp.Expr) -> str:

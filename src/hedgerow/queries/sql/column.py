@@ -7,7 +7,7 @@ import difflib
 import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -17,6 +17,7 @@ from hedgerow.errors import CutsBin, UnknownLevel, UnsupportedSQL
 from hedgerow.queries.domain.attribute import Attribute
 from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.queries.domain.encoding import text_of
+from hedgerow.queries.domain.refined import Cut, CutAt, places_inside
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,6 +68,18 @@ class SqlColumn:
     hierarchy: str | None
     kind: Kind
     values: tuple[Any, ...]
+    cut: Cut | None = None  # the levels are the parts of bins that a statement cuts
+
+    @property
+    def parts(self) -> Sequence[int]:
+        """What tells the levels apart for whoever groups by them: the declared ones."""
+        return range(self.size) if self.cut is None else self.cut.parent.tolist()
+
+    def of_parts(self, cut: Cut, body: Attribute) -> SqlColumn:
+        """The same column over the parts of bins."""
+        if self.hierarchy is None:
+            return replace(SqlColumn.of(self.attribute, body), cut=cut)
+        return replace(self, body=body, values=tuple(self.values[k] for k in cut.parent.tolist()), cut=cut)
 
     @classmethod
     def of(cls, attribute: str, body: Attribute, hierarchy: str | None = None) -> SqlColumn:
@@ -158,22 +171,33 @@ class SqlColumn:
     def _split(self, op: str, c: Any, spelled: str) -> Pair:
         """A comparison with ordered bins, which must not cut one; values beyond the ends are clipped."""
         bins = self._bins
-        if bins.stepped:
+        if bins.stepped or op in ("=", "<>"):
             return self._on_lattice(op, c, spelled)
-        if op in ("=", "<>"):
-            raise CutsBin(
-                f"{self.name!r} is binned, so {op} {spelled} would cut a bin; {self._nearest(op, c)}"
-            )
         edges, through = bins.edge_array, op in ("<=", ">")
         if c <= edges[0]:
-            below = 0
-        elif c >= edges[-1]:
-            below = len(edges) - 1
-        else:
-            below = int(np.searchsorted(edges, c))
-            if edges[below] != c or through:
-                raise CutsBin(f"the comparison {self.name} {op} {spelled} cuts a bin; {self._nearest(op, c)}")
+            return self._up_to(op, 0)
+        if c >= edges[-1]:
+            return self._up_to(op, len(edges) - 1)
+        at = int(np.searchsorted(edges, c, side="right")) - 1
+        if edges[at] == c and not through:
+            return self._up_to(op, at)
+        return self._before(op, bins.lattice.below(c, through=through), c, spelled)
+
+    def _before(self, op: str, first: int, c: Any, spelled: str) -> Pair:
+        """A comparison that divides values before one of them; a bin that lies across it is cut."""
+        lattice = self._bins.lattice
+        below = int(np.searchsorted(lattice.low, first))
+        if lattice.low[0] < first <= lattice.high[-1] and first not in lattice.low[below : below + 1]:
+            self._cut(op, [first], c, spelled)
         return self._up_to(op, below)
+
+    def _cut(self, op: str, places: list[int], c: Any, spelled: str) -> NoReturn:
+        """Whoever compiles this is told which bins to cut, and what to say where that does not do."""
+        words = f"the comparison {self.name} {op} {spelled} cuts a bin; {self._nearest(op, c)}"
+        if not self._bins.lattice.declared:
+            words += f" (numbers are read in steps of {self._bins.lattice.spell(1)}, as none is declared)"
+        refusal = CutsBin(words)
+        raise CutAt(self.attribute, places_inside(self._bins.lattice, places), refusal)
 
     def _up_to(self, op: str, below: int) -> Pair:
         """The levels of the first bins, or of the others."""
@@ -186,21 +210,15 @@ class SqlColumn:
         lattice = self._bins.lattice
         if op in ("=", "<>"):
             same = np.zeros(self.size, dtype=np.bool_)
-            k = lattice.place(c)
+            k = lattice.place(c) if lattice.declared else lattice.nearest(c)
             if k is not None and lattice.low[0] <= k <= lattice.high[-1]:
                 at = int(np.searchsorted(lattice.low, k, side="right")) - 1
                 if lattice.half[at]:
-                    raise CutsBin(
-                        f"the comparison {self.name} {op} {spelled} cuts a bin; {self._nearest(op, c)}"
-                    )
+                    self._cut(op, [k, k + 1], c, spelled)
                 same[at] = True
             rest = self.present & ~same
             return (same, rest) if op == "=" else (rest, same)
-        first = lattice.below(c, through=op in ("<=", ">"))
-        below = int(np.searchsorted(lattice.low, first))
-        if lattice.low[0] < first <= lattice.high[-1] and first not in lattice.low[below : below + 1]:
-            raise CutsBin(f"the comparison {self.name} {op} {spelled} cuts a bin; {self._nearest(op, c)}")
-        return self._up_to(op, below)
+        return self._before(op, lattice.below(c, through=op in ("<=", ">")), c, spelled)
 
     def _periods(self, op: str, day: dt.date) -> Pair:
         """A comparison with calendar periods: dates are whole days, so `<= d` is `< d + 1`."""
@@ -210,11 +228,7 @@ class SqlColumn:
             return self._on_lattice(op, c, f"{day}")
         if not edges[0] <= c < edges[-1]:
             raise UnknownLevel(f"{day} lies outside the declared dates of {self.name!r}")
-        k = int(np.searchsorted(edges, c))
-        if edges[k] != c or edges[k + 1] != c + 1:
-            raise CutsBin(f"{self.name!r} {op} {day} cuts a period of several days; {self._nearest(op, c)}")
-        same = np.arange(self.size) == k
-        return (same if op == "=" else ~same & self.present), (same if op == "<>" else ~same & self.present)
+        return self._on_lattice(op, c, f"{day}")
 
     @property
     def _bins(self) -> Bins:
@@ -223,7 +237,9 @@ class SqlColumn:
 
     def _nearest(self, op: str, c: Any) -> str:
         """The two edges around a value, in the attribute's own spelling and for the operator used."""
-        edges = self._bins.edge_array
+        edges, lattice = self._bins.edge_array, self._bins.lattice
+        if self.cut is not None:  # the declared ones
+            edges, lattice = edges[[*self.cut.starts[: len(self.cut.whole.low)], -1]], self.cut.whole
         k = int(np.clip(np.searchsorted(edges, float(c), side="right"), 1, len(edges) - 1))
         low, high = (self._spell(e) for e in edges[k - 1 : k + 1])
         near = f"the nearest edges are {low} and {high}"
@@ -232,7 +248,7 @@ class SqlColumn:
                 return f"{near}, use them with >= and <"
             strict = {"<=": "<", ">": ">="}.get(op, op)
             return f"{near}: ask {strict} {low} or {strict} {high}"
-        lattice, through = self._bins.lattice, op in ("<=", ">")
+        through = op in ("<=", ">")
         first, last = int(lattice.low[k - 1]), int(lattice.high[k - 1])
         if op in ("=", "<>"):
             word = "BETWEEN" if op == "=" else "NOT BETWEEN"

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from hedgerow.errors import UnknownColumn, UnsupportedSQL
 from hedgerow.queries.domain.bins import Bins
+from hedgerow.queries.domain.refined import Refined
 from hedgerow.queries.form import check_cells, spread
 from hedgerow.queries.sql.column import (
     MIRROR,
@@ -79,17 +80,16 @@ class Scope:
         owner = self._match(table.name, list(self.domain))
         if len(owner) != 1:
             raise UnknownColumn(f"there is no table or attribute {table.name[:60]!r} in this statement")
-        body = self.domain[owner[0]]
+        body = self._declared[owner[0]]
         found = self._match(name, [*body.hierarchy, *body.calendar])
         if len(found) != 1:
             raise UnknownColumn(f"attribute {owner[0]!r} has no hierarchy {name[:60]!r}")
         return self._column(owner[0], found[0])
 
-    def binned(self, attribute: str) -> Bins:
-        """An attribute of numbers in bins."""
+    def reach(self, attribute: str) -> float:
+        """How far a number can be from the middle of its bin."""
         body = self.domain[attribute]
-        assert isinstance(body, Bins)
-        return body
+        return body.reach if isinstance(body, Bins) else 0.0
 
     def middles(self, attribute: str) -> NDArray[np.float64]:
         """What the levels of numbers in bins are worth, 0 where they have none."""
@@ -113,8 +113,14 @@ class Scope:
     def _column(self, attribute: str, hierarchy: str | None) -> SqlColumn:
         key = (attribute, hierarchy)
         if key not in self._columns:
-            self._columns[key] = SqlColumn.of(attribute, self.domain[attribute], hierarchy)
+            column = SqlColumn.of(attribute, self._declared[attribute], hierarchy)
+            cut = self.domain.cuts.get(attribute) if isinstance(self.domain, Refined) else None
+            self._columns[key] = column if cut is None else column.of_parts(cut, self.domain[attribute])
         return self._columns[key]
+
+    @property
+    def _declared(self) -> Domain:
+        return self.domain.coarse if isinstance(self.domain, Refined) else self.domain
 
 
 class Predicates:

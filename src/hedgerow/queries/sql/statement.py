@@ -12,7 +12,9 @@ from sqlglot import exp
 
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery, UnsupportedSQL
 from hedgerow.queries import argument
+from hedgerow.queries.cuts import whole
 from hedgerow.queries.domain.domain import Domain, OpenDomain
+from hedgerow.queries.domain.refined import cutting
 from hedgerow.queries.form import GroupAxis
 from hedgerow.queries.question import GROUPS, GroupColumn, Question, Show, Sort
 from hedgerow.queries.sql.aggregate import Aggregates
@@ -79,7 +81,7 @@ def sql(domain: Domain, text: str, *, unit: str | None = None) -> Question:
     tree = parse(text, names)
     if type(tree) is not exp.Select:
         refuse(tree, "as a statement")
-    return _Statement(domain, text, tree, unit).question()
+    return cutting(domain, lambda cells: _Statement(cells, text, tree, unit).question())
 
 
 class _Statement:
@@ -109,7 +111,7 @@ class _Statement:
         if not self.aggregates.out:
             raise UnsupportedSQL("the SELECT list has no aggregate; ask for COUNT(*), SUM or AVG")
         order, limit = self._order(columns), self._limit()
-        return Question(
+        made = Question(
             domain=self.domain,
             text=self.text,
             forms=tuple(self.aggregates.forms),
@@ -121,6 +123,7 @@ class _Statement:
             limit=limit,
             notes=tuple(dict.fromkeys([*self.aggregates.notes, *self.predicates.notes])),
         )
+        return whole(made)
 
     def _groups(self) -> tuple[tuple[GroupColumn, ...], tuple[GroupAxis, ...]]:
         """GROUP BY columns, and one axis per attribute: the parts that its columns together tell apart."""
@@ -318,7 +321,7 @@ def _axis(attribute: str, columns: list[SqlColumn]) -> tuple[GroupAxis, First]:
 
 def _part_keys(column: SqlColumn) -> list[Any]:
     """What tells the levels apart: themselves, or the groups of a hierarchy."""
-    return list(column.values) if column.hierarchy is not None else list(range(column.size))
+    return list(column.values if column.hierarchy is not None else column.parts)
 
 
 def _group(column: SqlColumn, axis: int, first: First) -> GroupColumn:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sqlglot import exp
 
 from hedgerow.errors import UnsupportedSQL
-from hedgerow.queries.sql.aggregate import Aggregates, Value
+from hedgerow.queries.sql.aggregate import Aggregates
 from hedgerow.queries.sql.column import Constant, SqlColumn
 from hedgerow.queries.sql.node import bare
 from hedgerow.queries.sql.predicate import Predicates, Scope, Truth
 from hedgerow.queries.sql.stages.engine import NotWorkedOut
 from hedgerow.queries.sql.stages.levels import LevelExpressions
+from hedgerow.queries.sql.value import Value
 
 
 class StagedPredicates(Predicates):
@@ -51,8 +50,7 @@ class StagedAggregates(Aggregates):
             if factor is None:
                 return self.predicates.levels.value(node)
             value = self._value(factor[0], depth + 1)
-            own = {name: often * factor[1] for name, often in value.own.items()}
-            return replace(value, numbers=value.numbers * factor[1], own=own)
+            return value.times(factor[1])
 
     def _factor(self, node: exp.Expr) -> tuple[exp.Expr, float] | None:
         """A number of a row and a constant factor of it: a sum of rows' own numbers stays one."""

@@ -6,7 +6,7 @@ Nothing of the analyst's text is printed but literals, and those are read and wr
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from sqlglot import exp
 
@@ -89,6 +89,8 @@ _UNITS = frozenset(
     {"YEAR", "ISOYEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DOW", "ISODOW", "DOY", "DECADE", "CENTURY"}
     | {"DAYOFWEEK", "DAYOFYEAR", "DAYOFMONTH", "WEEKDAY"}
 )
+_OF_DAY = frozenset({"HOUR", "HOURS", "MINUTE", "MINUTES", "SECOND", "SECONDS", "EPOCH"})
+_TIMES = ("%H", "%I", "%-H", "%-I", "%M", "%-M", "%S", "%-S", "%p", "%f", "%c", "%X", "%g", "%n")
 _NAMED = frozenset({"date_part", "weekday", "isodow", "yearweek", "era", "datepart"})
 _TYPES: dict[exp.DType, tuple[str, bool]] = {
     exp.DType.TINYINT: ("INTEGER", True),
@@ -136,6 +138,7 @@ class Expressions:
             exp.Cast: self._cast,
             exp.TryCast: self._cast,
             exp.Extract: self._extract,
+            **dict.fromkeys((exp.Hour, exp.Minute, exp.Second), self._time),
             exp.TimestampTrunc: self._trunc,
             exp.DateTrunc: self._trunc,
             exp.TimeToStr: self._strftime,
@@ -285,9 +288,18 @@ class Expressions:
 
     def _unit(self, node: Any) -> str:
         name = str(node.this if isinstance(node, (exp.Var, exp.Literal)) else node).upper()
+        if name in _OF_DAY:
+            self._time(node)
         if name not in _UNITS:
             raise UnsupportedSQL(f"{name[:40]!r} is no part of a date; there is {', '.join(sorted(_UNITS))}")
         return name.lower()
+
+    def _time(self, node: Any) -> NoReturn:
+        """Dates are declared in whole days, and what is kept of a row is its day."""
+        raise UnsupportedSQL(
+            "a date is kept in whole days and has no hours; for groups by the hour declare a column of times,"
+            " such as `{bins: [0, 24, 1], step: 1, format: '%H:%M'}`"
+        )
 
     def _extract(self, node: Any) -> Term:
         only(node, "this", "expression")
@@ -303,6 +315,8 @@ class Expressions:
         only(node, "this", "format")
         if type(node.args["format"]) is not exp.Literal:
             raise UnsupportedSQL("STRFTIME takes a format in quotes")
+        if any(part in node.args["format"].this for part in _TIMES):
+            self._time(node)
         inner = self.term(node.this)
         return made(f"strftime({inner.text}, {quoted(node.args['format'].this)})", [inner])
 

@@ -14,6 +14,7 @@ import numpy as np
 from sqlglot import exp
 
 from hedgerow.errors import CutsBin, HedgerowError, RangeTooLarge, UnsupportedSQL
+from hedgerow.queries.cuts import whole
 from hedgerow.queries.question import Question, Result, Show
 from hedgerow.queries.sql.aggregate import Aggregates
 from hedgerow.queries.sql.column import SqlColumn
@@ -225,7 +226,7 @@ class FirstStage:
         text = f"SELECT {', '.join([*groups, *(a.name for a in aggregates.out)])} FROM t"
         text += f" WHERE {' AND '.join(where)}" if where else ""
         text += f" GROUP BY {', '.join(groups)}" if groups else ""
-        return Question(
+        made = Question(
             domain=self.domain,
             text=text,
             forms=tuple(aggregates.forms),
@@ -235,6 +236,7 @@ class FirstStage:
             columns=tuple(shows),
             notes=tuple(dict.fromkeys([*aggregates.notes, *self.predicates.notes])),
         )
+        return whole(made)
 
     def empty(self) -> dict[str, tuple[str, list[Any]]]:
         """The released table without a row, for a look at types before anything is paid."""

@@ -17,12 +17,13 @@ from sqlglot import exp
 
 from hedgerow.errors import CutsBin, RangeTooLarge, UnsupportedSQL
 from hedgerow.queries.domain.bins import Bins, Dates
-from hedgerow.queries.sql.aggregate import Value
+from hedgerow.queries.domain.refined import MOST, CutAt
 from hedgerow.queries.sql.column import OUTSIDE, Kind, SqlColumn
 from hedgerow.queries.sql.predicate import Scope, Truth
 from hedgerow.queries.sql.stages.engine import engine
 from hedgerow.queries.sql.stages.expression import Expressions
 from hedgerow.queries.sql.stages.term import Term
+from hedgerow.queries.sql.value import Value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -108,11 +109,30 @@ class LevelExpressions(Expressions):
         for place, value in zip(flat.tolist(), found, strict=True):
             if known[place] and target[place] != value:
                 names = ", ".join(repr(c[0].name) for c in self._used.values() if isinstance(c[0].body, Bins))
-                raise CutsBin(
+                refusal = CutsBin(
                     f"{_typed(node)} differs within a bin of {names}; ask for what is the same in all of it"
                 )
+                self._cut(found, codes, refusal)
+                raise refusal
             target[place], known[place] = value, True
         return target.reshape(shape)
+
+    def _cut(self, found: list[Any], codes: list[NDArray[Any]], refusal: CutsBin) -> None:
+        """A condition on numbers in bins cuts them where it changes, if that is in a few places."""
+        if not all(value is None or isinstance(value, bool) for value in found):
+            return
+        grid = np.array(found, dtype=object).reshape([len(c) for c in codes])
+        for axis, (columns, mine) in enumerate(zip(self._used.values(), codes, strict=True)):
+            body = columns[0].body
+            if not isinstance(body, Bins) or is_exact(columns[0]):
+                continue
+            lattice = body.lattice
+            held = int(lattice.high[-1] - lattice.low[0]) + 1  # what is missing comes after
+            moved = np.moveaxis(grid, axis, 0)[:held].reshape(held, -1)
+            changes = (moved[1:] != moved[:-1]).any(axis=1) & (mine[1:held] == mine[: held - 1])
+            places = (np.flatnonzero(changes) + 1 + int(lattice.low[0])).tolist()
+            if 0 < len(places) <= MOST:
+                raise CutAt(columns[0].attribute, tuple(places), refusal)
 
     def as_column(self, node: exp.Expr, name: str) -> SqlColumn | None:
         """An expression of one attribute as a column of its own; None if it depends on several."""
@@ -154,6 +174,8 @@ class LevelExpressions(Expressions):
 def is_exact(column: SqlColumn) -> bool:
     """Whether a level is one value: then it is shown as that value, and not by its name."""
     body = column.body
+    if column.cut is not None and column.hierarchy is None:
+        return False  # the bins that are cut are shown
     if OUTSIDE in column.values:
         return False  # an `other` among numbers, dates or booleans has a name only
     if column.hierarchy is not None or not isinstance(body, Bins):

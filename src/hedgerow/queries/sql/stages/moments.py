@@ -1,10 +1,20 @@
-"""Moments: variances, standard deviations and correlations as formulas of averages, which rows are asked."""
+"""Moments: variances, standard deviations and correlations as formulas of averages, which rows are asked.
+
+Numbers are taken from about the middle of their range: what they are then squared is smaller, and so is what
+one row can change.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import floor, log10
 from typing import Any
 
 from sqlglot import exp, parse_one
+
+from hedgerow.queries.domain.bins import Bins
+from hedgerow.queries.domain.lattice import spelled
+from hedgerow.queries.sql.column import SqlColumn
 
 _COVARIANCE = "AVG({x} * {y}) - AVG({x}) * AVG({y})"
 _SAMPLE = f"({_COVARIANCE}) * COUNT({{x}} * {{y}}) / (COUNT({{x}} * {{y}}) - 1)"
@@ -19,25 +29,47 @@ _ONE: dict[type[exp.Expr], str] = {
 _TWO: dict[type[exp.Expr], str] = {exp.CovarPop: _COVARIANCE, exp.CovarSamp: _SAMPLE, exp.Corr: ""}
 
 
-def by_moments(node: Any) -> exp.Expr | None:
+def by_moments(node: Any, centre: Callable[[Any], str] = lambda _: "0") -> exp.Expr | None:
     """The formula of an aggregate, or None if it has none here.
+
+    Args:
+        node: the aggregate.
+        centre: from which number on an expression is counted; changes no variance.
 
     >>> by_moments(parse_one("VAR_POP(n)", dialect="duckdb")).sql()
     'AVG((n) * (n)) - AVG((n)) * AVG((n))'
     """
     kind = type(node)
     if kind in _ONE:
-        x = f"({node.this.sql(dialect='duckdb')})"
+        x = f"({_from(node.this, centre)})"
         return _read(_ONE[kind].format(x=x, y=x))
     if kind not in _TWO:
         return None
     first, second = (part.sql(dialect="duckdb") for part in (node.this, node.expression))
-    x = f"(CASE WHEN ({second}) IS NOT NULL THEN {first} END)"  # a pair counts where neither is NULL
-    y = f"(CASE WHEN ({first}) IS NOT NULL THEN {second} END)"
+    one, other = (_from(part, centre) for part in (node.this, node.expression))
+    x = f"(CASE WHEN ({second}) IS NOT NULL THEN {one} END)"  # a pair counts where neither is NULL
+    y = f"(CASE WHEN ({first}) IS NOT NULL THEN {other} END)"
     if kind is not exp.Corr:
         return _read(_TWO[kind].format(x=x, y=y))
     parts = {name: _COVARIANCE.format(x=a, y=b) for name, a, b in (("xy", x, y), ("xx", x, x), ("yy", y, y))}
     return _read(_CORRELATION.format(**parts))
+
+
+def middle(column: SqlColumn) -> str:
+    """A round number near the middle of a column's declared range; 0 if it has none."""
+    body = column.body
+    if column.kind != "bins" or column.hierarchy is not None or not isinstance(body, Bins):
+        return "0"
+    lattice = body.lattice
+    ends = [lattice.step * int(place) for place in (lattice.low[0], lattice.high[-1])]
+    digits = 1 - floor(log10(ends[1] - ends[0])) if ends[1] > ends[0] else 0
+    return spelled(round((ends[0] + ends[1]) / 2, digits))
+
+
+def _from(node: Any, centre: Callable[[Any], str]) -> str:
+    text: str = node.sql(dialect="duckdb")
+    number = centre(node)
+    return text if number == "0" else f"({text}) - ({number})"
 
 
 def _read(text: str) -> exp.Expr:

@@ -11,7 +11,7 @@ from sqlglot import exp
 from hedgerow.errors import CutsBin, RangeTooLarge, UnsupportedSQL
 from hedgerow.queries.sql.node import bare, only, spell
 from hedgerow.queries.sql.stages.first import FirstStage
-from hedgerow.queries.sql.stages.moments import by_moments
+from hedgerow.queries.sql.stages.moments import by_moments, middle
 from hedgerow.queries.sql.stages.relation import Released
 from hedgerow.queries.sql.stages.selects import Select, Subquery, has_aggregate, is_aggregate, named
 from hedgerow.queries.sql.stages.sums import as_one_sum
@@ -112,12 +112,17 @@ class SelectRows(Select):
         except (UnsupportedSQL, CutsBin, RangeTooLarge):
             if type(node) in _LINEAR:
                 return None
-            formula = by_moments(node)
+            formula = by_moments(node, self._centre)
             if formula is None:
                 raise
             return self.term(formula)
         text = f"{self.alias}.{name}"
         return Term(text, f"{text}_low", f"{text}_high", sure=False)
+
+    def _centre(self, node: Any) -> str:
+        """From which number on squares are counted."""
+        inner = bare(self.grounded(node, self.rows))
+        return middle(self.stage.scope.column(inner)) if type(inner) is exp.Column else "0"
 
     def column(self, node: Any) -> Term:
         """A column that is no key."""

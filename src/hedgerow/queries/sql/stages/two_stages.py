@@ -17,6 +17,7 @@ import numpy as np
 
 from hedgerow.errors import CutsBin, RangeTooLarge, UnknownLevel, UnsupportedSQL
 from hedgerow.queries.domain.encoding import text_of
+from hedgerow.queries.domain.refined import cutting
 from hedgerow.queries.question import Question, Result, Show
 from hedgerow.queries.sql.stages.engine import engine
 from hedgerow.queries.sql.stages.gate import parse_staged
@@ -53,8 +54,11 @@ class TwoStages(Staged):
 
     @cached_property
     def _read(self) -> tuple[Split, Released]:
-        split = Split(self.domain, self.unit, self.values)
-        return split, split.statement(parse_staged(self.text, self.params))
+        def read(domain: Domain) -> tuple[Split, Released]:
+            split = Split(domain, self.unit, self.values)
+            return split, split.statement(parse_staged(self.text, self.params))
+
+        return cutting(self.domain, read)
 
     def checked(self) -> TwoStages:
         """The same, after all looks that are free: refuses what could only be refused after a charge."""
@@ -74,13 +78,17 @@ class TwoStages(Staged):
     @cached_property
     def _begun(self) -> tuple[Split, Released] | None:
         """What is known before an inner statement is released, if a stand-in for its value does not fit."""
-        split = Split(self.domain, self.unit, self.values)
-        try:
-            split.statement(parse_staged(self.text, self.params))
-        except (CutsBin, UnknownLevel, RangeTooLarge):
-            waiting = split.inner[len(self.values) :]
-            return (split, waiting[0].relation) if waiting else None
-        return None
+
+        def begun(domain: Domain) -> tuple[Split, Released] | None:
+            split = Split(domain, self.unit, self.values)
+            try:
+                split.statement(parse_staged(self.text, self.params))
+            except (CutsBin, UnknownLevel, RangeTooLarge):
+                waiting = split.inner[len(self.values) :]
+                return (split, waiting[0].relation) if waiting else None
+            return None
+
+        return cutting(self.domain, begun)
 
     @property
     def _split(self) -> Split:
