@@ -218,6 +218,7 @@ def published(done: Published) -> Plain:
         "folder": str(done.folder),
         "files": list(done.files),
         "mechanism": synopsis.provenance.mechanism,
+        "why": done.why or None,
         "workload": done.workload,
         "private": synopsis.private,
         "cost": price(synopsis.cost),

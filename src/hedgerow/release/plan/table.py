@@ -129,6 +129,7 @@ class Plan:
     recommended: str
     advice: str
     simulated: bool = True
+    why: str = ""
 
     @property
     def command(self) -> str:
@@ -176,6 +177,7 @@ class Plan:
             "task": self.task.to_json(),
             "recommended": self.recommended,
             "command": self.command,
+            "why": self.why,
             "advice": self.advice,
             "simulated": self.simulated,
             "mechanisms": [row.to_json(self.task.rows) for row in self.rows],
