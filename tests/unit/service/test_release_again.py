@@ -214,7 +214,9 @@ def test_an_unfinished_release_is_told_of_wherever_its_budget_is_missed(data, mo
 def test_a_release_ends_with_the_error_that_it_states(data):
     options = ["--schema", "schema.yaml", "--epsilon", 1]
     done = run("release", data, *options, "--workload", "marginals:age", "--out", "a")
-    said = re.search(r"error.* ([\d.]+) rows \(([\d.]+)% of the rows\)", done.stdout.splitlines()[3])
+    said = re.search(
+        r"error.* ([\d.]+) rows \(([\d.]+)% of the rows\)", done.stdout.split("Stated")[1].splitlines()[0]
+    )
     assert said, done.stdout
     stated = hr.Synopsis.load("a/synopsis.hedgerow")
     error = float(np.mean(stated.answer(hr.marginals(stated.domain, [["age"]])).error))

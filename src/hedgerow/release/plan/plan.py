@@ -13,6 +13,7 @@ from hedgerow.mechanisms import cards
 from hedgerow.mechanisms.card import Card, first
 from hedgerow.mechanisms.task import Task
 from hedgerow.release.plan.choice import CLOSE, chosen, why, worth
+from hedgerow.release.plan.kinds import by_kind
 from hedgerow.release.plan.simulate import publics, refusal, simulate_names
 from hedgerow.release.plan.simulate import simulate as try_out
 from hedgerow.release.plan.table import Plan, Prediction, number
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 Step = Callable[[str, float | None], None]
 
+_DELTA = "1e-9"
+
 
 def plan(
     domain: Domain | OpenDomain,
@@ -41,6 +44,8 @@ def plan(
     *,
     sparsity: int | None = None,
     queries: int | None = None,
+    error: float | None = None,
+    within: float | None = None,
     step: Step | None = None,
 ) -> Plan:
     """Predict error, time and memory of every mechanism for a task, and recommend one; reads no private row.
@@ -49,11 +54,13 @@ def plan(
         domain: the declared schema, or an `OpenDomain`.
         rows: about how many rows there will be.
         workload: what must be answered well: any question, or a list of them.
-        budget: what may be spent.
+        budget: what may be spent; with `error` or `within`, only its delta counts (1e-9 if None).
         neighbours: `add_remove` or `replace`.
         max_rows: the most rows of one protected unit.
         simulate: try mechanisms whose error depends on the data on public populations of the same shape.
         sparsity, queries: for an `OpenDomain` without a workload: names per query, and how many queries.
+        error, within: in place of an epsilon, the error of an answer that one can live with, in rows or as a
+            part of them: the plan is of about the least epsilon that brings it.
         step: told what is being done and which part of it is done.
 
     >>> import hedgerow as hr
@@ -63,12 +70,28 @@ def plan(
     >>> made.recommended
     'GaussianBaseline'
     """
-    task = Task.of(domain, rows, workload, budget, neighbours, max_rows, sparsity, queries)
-    return make(task, simulate, step or _silent)
+    from hedgerow.privacy.budget import Budget
+
+    asks = error is not None or within is not None
+    known = Budget(epsilon=1, delta=_DELTA) if budget is None and asks else budget
+    task = Task.of(domain, rows, workload, known, neighbours, max_rows, sparsity, queries)
+    if asks:
+        from hedgerow.release.plan.wanted import budget_for, rows_off
+
+        task = task.with_budget(budget_for(task, rows_off(error, within, task.rows), step or _silent))
+    return make(task, simulate, step or _silent, questions=True)
 
 
-def make(task: Task, simulate: bool, step: Step, *, only: frozenset[str] | None = None, **how: Any) -> Plan:
-    """The plan of a task; of some mechanisms only, where that is asked for."""
+def make(
+    task: Task,
+    simulate: bool,
+    step: Step,
+    *,
+    only: frozenset[str] | None = None,
+    questions: bool = False,
+    **how: Any,
+) -> Plan:
+    """The plan of a task; of some mechanisms only, and with errors by kinds of questions, where asked for."""
     tried = planned(task, only)
     people: list[Crowd] | None = None
     rows = []
@@ -80,7 +103,11 @@ def make(task: Task, simulate: bool, step: Step, *, only: frozenset[str] | None 
                 people = publics(task)
             row = _tried(card, task, row, people or [], how)
         rows.append(row)
-    return _ranked(task, rows, simulate)
+    made = _ranked(task, rows, simulate)
+    if not questions or not simulate or not made.recommended or task.open_ended:
+        return made
+    step(f"Planning: which error for which questions of {made.recommended}", None)
+    return replace(made, kinds=by_kind(cards.own(made.recommended), task, people or publics(task)))
 
 
 def planned(task: Task, only: frozenset[str] | None = None) -> list[Card]:

@@ -96,14 +96,14 @@ def simulate(
         task: what is planned.
         people: public populations.
         repeat: whether runs are repeated where that takes no time, to learn how much they vary.
-        most: how many populations to use; all if None.
+        most: how many populations to use, the correlated one first; all if None.
     """
     small, signal = scaled(task)
     factor = task.rows / small.rows
     if task.queries > _MANY and card.kind == "online":
         people = [crowd for crowd in people if crowd.name == "correlated"] or people
     seconds, peaks, found = [], [], {}
-    for crowd in people[:most]:
+    for crowd in people if most is None else sorted(people, key=lambda c: c.name != "correlated")[:most]:
         errors: list[float] = []
         for run in range(_RUNS if repeat and task.queries <= _FEW else 1):
             with _Peak() as peak, SeededEntropy(run):
