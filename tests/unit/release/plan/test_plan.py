@@ -142,12 +142,12 @@ def test_plain_gaussian_tables_are_recommended_where_they_win():
 
 
 def test_a_plan_says_which_error_for_which_questions_and_what_epsilon_means():
-    made = hr.plan(SMALL, 5_000, hr.marginals(SMALL, [("a", "b")]), BUDGET)
+    made = hr.plan(SMALL, 20_000, hr.marginals(SMALL, [("a", "b", "c")]), BUDGET)
     kinds = dict(made.kinds)
     assert list(kinds) == ["all rows", "one column", "two columns", "three columns"]
     assert made.recommended == "GaussianBaseline"
-    assert kinds["three columns"] is None
-    assert "three columns not answered" in made.by_question
+    assert kinds["one column"] > kinds["three columns"] > 0  # sums of its cells
+    assert "three columns ±" in made.by_question
     assert "at most 2.7 times as likely" in made.meaning
     assert made.to_json()["questions"][0]["count_of"] == "all rows"
     assert all(line in repr(made) for line in made.said)
@@ -168,8 +168,6 @@ def test_the_epsilon_for_an_error_brings_about_that_error_and_no_less(wish, budg
     made = hr.plan(SMALL, 3_000, w, budget, **wish)
     assert made.task.pure == (budget is not None)
     assert made[made.recommended].error == pytest.approx(30, rel=0.35)
-    with pytest.raises(hr.HedgerowError, match="no epsilon"):
-        hr.plan(SMALL, 3_000, w, budget, error=1e-9)
 
 
 @pytest.mark.parametrize("wish", [{"error": 0}, {"within": 2}, {"error": "x"}, {"error": 1, "within": 0.1}])
