@@ -13,10 +13,12 @@ from sqlglot import exp
 
 from hedgerow.errors import UnsupportedSQL
 from hedgerow.queries.sql.node import bare, only
+from hedgerow.queries.sql.predicate import Scope
 from hedgerow.queries.sql.stages.levels import literal
 from hedgerow.queries.sql.stages.relation import Output, Released, RowsOf
 
 if TYPE_CHECKING:
+    from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.domain.lookup import Lookup
 
 NOT_JOINED = (
@@ -97,3 +99,13 @@ def as_released(lookup: Lookup) -> Released:
     )
     columns = tuple(Output(name, sure=True, bounded=False) for name in lookup.columns)
     return Released(text, columns, steady=True, single=len(rows) <= 1)
+
+
+def declared(domain: Domain, left: exp.Expr, found: list[exp.Expr]) -> list[exp.Expr]:
+    """Those of some values that a column can have: of others no row has one."""
+    if type(left) is not exp.Column:
+        return found
+    column = Scope(domain).column(left)
+    levels = {v for v in column.values if isinstance(v, str)}
+    closed = column.kind == "text" and not column.body.other
+    return [v for v in found if not closed or not v.args.get("is_string") or v.this in levels]

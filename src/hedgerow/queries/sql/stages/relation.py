@@ -22,11 +22,13 @@ class Output:
         name: what the analyst calls it; its own name is c0, c1, ... by its place.
         sure: whether it depends on no released number.
         bounded: whether columns c0_low and c0_high say between which numbers the truth lies.
+        parts: over how many events the union bound goes, where a row is worked out from one released row.
     """
 
     name: str
     sure: bool
     bounded: bool
+    parts: int = 1
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ def listed(items: Sequence[tuple[str, Term]]) -> tuple[str, tuple[Output, ...]]:
         bounded = not term.sure and term.bounds is not None
         if bounded:
             texts += [f"{term.low} AS c{i}_low", f"{term.high} AS c{i}_high"]
-        columns.append(Output(name, term.sure, bounded))
+        columns.append(Output(name, term.sure, bounded, term.parts))
     return ", ".join(texts), tuple(columns)
 
 

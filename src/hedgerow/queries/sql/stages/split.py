@@ -14,9 +14,9 @@ from hedgerow.queries.sql.node import only, refuse
 from hedgerow.queries.sql.predicate import Scope
 from hedgerow.queries.sql.stages.first import FirstStage
 from hedgerow.queries.sql.stages.levels import literal
-from hedgerow.queries.sql.stages.lookups import NOT_JOINED, as_released, with_lookup
+from hedgerow.queries.sql.stages.lookups import NOT_JOINED, as_released, declared, with_lookup
 from hedgerow.queries.sql.stages.relation import Output, Released, RowsOf, Sources, aligned
-from hedgerow.queries.sql.stages.rewriting import has_query, rewritten
+from hedgerow.queries.sql.stages.rewriting import as_union, has_query, rewritten, unaliased, without_tuples
 from hedgerow.queries.sql.stages.select_rows import ROWS_ARE_NOT_SHOWN, SelectRows
 from hedgerow.queries.sql.stages.selects import SelectReleased, has_aggregate, named
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hedgerow.queries.domain.lookup import Lookup
 
 Relation = Released | RowsOf
+Values = Sequence[Sequence[Any]]
 Names = dict[str, Callable[[], Relation]]
 _LONGEST = 200_000
 _CLAUSES = (
@@ -57,10 +58,11 @@ class Split:
     Args:
         domain, unit: as in `hedgerow.sql`.
         values: what the inner statements gave, as far as that is known, in their order; each a list.
+        stand_in: in place of released numbers that are not known yet.
     """
 
-    def __init__(self, domain: Domain, unit: str | None, values: Sequence[Sequence[Any]] = ()) -> None:
-        self.domain, self.unit, self.values = domain, unit, values
+    def __init__(self, domain: Domain, unit: str | None, values: Values = (), stand_in: float = 0) -> None:
+        self.domain, self.unit, self.values, self.stand_in = domain, unit, values, stand_in
         self.stages: list[FirstStage] = []
         self.inner: list[Inner] = []
         self._by_words: dict[str, FirstStage] = {}
@@ -101,6 +103,8 @@ class Split:
         only(node, *_CLAUSES)
         if not node.expressions:
             raise BadSQL("the SELECT list is empty")
+        if (union := as_union(node)) is not None:
+            return self.query(union, names)
         return self._select(node, names)
 
     def _later(self, node: Any, names: Names) -> Callable[[], Relation]:
@@ -172,6 +176,7 @@ class Split:
     def _select(self, node: Any, names: Names) -> Relation:
         joins = node.args.get("joins") or []
         clause = node.args.get("from_")
+        node = without_tuples(node)
         if clause is None:
             return SelectReleased(node, self._subquery(names), Sources(), "", steady=True).released()
         only(clause, "this")
@@ -285,6 +290,8 @@ class Split:
 
     def _rows(self, node: Any, rows: RowsOf, names: Names) -> Relation:
         """A SELECT from rows: by groups it is released, without them it is rows again."""
+        own = set(map(str.casefold, self._names)) if rows.columns is None else set(rows.columns)
+        node = unaliased(node, own | set(rows.public))
         having = node.args.get("having")
         parts = [*node.expressions, *([having.this] if having is not None else [])]
         if (
@@ -354,7 +361,7 @@ class Split:
             if type(part) is exp.In and part.args.get("query") is not None:
                 left = self._grounded(part.this, rows, names)
                 found = self._constants(part.args["query"], names, beside=left)
-                found = self._declared(left, found)
+                found = declared(self.domain, left, found)
                 return exp.In(this=left, expressions=found) if found else exp.Boolean(this=False)
             if isinstance(part, exp.Query):
                 return self._constants(part, names)[0]
@@ -380,19 +387,10 @@ class Split:
             return [literal(value) for value in self.values[place]]
         return [self._stand_in(self.inner[place].relation.columns[0], beside)]
 
-    def _declared(self, left: exp.Expr, found: list[exp.Expr]) -> list[exp.Expr]:
-        """Those of some values that a column can have; of what it cannot no row has one."""
-        if type(left) is not exp.Column:
-            return found
-        column = Scope(self.domain).column(left)
-        levels = {v for v in column.values if isinstance(v, str)}
-        closed = column.kind == "text" and not column.body.other
-        return [v for v in found if not closed or not v.args.get("is_string") or v.this in levels]
-
     def _stand_in(self, out: Output, beside: exp.Expr | None) -> exp.Expr:
         """What a question costs does not depend on what rows are compared with: any value will do."""
         if not out.sure:
-            return literal(0)
+            return literal(self.stand_in)
         if type(beside) is not exp.Column:
             return exp.Null()
         levels = Scope(self.domain).column(beside).values
