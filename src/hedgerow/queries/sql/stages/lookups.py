@@ -52,21 +52,19 @@ def with_lookup(join: Any, rows: RowsOf, named: tuple[str, Lookup]) -> RowsOf:
 def _left(join: Any, name: str, lookup: Lookup) -> exp.Column:
     """The column of the rows that meets the key."""
     refusal = UnsupportedSQL(_BY_KEY.format("...", name[:60], f"{name[:60]}.{lookup.key[:60]}"))
-    using, on = (
-        join.args.get("using") or (),
-        bare(join.args["on"]) if join.args.get("on") is not None else None,
-    )
+    using: list[Any] = join.args.get("using") or []
+    on: Any = None if join.args.get("on") is None else bare(join.args["on"])
     if len(using) == 1 and on is None and using[0].name.casefold() == lookup.key.casefold():
         return exp.Column(this=exp.to_identifier(using[0].name, quoted=True))
     if type(on) is not exp.EQ or using:
         raise refusal
-    sides = [bare(on.this), bare(on.expression)]
+    sides: list[Any] = [bare(on.this), bare(on.expression)]
     keys = [type(s) is exp.Column and s.name.casefold() == lookup.key.casefold() for s in sides]
     mine = [k and s.table.casefold() == name.casefold() for k, s in zip(keys, sides, strict=True)]
     if mine.count(True) != 1:
         mine = [k and not s.table for k, s in zip(keys, sides, strict=True)]
     other = sides[1 if mine[0] else 0]
-    if mine.count(True) != 1 or type(other) is not exp.Column:
+    if mine.count(True) != 1 or not isinstance(other, exp.Column):
         raise refusal
     return other
 
