@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hedgerow.curator.noise.seeded import SeededEntropy
 from hedgerow.errors import HedgerowError
 from hedgerow.release.plan.simulate import curator_of, scaled
-from hedgerow.testing.entropy import SeededEntropy
 
 if TYPE_CHECKING:
     from hedgerow.mechanisms.card import Card

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.random import PCG64, Generator
 
 from hedgerow.curator.curator import Curator
+from hedgerow.curator.noise.seeded import SeededEntropy
 from hedgerow.curator.rows.table import Table
 from hedgerow.errors import HedgerowError
 from hedgerow.mechanisms.task import Task
@@ -22,7 +23,6 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.queries.domain.domain import Domain, OpenDomain
 from hedgerow.queries.query import SparseQuery
 from hedgerow.release.plan.population import Crowd, crowds, names
-from hedgerow.testing.entropy import SeededEntropy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

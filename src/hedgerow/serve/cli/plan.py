@@ -17,24 +17,30 @@ if TYPE_CHECKING:
 _PLOTS = (".svg", ".html", ".json")
 
 
+SchemaPath = Annotated[Path, typer.Option(help="The schema file.", show_default=False)]
+Rows = Annotated[int, typer.Option(min=1, help="About how many rows there are.", show_default=False)]
+Epsilon = Annotated[str | None, typer.Option(help="What may be spent; 1 if nothing is said.")]
+Error = Annotated[
+    float | None, typer.Option(help="In place of --epsilon: find it for answers so many rows off.")
+]
+Within = Annotated[float | None, typer.Option(help="The same as a part of the rows, such as 0.01.")]
+Drawn = Annotated[
+    Path | None,
+    typer.Option(help="Write errors against epsilon, rows and queries as .svg, .html or .json."),
+]
+
+
 def plan(
-    schema: Annotated[Path, typer.Option(help="The schema file.", show_default=False)],
-    rows: Annotated[int, typer.Option(min=1, help="About how many rows there are.", show_default=False)],
+    schema: SchemaPath,
+    rows: Rows,
     workload: Workload = "marginals:2",
-    epsilon: Annotated[str | None, typer.Option(help="What may be spent; 1 if nothing is said.")] = None,
-    error: Annotated[
-        float | None, typer.Option(help="In place of --epsilon: find it for answers so many rows off.")
-    ] = None,
-    within: Annotated[
-        float | None, typer.Option(help="The same as a part of the rows, such as 0.01.")
-    ] = None,
+    epsilon: Epsilon = None,
+    error: Error = None,
+    within: Within = None,
     delta: Annotated[str, typer.Option(help="Delta of the budget; 0 is pure.")] = "1e-9",
     neighbours: Whom = None,
     max_rows: Annotated[int, typer.Option(min=1, help="How many rows of each person are used.")] = 1,
-    plot: Annotated[
-        Path | None,
-        typer.Option(help="Write errors against epsilon, rows and queries as .svg, .html or .json."),
-    ] = None,
+    plot: Drawn = None,
     no_simulate: Annotated[
         bool, typer.Option("--no-simulate", help="Leave out what has to be tried on made-up populations.")
     ] = False,
