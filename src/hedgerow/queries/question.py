@@ -35,10 +35,6 @@ class Linear(Protocol):
         """The value, and a half-width that holds with `confidence` for `numbers` such sums at once."""
 
 
-NULL = "NULL"
-"""The label of a group of rows without a value."""
-
-
 @dataclass(frozen=True, eq=False)
 class GroupColumn:
     """A column of GROUP BY: an attribute or one of its hierarchies, a label for each part of its axis."""

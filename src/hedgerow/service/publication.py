@@ -126,7 +126,8 @@ class Publication:
         made = self._make_room(plan)
         try:
             with self.dataset.curator(table, known, self.out) as curator:
-                synopsis, resumed = self._release(curator, offer, asked, told, plan)
+                said = f"auto chose {offer.name}: {why}" if why else ""
+                synopsis, resumed = self._release(curator, offer, asked, told, plan, said)
                 again = _AGAIN.format(" without --anew" if self.anew else "")
                 with naming(self.out, again if "run" in told else None):
                     published = self._write(synopsis, asked, told.get("run"))
@@ -158,15 +159,15 @@ class Publication:
             spends = make_budget(self.epsilon, spends.delta_exact)
         wishes = frozenset(w for w in _WISHES if getattr(self, w) is not None)
         found = recommend(domain, asked, spends, known.privacy, rows, takes=wishes, step=self.step)
-        if found.why:
-            self.foretell(f"auto chose {found.card.name}: {found.why}")
         return found.card, found.why
 
-    def _foretell(self, curator: Curator, asked: Workload) -> None:
-        """Say what the price buys before it is spent, of public numbers only; what is refused is not told."""
+    def _foretell(self, curator: Curator, asked: Workload, why: str) -> None:
+        """Say why by this mechanism, and what the price buys before it is spent, of public numbers only; what is refused is not told."""
         price, budget = curator.price(self.epsilon), curator.ledger.budget
         if not price <= curator.left or not price.amount:
             return
+        if why:
+            self.foretell(why)
         if words := loose_words(budget, None if self.epsilon is None else float(exact(self.epsilon))):
             self.dataset.tell(words)
         rows = measured_rows(curator.ledger) if self.expected is None else self.expected
@@ -186,7 +187,7 @@ class Publication:
         return given
 
     def _release(
-        self, curator: Curator, offer: Card, asked: Workload, told: dict[str, Any], plan: str
+        self, curator: Curator, offer: Card, asked: Workload, told: dict[str, Any], plan: str, why: str
     ) -> tuple[Synopsis, bool]:
         """Charge and release; one that was charged but not saved before is taken up again, free."""
         own = {k: v for k, v in told.items() if k != "prior"}
@@ -208,7 +209,7 @@ class Publication:
             if self.epsilon is None and not begun and used_up(ledger.remaining(), ledger.budget):
                 raise BudgetExceeded(f"nothing remains of the dataset's budget, {amount(ledger.budget)}")
             if not begun:
-                self._foretell(curator, asked)
+                self._foretell(curator, asked, why)
             self.step("Reading rows", 0.0)
             return mechanism.release(curator, asked, **options), begun
         except BudgetExceeded as error:

@@ -9,7 +9,7 @@ import json
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.queries.question import NULL
+from hedgerow.queries.figures import NULL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.errors import HedgerowError
-from hedgerow.queries.figures import bound, signed
-from hedgerow.queries.question import NULL
+from hedgerow.queries.figures import NULL, bound, signed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,8 +13,9 @@ from sqlglot import exp
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery, UnsupportedSQL
 from hedgerow.queries import argument
 from hedgerow.queries.domain.domain import Domain, OpenDomain
+from hedgerow.queries.figures import NULL
 from hedgerow.queries.form import GroupAxis
-from hedgerow.queries.question import GROUPS, NULL, GroupColumn, Question, Show, Sort
+from hedgerow.queries.question import GROUPS, GroupColumn, Question, Show, Sort
 from hedgerow.queries.sql.aggregate import Aggregates
 from hedgerow.queries.sql.column import SqlColumn
 from hedgerow.queries.sql.node import only, refuse, spell

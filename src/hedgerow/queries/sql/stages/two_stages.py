@@ -19,7 +19,8 @@ import numpy as np
 from hedgerow.errors import CutsBin, RangeTooLarge, UnknownLevel, UnsupportedSQL
 from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.queries.domain.encoding import text_of
-from hedgerow.queries.question import NULL, Question, Result, Show
+from hedgerow.queries.figures import NULL
+from hedgerow.queries.question import Question, Result, Show
 from hedgerow.queries.sql.stages.engine import engine
 from hedgerow.queries.sql.stages.gate import parse_staged
 from hedgerow.queries.sql.stages.levels import plain
