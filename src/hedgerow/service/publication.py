@@ -162,7 +162,10 @@ class Publication:
         return found.card, found.why
 
     def _foretell(self, curator: Curator, asked: Workload, why: str) -> None:
-        """Say why by this mechanism, and what the price buys before it is spent, of public numbers only; what is refused is not told."""
+        """Say why by this mechanism, and what the price buys, before it is spent; of public numbers only.
+
+        What is refused is not told.
+        """
         price, budget = curator.price(self.epsilon), curator.ledger.budget
         if not price <= curator.left or not price.amount:
             return
