@@ -78,16 +78,17 @@ def recommended(domain, text, budget, rows=None):
     return recommend(domain, asked, budget, Privacy(), rows)
 
 
-def test_auto_is_what_the_plan_recommends():
-    domain = hr.Domain({f"a{i}": 3 for i in range(3)} | {"b": 2, "c": 2})
-    for budget in (hr.Budget(epsilon=1, delta=1e-9), hr.Budget(epsilon=1)):
-        for text in ("marginals:2", "marginals:1", "conjunctions:2", "marginals:a0,a1", "parities:2"):
-            made = hr.plan(domain, 5_000, catalogue.workload(domain, text), budget)
-            found = recommended(domain, text, budget, 5_000)
-            assert (found.card.name, found.why) == (made.recommended, made.why), text
-            assert "rows off" in found.why
-    unknown = recommended(domain, "marginals:a0,a1", hr.Budget(epsilon=1, delta=1e-9))
-    assert "nobody said how many" in unknown.why
+@pytest.mark.parametrize(
+    ("text", "budget"),
+    [("marginals:2", hr.Budget(epsilon=1, delta=1e-9)), ("marginals:a,b", hr.Budget(epsilon=1))],
+)
+def test_auto_is_what_the_plan_recommends(text, budget):
+    domain = hr.Domain({"a": 3, "b": 2, "c": 2})
+    made = hr.plan(domain, 2_000, catalogue.workload(domain, text), budget)
+    found = recommended(domain, text, budget, 2_000)
+    assert (found.card.name, found.why) == (made.recommended, made.why)
+    assert "rows off" in found.why
+    assert "nobody said how many" in recommended(domain, text, budget).why
 
 
 def test_a_release_by_auto_is_what_plan_says_and_says_why(data):
