@@ -118,6 +118,9 @@ class Card:
         when: when to choose it.
         page: its page, below docs/; empty if it has none.
         command: its name on the command line; empty if it is not reached from there.
+        whole: whether what it releases answers every question, not only those asked for.
+        stated: whether the errors it states are about those it makes, for all that can be read off it; only
+            such are recommended.
         open_ended: whether its rows are names without end instead of a declared schema.
         takes: what else the command line may tell it: `run`, `watch`, `objective`, `seconds`, `memory`,
             `prior`.
@@ -139,6 +142,8 @@ class Card:
     when: str
     page: str = ""
     command: str = ""
+    whole: bool = False
+    stated: bool = True
     open_ended: bool = False
     takes: frozenset[str] = frozenset()
     needs: tuple[Need, ...] = ()

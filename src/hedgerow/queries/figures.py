@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from math import ceil, floor, isfinite, log10
 
+NULL = "NULL"
+"""The label of a group of rows without a value."""
+
 
 def signed(value: float, error: float) -> str:
     """A number to the third significant digit of its error bound; NULL where there is none.

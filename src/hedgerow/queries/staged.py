@@ -73,7 +73,7 @@ class Staged(ABC):
     @property
     @abstractmethod
     def numbers(self) -> int:
-        """How many numbers a row of a released table has at most."""
+        """How many numbers of a row must be within their bounds for one that is shown to be."""
 
     @abstractmethod
     def answered(self, ask: Callable[[Sequence[Question]], Sequence[Any]]) -> tuple[Finished, list[Any]]:
@@ -92,7 +92,8 @@ class Staged(ABC):
     def terms(self, confidence: float, simultaneous: bool) -> AnswerTerms:
         """What to ask of the answers, by the union bound: all of them miss with no more than one may.
 
-        A statement that works row by row needs the numbers of one row; any other needs all of them at once.
+        A statement that works row by row needs the numbers that one of a row is made of; any other needs all
+        of them at once.
         """
         if self.row_by_row and not simultaneous:
             return AnswerTerms(1.0 - (1.0 - confidence) / max(1, self.numbers), False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from math import prod
 from typing import TYPE_CHECKING
 
 from hedgerow.errors import UnsupportedQuery
@@ -13,14 +12,12 @@ from hedgerow.mechanisms import cards
 
 if TYPE_CHECKING:
     from hedgerow.mechanisms.card import Card
-    from hedgerow.privacy.budget import Budget
     from hedgerow.privacy.ledger.entry import Settings
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.workload import Workload
 
 AUTO = "auto"
-_SEVERAL = 3  # so many tables of two or more attributes are worth a model
-_FACTORED = 1 << 22  # cells: a strategy for so many is planned in seconds
+"""What a plan of the release recommends."""
 
 WORKLOADS: dict[str, str] = {
     "marginals": "whole tables over so many attributes",
@@ -38,13 +35,12 @@ def mechanisms() -> dict[str, Card]:
     return own() | guests()
 
 
-def mechanism(name: str, budget: Budget, asked: Workload | None = None) -> Card:
-    """The mechanism of a name; `auto` is the one that suits the workload and the budget's currency."""
-    chosen = _suited(budget, asked) if name == AUTO else name
-    known = own() if chosen in own() else mechanisms()  # nobody else's code is loaded unless it is asked for
-    if chosen not in known:
+def mechanism(name: str) -> Card:
+    """The mechanism of a name; what `auto` is says `release.plan.recommended`."""
+    known = own() if name in own() else mechanisms()  # nobody else's code is loaded unless it is asked for
+    if name not in known:
         raise UnsupportedQuery(f"there is no mechanism {name!r}; there is {', '.join([AUTO, *known])}")
-    return known[chosen]
+    return known[name]
 
 
 def own() -> dict[str, Card]:
@@ -77,27 +73,6 @@ def refuse(card: Card, domain: Domain, asked: Workload, settings: Settings) -> N
 
     privacy = Privacy(settings.neighbours, settings.max_rows)
     card.check(Task(domain, 1, asked, settings.budget, privacy, 0, len(asked)))  # rows are not public
-
-
-def _suited(budget: Budget, asked: Workload | None) -> str:
-    """The adaptive release for several tables of two or more attributes, or questions as many as their cells.
-
-    Else what says exactly how far off it may be: a factorization for ranges, prefixes and literals, which
-    overlap, and independent noise for a few tables, where it is as good.
-    """
-    from hedgerow.queries.block import ProductBlock
-
-    baseline = "laplace" if budget.currency == "epsilon" else "gaussian"
-    if asked is None:
-        return baseline
-    joint = [b for b in asked.blocks if len(b.attributes) > 1]
-    whole = all(isinstance(b, ProductBlock) for b in joint)
-    if whole and len({b.attributes for b in joint}) >= _SEVERAL:
-        return "adaptive"
-    product = [b for b in asked.blocks if isinstance(b, ProductBlock)]
-    cells = sum(prod(axis.levels for axis in b.axes) for b in product)
-    overlap = len(product) == len(asked.blocks) and not asked.is_tables
-    return "factorization" if baseline == "gaussian" and overlap and cells <= _FACTORED else baseline
 
 
 def workload(domain: Domain, text: str) -> Workload:

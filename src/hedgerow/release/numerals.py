@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import exp, isfinite
 from typing import TYPE_CHECKING
 
 from hedgerow.queries.figures import bound, signed
@@ -10,7 +10,7 @@ from hedgerow.queries.figures import bound, signed
 if TYPE_CHECKING:
     from hedgerow.privacy.budget import Budget, Cost
 
-__all__ = ["amount", "bound", "rest", "signed", "small", "used_up"]
+__all__ = ["amount", "bound", "meaning", "rest", "signed", "small", "used_up"]
 
 
 def small(value: float) -> str:
@@ -39,6 +39,24 @@ def amount(budget: Budget, whole: Budget | None = None) -> str:
         return _crumb(budget)
     delta = (whole or budget).delta
     return f"epsilon {small(budget.epsilon)}" + (f", delta {small(delta)}" if delta else "")
+
+
+def meaning(budget: Budget) -> str:
+    """What an epsilon means, in a sentence.
+
+    >>> from hedgerow.privacy.budget import Budget
+    >>> meaning(Budget(epsilon=1))
+    "Epsilon 1 means: what is released is at most 2.7 times as likely with a person's rows as without them."
+    """
+    epsilon = budget.epsilon
+    if not isfinite(epsilon):
+        return ""
+    times = f"{exp(epsilon):.2g}" if epsilon < 5 else f"e^{small(epsilon)}"
+    but = f", but for a chance of {small(budget.delta)}" if budget.delta else ""
+    return (
+        f"Epsilon {small(epsilon)} means: what is released is at most {times} times as likely with a "
+        f"person's rows as without them{but}."
+    )
 
 
 def _crumb(budget: Budget) -> str:

@@ -28,12 +28,14 @@ class Part:
         given: what was set aside.
         spent: what they spent of it.
         closed: whether it was settled, and the rest came back.
+        reserved: whether it was set aside; a limit is not, and what others leave may be less.
     """
 
     name: str
     given: Cost
     spent: Cost
     closed: bool
+    reserved: bool = True
 
     @property
     def left(self) -> Cost:
@@ -50,6 +52,10 @@ class Part:
         if self.closed:
             return f"{self.name} spent {spent}; the account is settled, and the rest came back."
         given = amount(budget.part(self.given), budget)
+        if not self.reserved:
+            left = rest(self.left, budget)
+            most = f"{self.name} may spend up to {given}, of which nothing is set aside"
+            return f"{most}, spent {spent}, and has {left} left."
         return f"{self.name} was given {given}, spent {spent}, and has {rest(self.left, budget)} left."
 
     def to_json(self, budget: Budget) -> dict[str, Any]:
@@ -89,7 +95,7 @@ def part_of(ledger: Ledger, name: str) -> Part:
         )
     closed = ledger.is_closed(name)
     spent, left = ledger.spent(name), ledger.remaining(name)
-    return Part(name, spent if closed else spent + left, spent, closed)
+    return Part(name, spent if closed else spent + left, spent, closed, ledger.limit(name) is None)
 
 
 def payer(curator: Curator, name: str | None) -> Curator:

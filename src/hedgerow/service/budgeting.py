@@ -15,7 +15,7 @@ from hedgerow.privacy.ledger.ledger import Ledger, verify_export
 from hedgerow.privacy.ledger.receipt import Receipt, resting
 from hedgerow.release.numerals import amount, rest, small
 from hedgerow.release.schema import Schema
-from hedgerow.service.dataset import make_budget, open_ledger, refuse_missing
+from hedgerow.service.dataset import make_budget, open_ledger, refuse_missing, schema_beside
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -163,7 +163,7 @@ def pairs_beside(data: Path) -> int | None:
         data: the data file, or its ledger.
     """
     try:
-        names = Schema.load(data.parent / "schema.yaml").domain.names
+        names = Schema.load(schema_beside(data)).domain.names
     except (HedgerowError, OSError):
         return None
     return len(names) * (len(names) - 1) // 2 or None

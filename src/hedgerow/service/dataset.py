@@ -120,6 +120,12 @@ def protected_unit(data: Path, ledger: Path | None = None) -> str | None:
         return opened.settings.unit
 
 
+def schema_beside(data: Path) -> Path:
+    """The schema file of data for which none is named: beside them, else in the working folder."""
+    beside, here = data.parent / "schema.yaml", Path("schema.yaml")
+    return here if not beside.exists() and here.exists() else beside
+
+
 def make_budget(epsilon: Any, delta: Any = None) -> Budget:
     """A budget from what a person typed; delta is 1e-9 unless said, and 0 means pure."""
     delta = DELTA if delta is None else delta
@@ -159,7 +165,7 @@ class Dataset:
         require_budget: never make a budget.
         new_ledger: why a new ledger is made although an earlier one of the data is known.
         older: why a ledger is used that is older than what was released from it.
-        schema: the schema file; `schema.yaml` beside the data if None.
+        schema: the schema file; `schema.yaml` beside the data, else in the working folder, if None.
         tell: told what the owner must know.
     """
 
@@ -187,7 +193,12 @@ class Dataset:
     @property
     def domain(self) -> Domain:
         """What the schema declares, if its owner stands by it."""
-        return Schema.load(self.schema or self.data.parent / "schema.yaml").confirmed_domain()
+        return Schema.load(self.schema_file).confirmed_domain()
+
+    @property
+    def schema_file(self) -> Path:
+        """The schema file: the one that was named, or the one beside the data or in the working folder."""
+        return self.schema or schema_beside(self.data)
 
     @property
     def has_ledger(self) -> bool:

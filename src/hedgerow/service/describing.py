@@ -157,7 +157,7 @@ def of_dataset(dataset: Dataset) -> Description:
         dataset: the rows, which are not read.
     """
     refuse_missing(dataset.data, dataset.ledger)
-    file = dataset.schema or dataset.data.parent / "schema.yaml"
+    file = dataset.schema_file
     said = [f"{dataset.data.name}: private rows, of which this says only what is declared or was released."]
     declared: tuple[ColumnTold, ...] = ()
     if file.is_file():

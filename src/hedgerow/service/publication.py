@@ -23,21 +23,24 @@ from hedgerow.privacy.ledger.nearby import SUFFIX, ledger_path
 from hedgerow.privacy.rational import exact
 from hedgerow.release import catalogue, folder
 from hedgerow.release.numerals import amount, rest, used_up
+from hedgerow.release.plan.recommended import recommend
 from hedgerow.release.writing import naming, put
 from hedgerow.service import runs, witness
-from hedgerow.service.dataset import Dataset, Step
+from hedgerow.service.dataset import Dataset, Step, make_budget, open_ledger
 from hedgerow.service.learning import watching
 from hedgerow.service.prospect import Prospect, loose_words, measured_rows
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
     from hedgerow.mechanisms.card import Card
+    from hedgerow.privacy.ledger.entry import Settings
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.workload import Workload
     from hedgerow.release.report.report import AnsweredQuestion
     from hedgerow.synopsis import Synopsis
 
 FILES = ("synopsis.hedgerow", "synthetic.csv", "report.html", witness.RECEIPT, folder.TABLES)
+_WISHES = ("objective", "seconds", "memory", "prior")
 _AGAIN = "then give the same command again{}: it goes on, and nothing is paid twice"
 
 
@@ -52,6 +55,7 @@ class Published:
         workload: what it answers well.
         error: the mean error that it states for that, in rows; None if it states none.
         resumed: whether it went on with one that was not finished.
+        why: why `auto` chose this mechanism; empty where it was named.
     """
 
     synopsis: Synopsis
@@ -61,6 +65,7 @@ class Published:
     workload: str
     error: float | None = None
     resumed: bool = False
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -112,54 +117,80 @@ class Publication:
         known, table = self.dataset.open(domain, self.epsilon, self.step)
         if words := unread_in(table):  # an exact number: for whoever releases, never for whoever asks
             self.dataset.tell(words)
-        offer = catalogue.mechanism(self.mechanism, known.budget, asked)
-        catalogue.refuse(offer, domain, asked, known)
-        told = self._told(offer, domain)
-        self.dataset.refuse_put_back(self.out)
+        prior = None if self.prior is None else _public(self.prior, domain)
         plan = self._plan(domain)
+        offer, why = self._offer(domain, asked, known, plan)
+        catalogue.refuse(offer, domain, asked, known)
+        told = self._told(offer, prior)
+        self.dataset.refuse_put_back(self.out)
         made = self._make_room(plan)
         try:
             with self.dataset.curator(table, known, self.out) as curator:
-                synopsis, resumed = self._release(curator, offer, asked, told, plan)
+                said = f"auto chose {offer.name}: {why}" if why else ""
+                synopsis, resumed = self._release(curator, offer, asked, told, plan, said)
                 again = _AGAIN.format(" without --anew" if self.anew else "")
                 with naming(self.out, again if "run" in told else None):
                     published = self._write(synopsis, asked, told.get("run"))
                 if "run" in told:
                     runs.save(curator.ledger, told["run"])
                     runs.forget_files(self.out)
-                return replace(published, resumed=resumed)
+                return replace(published, resumed=resumed, why=why)
         except BaseException:
             if made:
                 with suppress(OSError):
                     self.out.rmdir()
             raise
 
-    def _foretell(self, curator: Curator, asked: Workload) -> None:
-        """Say what the price buys before it is spent, of public numbers only; what is refused is not told."""
+    def _offer(self, domain: Domain, asked: Workload, known: Settings, plan: str) -> tuple[Card, str]:
+        """The mechanism that was named; `auto` is what a plan of this release recommends, and why.
+
+        A release that was begun goes on by its own mechanism, whatever would be recommended now.
+        """
+        if self.mechanism != catalogue.AUTO:
+            return catalogue.mechanism(self.mechanism), ""
+        rows = None if self.expected is None else float(self.expected)
+        if self.dataset.has_ledger:
+            with open_ledger(self.dataset.data, self.dataset.ledger) as ledger:
+                if (begun := runs.begun_by(ledger, plan)) and not self.anew:
+                    return begun, "it was begun by it"
+                rows = measured_rows(ledger) if rows is None else rows
+        spends = known.budget
+        if self.epsilon is not None:
+            spends = make_budget(self.epsilon, spends.delta_exact)
+        wishes = frozenset(w for w in _WISHES if getattr(self, w) is not None)
+        found = recommend(domain, asked, spends, known.privacy, rows, takes=wishes, step=self.step)
+        return found.card, found.why
+
+    def _foretell(self, curator: Curator, asked: Workload, why: str) -> None:
+        """Say why by this mechanism, and what the price buys, before it is spent; of public numbers only.
+
+        What is refused is not told.
+        """
         price, budget = curator.price(self.epsilon), curator.ledger.budget
         if not price <= curator.left or not price.amount:
             return
+        if why:
+            self.foretell(why)
         if words := loose_words(budget, None if self.epsilon is None else float(exact(self.epsilon))):
             self.dataset.tell(words)
         rows = measured_rows(curator.ledger) if self.expected is None else self.expected
         found = Prospect.of(self.dataset.domain, asked, curator.privacy, price, rows)
         (self.dataset.tell if found.useless else self.foretell)(found.words[0].upper() + found.words[1:])
 
-    def _told(self, offer: Card, domain: Domain) -> dict[str, Any]:
+    def _told(self, offer: Card, prior: Synopsis | None) -> dict[str, Any]:
         """What the mechanism is told beyond its price; what it would not understand is refused."""
-        wishes = ("objective", "seconds", "memory", "prior")
-        given = {k: getattr(self, k) for k in wishes if getattr(self, k) is not None}
+        given = {k: getattr(self, k) for k in _WISHES if getattr(self, k) is not None}
         for name in given:
             if name not in offer.takes:
                 raise UnsupportedQuery(f"{offer.name} does not learn: it takes no --{name}")
         if self.objective not in (None, "mean", "max"):
             raise UnsupportedQuery(f"the objective is mean or max, not {self.objective!r}")
         if "prior" in given:
-            given["prior"] = _public(given["prior"], domain)
+            given["prior"] = prior
         return given
 
     def _release(
-        self, curator: Curator, offer: Card, asked: Workload, told: dict[str, Any], plan: str
+        self, curator: Curator, offer: Card, asked: Workload, told: dict[str, Any], plan: str, why: str
     ) -> tuple[Synopsis, bool]:
         """Charge and release; one that was charged but not saved before is taken up again, free."""
         own = {k: v for k, v in told.items() if k != "prior"}
@@ -181,7 +212,7 @@ class Publication:
             if self.epsilon is None and not begun and used_up(ledger.remaining(), ledger.budget):
                 raise BudgetExceeded(f"nothing remains of the dataset's budget, {amount(ledger.budget)}")
             if not begun:
-                self._foretell(curator, asked)
+                self._foretell(curator, asked, why)
             self.step("Reading rows", 0.0)
             return mechanism.release(curator, asked, **options), begun
         except BudgetExceeded as error:

@@ -9,12 +9,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from hedgerow.homes import HOMES
+from hedgerow.mechanisms import cards
 from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.release.numerals import amount
 from hedgerow.release.writing import put
+
+if TYPE_CHECKING:
+    from hedgerow.mechanisms.card import Card
 
 _NOTE = ".hedgerow-unfinished.json"
 _ACCOUNT = re.compile(r"\S+ (release ([0-9a-f]{16}) \d+)( #\d+)?")
@@ -103,6 +108,17 @@ def unfinished(ledger: Ledger) -> list[Unfinished]:
             free = ledger.remaining(account)
             found.append(Unfinished(name[1], ledger.spent(account) + free, free))
     return found
+
+
+def begun_by(ledger: Ledger, plan: str) -> Card | None:
+    """The mechanism of an unfinished release of a plan; None if none was begun, or it is nobody's of ours."""
+    run = first_unsaved(ledger, plan)
+    named = [_ACCOUNT.fullmatch(account) for account in ledger.children()]
+    kinds = [name[0].split()[0] for name in named if name is not None and name[1] == run]
+    for card in map(cards.own, HOMES) if kinds else ():
+        if "run" in card.takes and (card.load().account_kind or card.name) in kinds:
+            return card
+    return None
 
 
 def words(ledger: Ledger) -> str:

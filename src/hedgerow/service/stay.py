@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy.budget import Cost
+from hedgerow.queries.sql.stages.text import sql
 from hedgerow.release.numerals import amount, rest
 from hedgerow.service import accounts, budgeting, describing, wire
 from hedgerow.service.asking import Desk, FirstQuestion, not_learned
@@ -117,7 +118,10 @@ class ReleaseStay(Stay):
                 hint="leave the accuracy out, with `.within off`",
             )
         confidence = _CONFIDENCE if ask.confidence is None else ask.confidence
-        answer = self._synopsis.answer(ask.sql, confidence=confidence)
+        asked = sql(
+            self._synopsis.domain, ask.sql, params=ask.params, unit=self._synopsis.receipt.settings.unit
+        )
+        answer = self._synopsis.answer(asked, confidence=confidence)
         plain = wire.released(ask.sql, answer, self._synopsis)
         return Told(plain, (*_notes(answer), "It was free."), answer)
 

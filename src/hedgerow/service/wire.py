@@ -9,6 +9,8 @@ import json
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.queries.figures import NULL
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -68,7 +70,8 @@ def rows(answer: Answer) -> Plain:
             if column.aggregate:
                 row[column.name] = number(values[column.index], errors[column.index], answer.source)
             else:
-                row[column.name] = labels[column.index]
+                label = labels[column.index]
+                row[column.name] = None if label == NULL else label
         made.append(row)
     return {"columns": list(result.columns), "rows": made}
 
@@ -218,6 +221,7 @@ def published(done: Published) -> Plain:
         "folder": str(done.folder),
         "files": list(done.files),
         "mechanism": synopsis.provenance.mechanism,
+        "why": done.why or None,
         "workload": done.workload,
         "private": synopsis.private,
         "cost": price(synopsis.cost),

@@ -44,10 +44,14 @@ PLAIN: dict[str, Any] = {
     "title": {"anchor": "start", "fontSize": 13, "color": INK, "fontWeight": 600, "offset": 10},
 }
 THOUSANDS = "datum.value == 0 ? '0' : format(datum.value, '~s')"
+_ROUGHLY = THOUSANDS.replace("'~s'", "'.2~s'")  # the ends of a legend are no round numbers
 GREENS = ["#f2f1ea", "#9dc0a8", LEAF, "#1f4a34"]
 
 _LYING, _BARS, _CELLS, _PANELS = 16, 200, 10_000, 6
+_FAINT = {"condition": {"test": "datum.error === null", "value": 0.4}, "value": 1}  # no bound is known
+_WIDE = 5.0  # times the middle error: more is next to unknown
 _BIN = re.compile(r"\[(-?[\d.e+]+), (-?[\d.e+]+)[)\]]")
+_SPAN = re.compile(r"(-?[\d.]+)(?:-| to )(-?[\d.]+)")  # as bins of whole numbers are called
 _DAY = re.compile(r"(?:week of )?(\d{4})(?:-(\d\d)(?:-(\d\d))?|-Q([1-4]))?")
 
 
@@ -130,6 +134,8 @@ def _rank(label: str) -> tuple[float, ...] | None:
     if found := _DAY.fullmatch(str(label)):
         year, month, day, quarter = (int(part or 0) for part in found.groups())
         return (float(year), float(month or 3 * quarter - 2), float(day))
+    if found := _SPAN.fullmatch(str(label)):
+        return (float(found[1]),)
     return None
 
 
@@ -149,7 +155,14 @@ def _tips(groups: Sequence[LabelColumn], numbers: FrameColumn) -> list[Spec]:
 
 
 def _amount(rows: list[Spec], name: str) -> Spec:
-    """The axis of numbers: from zero, unless the numbers themselves are below."""
+    """The axis of numbers: from zero, unless the numbers themselves are below.
+
+    What is next to unknown, such as an average of hardly any rows, goes over its end and hides nothing else.
+    """
+    errors = [row["error"] for row in rows if row["error"] is not None]
+    most = _WIDE * float(np.median(errors)) if errors else 0.0
+    known = [row for row in rows if row["error"] is not None and row["error"] <= most]
+    rows = known if errors and 2 * len(known) >= len(rows) else rows
     ends = [x for row in rows for x in (row["value"], row["low"], row["high"]) if x is not None]
     low, high = min(0.0, *(row["value"] for row in rows)), max(ends)
     if high <= low:
@@ -176,7 +189,7 @@ def _bars(rows: list[Spec], groups: Sequence[LabelColumn], numbers: FrameColumn)
     amount, tips = _amount(rows, numbers.name), _tips(groups, numbers)
     bar = {
         "mark": {"type": "bar", "color": PALE, "clip": True},
-        "encoding": {level: names, count: {**amount, "field": "value"}, "tooltip": tips},
+        "encoding": {level: names, count: {**amount, "field": "value"}, "tooltip": tips, "opacity": _FAINT},
     }
     size = {"width": 460, "height": 26 * len(rows)} if lying else {"width": {"step": 14}, "height": 240}
     return {"data": {"values": rows}, "layer": [bar, _whisker(level, names, count, amount, tips)], **size}
@@ -215,7 +228,13 @@ def _line(rows: list[Spec], group: LabelColumn, numbers: FrameColumn) -> Spec:
         },
         {
             "transform": along,
-            "mark": {"type": "line", "color": LEAF, "strokeWidth": 2, "point": {"color": LEAF, "size": 22}},
+            "mark": {
+                "type": "line",
+                "color": LEAF,
+                "strokeWidth": 2,
+                "point": {"color": LEAF, "size": 22},
+                "clip": True,
+            },
             "encoding": {"x": names, "y": {**amount, "field": "value"}, "tooltip": tips},
         },
     ]
@@ -248,7 +267,7 @@ def _heat_map(rows: list[Spec], groups: Sequence[LabelColumn], numbers: FrameCol
         "field": "value",
         "type": "quantitative",
         "scale": {"range": GREENS, "domain": domain, "interpolate": "lab"},
-        "legend": {"title": numbers.name, "labelExpr": THOUSANDS, "gradientLength": 140},
+        "legend": {"title": numbers.name, "labelExpr": _ROUGHLY, "gradientLength": 140},
     }
     cell = {
         "mark": {"type": "rect", "cornerRadius": 1},

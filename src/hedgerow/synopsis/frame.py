@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.errors import HedgerowError
-from hedgerow.queries.figures import bound, signed
+from hedgerow.queries.figures import NULL, bound, signed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,7 +30,7 @@ _NUMBER = (("text-align:right", ""), ("text-align:left;color:#7d877f;padding-rig
 
 @dataclass(frozen=True, eq=False)
 class LabelColumn:
-    """A column of labels: a group, or the number of a question."""
+    """A column of labels: a group, or the number of a question; `NULL` where there is no value."""
 
     name: str
     values: Sequence[str]
@@ -106,7 +106,7 @@ class Frame:
         out: dict[str, list[Any]] = {}
         for column in self.columns:
             if isinstance(column, LabelColumn):
-                out[_free(column.name, out)] = list(column.values)
+                out[_free(column.name, out)] = [None if v == NULL else v for v in column.values]
                 continue
             name = _free(column.name, out)
             ends = ((name, column.values), (f"{name}_low", column.low), (f"{name}_high", column.high))

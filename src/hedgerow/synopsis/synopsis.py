@@ -256,14 +256,14 @@ class Synopsis(ABC):
         """
         return self._cells(attributes, confidence).to_pandas()
 
-    def plot(self, attributes: str | Iterable[str], *, confidence: float = 0.95) -> Plot:
+    def plot(self, attributes: str | Iterable[str], *others: str, confidence: float = 0.95) -> Plot:
         """A picture of released counts over one attribute or two.
 
         Args:
-            attributes: their names.
+            attributes, others: their names.
             confidence: how often the whiskers, or the band, must hold the true count.
         """
-        return self._cells(attributes, confidence).plot()
+        return self._cells((str(attributes), *others) if others else attributes, confidence).plot()
 
     def _cells(self, attributes: str | Iterable[str], confidence: float) -> Answer:
         found: Answer = self.answer(named_table(self.domain, attributes).attributes, confidence=confidence)

@@ -7,6 +7,9 @@ SELECT COUNT(*) FROM flights WHERE origin = 'JFK' AND dest = 'LAX' AND cancelled
 SELECT count(*) FROM flights WHERE NOT (carrier = 'UA' OR carrier = 'AA') AND month <= 6;
 
 -- groups
+SELECT origin, carrier, COUNT(*) AS n FROM flights GROUP BY ROLLUP (origin, carrier) ORDER BY origin, carrier;
+SELECT origin, cancelled, COUNT(*) AS n FROM flights GROUP BY CUBE (origin, cancelled) ORDER BY origin, cancelled;
+SELECT origin, month, AVG(dep_delay) AS d FROM flights GROUP BY GROUPING SETS ((origin), (month), ()) ORDER BY origin, month;
 SELECT origin, COUNT(*) AS flights FROM flights GROUP BY origin;
 SELECT carrier, month, count(*) FROM flights GROUP BY carrier, month ORDER BY carrier, month;
 select origin, cancelled, count(*) n from flights group by 1, 2 order by 1, 2;
@@ -18,12 +21,15 @@ SELECT carrier, AVG(arr_delay) AS mean_delay FROM flights GROUP BY carrier ORDER
 SELECT origin, SUM(distance) AS miles, AVG(distance) AS miles_each FROM flights GROUP BY origin;
 
 -- predicates
+SELECT COUNT(*) FROM flights WHERE (origin, dest) IN (('JFK', 'LAX'), ('EWR', 'SFO'));
+SELECT hour - 12 AS past_noon, COUNT(*) AS n FROM flights WHERE past_noon > 5 AND cancelled = 'no' GROUP BY past_noon ORDER BY past_noon;
 SELECT COUNT(*) FROM flights WHERE carrier IN ('AA', 'DL', 'UA');
 SELECT COUNT(*) FROM flights WHERE dep_delay BETWEEN 0 AND 15;
 SELECT count(*) FROM flights WHERE dest LIKE 'S%';
 SELECT count(*) FROM flights WHERE arr_delay > dep_delay;
 
 -- having
+SELECT carrier, AVG(arr_delay) AS late FROM flights GROUP BY carrier HAVING late > 10 ORDER BY carrier;
 SELECT dest, COUNT(*) AS n FROM flights GROUP BY dest HAVING COUNT(*) > 350 ORDER BY dest;
 SELECT carrier, AVG(dep_delay) AS d FROM flights GROUP BY carrier HAVING AVG(dep_delay) > 12 ORDER BY carrier;
 
@@ -48,6 +54,7 @@ SELECT COUNT(*) FROM flights WHERE dep_delay > (SELECT AVG(dep_delay) FROM fligh
 SELECT carrier, COUNT(*) FROM flights WHERE arr_delay > (SELECT AVG(arr_delay) FROM flights WHERE cancelled = 'no') GROUP BY carrier ORDER BY carrier;
 
 -- ranks
+SELECT origin, dest, RANK() OVER (PARTITION BY origin ORDER BY COUNT(*) DESC) AS place FROM flights GROUP BY origin, dest QUALIFY place <= 2 ORDER BY origin, place, dest;
 SELECT carrier, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS place FROM flights GROUP BY carrier ORDER BY place;
 SELECT * FROM (
     SELECT origin, dest, COUNT(*) AS n, ROW_NUMBER() OVER (PARTITION BY origin ORDER BY COUNT(*) DESC, dest) AS place
@@ -63,10 +70,12 @@ SELECT month, COUNT(*) - LAG(COUNT(*)) OVER (ORDER BY month) AS change FROM flig
 SELECT 'early' AS part, COUNT(*) AS n FROM flights WHERE hour < 12 UNION ALL SELECT 'late', COUNT(*) FROM flights WHERE hour >= 12;
 
 -- arithmetic
+SELECT carrier, COUNT(*) AS n, SUM(dep_delay) AS minutes, minutes / n AS each_one FROM flights GROUP BY carrier ORDER BY carrier;
 SELECT carrier, SUM(arr_delay) - SUM(dep_delay) AS lost_in_air FROM flights GROUP BY carrier ORDER BY carrier;
 SELECT SUM(distance) / COUNT(*) AS miles_a_flight FROM flights;
 
 -- functions
+SELECT origin || ' to ' || dest AS route, COUNT(*) AS n FROM flights GROUP BY route ORDER BY route;
 SELECT origin, ROUND(AVG(dep_delay), 1) AS delay FROM flights GROUP BY origin ORDER BY origin;
 SELECT carrier, ABS(AVG(arr_delay) - AVG(dep_delay)) AS gap FROM flights GROUP BY carrier ORDER BY carrier;
 

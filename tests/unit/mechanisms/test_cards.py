@@ -17,7 +17,9 @@ from hedgerow.errors import HedgerowError
 from hedgerow.homes import HOMES
 from hedgerow.mechanisms import cards
 from hedgerow.mechanisms.task import Task
+from hedgerow.privacy.budget import Privacy
 from hedgerow.release import catalogue
+from hedgerow.release.plan.recommended import recommend
 from hedgerow.serve.cli.commands import app
 
 DOMAIN = hr.Domain({"a": 3, "b": 2})
@@ -200,14 +202,14 @@ def test_no_code_of_another_package_runs_for_a_mechanism_of_ours(guest):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for command, card in catalogue.own().items():
-            assert catalogue.mechanism(command, RHO) is card
+            assert catalogue.mechanism(command) is card
             assert getattr(hr, card.name) is card.load()
-        catalogue.mechanism("auto", RHO)
+        recommend(DOMAIN, hr.marginals(DOMAIN, 1), RHO, Privacy())
     with (
         pytest.warns(UserWarning, match="it ran"),
         pytest.raises(HedgerowError, match="no mechanism 'magic'"),
     ):
-        catalogue.mechanism("magic", RHO)
+        catalogue.mechanism("magic")
 
 
 def test_a_name_that_nobody_has_is_an_attribute_error():

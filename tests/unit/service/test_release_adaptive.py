@@ -10,8 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 import hedgerow as hr
+from hedgerow.privacy.budget import Privacy
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.release import catalogue
+from hedgerow.release.plan.recommended import recommend
 from hedgerow.serve.cli.commands import app
 from hedgerow.service.dataset import Dataset
 from hedgerow.service.publication import Publication
@@ -71,22 +73,44 @@ def test_tables_of_three_attributes_are_learned_answered_and_sampled(data):
     assert "AdaptiveRelease" in page
 
 
-def test_auto_learns_for_tables_and_measures_for_a_few_answers():
-    domain = hr.Domain({f"a{i}": 3 for i in range(4)} | {"b": 2, "c": 2, "d": 2})
-    rho, pure = hr.Budget(epsilon=1, delta=1e-9), hr.Budget(epsilon=1)
-    for budget in (rho, pure):
-        for text in ("marginals:2", "marginals:3", "conjunctions:2", "marginals:a0,a1;a1,a2;a2,a3"):
-            asked = catalogue.workload(domain, text)
-            assert catalogue.mechanism("auto", budget, asked).name == "AdaptiveRelease", text
-        for text in ("marginals:1", "marginals:a0,a1", "parities:2"):
-            asked = catalogue.workload(domain, text)
-            assert catalogue.mechanism("auto", budget, asked).name != "AdaptiveRelease", text
-    assert catalogue.mechanism("auto", pure).name == "LaplaceBaseline"
+def recommended(domain, text, budget, rows=None):
+    asked = catalogue.workload(domain, text)
+    return recommend(domain, asked, budget, Privacy(), rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "budget"),
+    [("marginals:2", hr.Budget(epsilon=1, delta=1e-9)), ("marginals:a,b", hr.Budget(epsilon=1))],
+)
+def test_auto_is_what_the_plan_recommends(text, budget):
+    domain = hr.Domain({"a": 3, "b": 2, "c": 2})
+    made = hr.plan(domain, 2_000, catalogue.workload(domain, text), budget)
+    found = recommended(domain, text, budget, 2_000)
+    assert (found.card.name, found.why) == (made.recommended, made.why)
+    assert "rows off" in found.why
+    assert "nobody said how many" in recommended(domain, text, budget).why
+
+
+def test_a_release_by_auto_is_what_plan_says_and_says_why(data):
+    options = ["--schema", "schema.yaml", "--epsilon", 1, "--workload", "marginals:2"]
+    plan = json.loads(run("plan", *options, "--rows", 4_000, "--json").stdout)
+    assert run("budget", "init", data, "--epsilon", 3).exit_code == 0
+    said = run("release", data, *options, "--expect", 4_000, "--out", "o").output
+    assert f"auto chose {plan['recommended']}: {plan['why']}" in " ".join(said.split())
+    told = json.loads(run("release", data, *options, "--expect", 4_000, "--out", "p", "--json").stdout)
+    assert (told["mechanism"], told["why"]) == (plan["recommended"], plan["why"])
+
+
+def test_auto_asks_only_those_who_understand_what_they_are_told(data):
+    options = ["--schema", "schema.yaml", "--epsilon", 1, "--workload", "marginals:1", "--seconds", 1]
+    told = json.loads(run("release", data, *options, "--out", "o", "--json").stdout)
+    assert (told["mechanism"], told["why"]) == ("AdaptiveRelease", "the only one that takes seconds")
 
 
 def test_pure_budgets_are_learned_from_too(data):
     done = run(
-        "release", data, "--schema", "schema.yaml", "--epsilon", 2, "--delta", 0, "--out", "o", "--json"
+        *("release", data, "--schema", "schema.yaml", "--mechanism", "adaptive"),
+        *("--epsilon", 2, "--delta", 0, "--out", "o", "--json"),
     )
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)

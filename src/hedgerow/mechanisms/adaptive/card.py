@@ -37,6 +37,7 @@ CARDS = (
         when="several tables of many attributes: the default of `hedgerow release`",
         page="mechanisms/adaptive.md",
         command="adaptive",
+        whole=True,
         takes=frozenset({"run", "objective", "seconds", "memory", "prior", "watch"}),
         needs=(needs.attributes,),
         cost=_cost,

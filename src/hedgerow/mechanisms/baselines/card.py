@@ -68,6 +68,7 @@ CARDS = (
         words="one noisy table of all attributes",
         when="a small domain, any question afterwards",
         command="histogram",
+        whole=True,
         takes=_NAMED,
         limits=(needs.cells(CELLS),),
         theorem=Theorem(
@@ -86,6 +87,7 @@ CARDS = (
         words="every record randomised on its own",
         when='the local model; needs `neighbours="replace"`',
         command="randomized-response",
+        stated=False,
         needs=(needs.replace,),
         limits=(needs.countable,),
         theorem=Theorem("[W3] Hoeffding", later("baselines.promise:response_rule"), hides=lambda task: True),

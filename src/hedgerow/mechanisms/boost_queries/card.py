@@ -49,6 +49,7 @@ CARDS = (
         when="every question of a workload at once; questions that are no sums",
         page="mechanisms/boost-queries.md",
         command="boost-queries",
+        stated=False,
         needs=(needs.delta,),
         limits=(_program,),
         theorem=Theorem("[DRV10] Thm 4.1", later("boost_queries.promise:rule"), slow=True),

@@ -29,6 +29,7 @@ CARDS = (
         when="queries over a domain of up to some million cells",
         page="mechanisms/offline-mw.md",
         command="offline-mw",
+        whole=True,
         takes=frozenset({"run", "watch"}),
         needs=(needs.attributes,),
         limits=(needs.cells(CELLS),),

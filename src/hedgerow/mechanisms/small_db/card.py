@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hedgerow.mechanisms.task import Task
 
 _LISTED = 1 << 24  # cells times queries that are looked at
+_TRIED = 0.5  # seconds that a plan takes for a run
 
 
 def _range(task: Task) -> str | None:
@@ -43,6 +44,11 @@ def _cost(task: Task) -> tuple[float, float]:
     return seconds + 3e-9 * known.queries * steps(len(known.member), size, task.finite.size), megabytes
 
 
+def _quick(task: Task) -> str | None:
+    seconds, _ = _cost(task)
+    return None if seconds <= _TRIED else f"a run would take about {seconds:,.0f} s"
+
+
 def _audit(auditor: Auditor) -> None:
     for delta in (0.0, auditor.delta):  # the total, then the choice
         ones, few = auditor.workload("ones"), auditor.pairs("few")
@@ -58,10 +64,13 @@ CARDS = (
         when="the textbook's existence proof, exactly, over tiny ranges",
         page="mechanisms/small-db.md",
         command="small-db",
+        stated=False,
+        whole=True,
         takes=frozenset({"run"}),
         needs=(needs.counting,),
         limits=(_range,),
         theorem=Theorem("[DR14] Prop. 4.4", later("small_db.promise:rule")),
+        skips=(_quick,),
         cost=_cost,
         audits=_audit,
     ),

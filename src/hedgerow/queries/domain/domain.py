@@ -18,6 +18,7 @@ import numpy as np
 from hedgerow.errors import DomainMismatch, HedgerowError, UnknownColumn, of_system
 from hedgerow.queries.domain.attribute import Attribute, Categorical
 from hedgerow.queries.domain.bins import Bins, Dates, bins
+from hedgerow.queries.domain.lookup import lookups_of
 from hedgerow.queries.domain.schema_file import read_schema
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 _KINDS = ("levels", "edges", "bins", "dates")
 _OPTIONS = ("other", "missing", "hierarchy", "format", "decimal", "whole", "step")
-_BESIDE = ("attributes", "confirmed")
+_BESIDE = ("attributes", "confirmed", "lookups")
 _MOST_LEVELS = 1 << 27
 
 
@@ -37,18 +38,20 @@ class Domain(Mapping[str, Attribute]):
 
     Args:
         attributes: name -> Attribute, list of levels, or a number k for the levels 0..k-1.
+        lookups: name -> public table for JOINs in SQL, see `Lookup.of`; no part of what a domain is.
 
     >>> domain = Domain({"sex": ["F", "M"], "age": bins(0, 100, 5)})
     >>> domain.shape, domain.size
     ((2, 20), 40)
     """
 
-    def __init__(self, attributes: Mapping[str, Any]) -> None:
+    def __init__(self, attributes: Mapping[str, Any], lookups: Mapping[str, Any] | None = None) -> None:
         if not isinstance(attributes, Mapping):
             raise DomainMismatch("a domain is declared by a mapping of attributes' names to their levels")
         if not attributes:
             raise DomainMismatch("a domain needs at least one attribute")
         self._attributes = {str(name): _attribute(str(name), spec) for name, spec in attributes.items()}
+        self.lookups = lookups_of(lookups)
 
     @classmethod
     def load(cls, path: str | Path) -> Domain:
@@ -59,8 +62,8 @@ class Domain(Mapping[str, Attribute]):
     def from_schema(cls, schema: Any) -> Domain:
         """Build a domain from plain data: `{"attributes": {...}}` or the attributes themselves.
 
-        A `confirmed: true/false` beside them is the owner's mark on a schema file, and no attribute; nothing
-        else may stand beside `attributes`.
+        A `confirmed: true/false` beside them is the owner's mark on a schema file, and no attribute; beside
+        `attributes` may stand `lookups` too, and nothing else.
         """
         body = schema.get("attributes", schema) if isinstance(schema, dict) else None
         if body is schema and isinstance(schema, dict) and isinstance(schema.get("confirmed"), bool):
@@ -70,10 +73,14 @@ class Domain(Mapping[str, Attribute]):
         for key in schema if body is schema.get("attributes") else ():
             if key not in _BESIDE:
                 raise DomainMismatch(f"a schema has no {key!r} beside `attributes`{_near(key, _BESIDE)}")
-        return cls(body)
+        return cls(body, schema.get("lookups") if body is schema.get("attributes") else None)
 
     def to_schema(self) -> dict[str, Any]:
         """The domain as plain data, as `load` reads it."""
+        held = {name: one.to_schema() for name, one in self.lookups.items()}
+        return self._declared() | ({"lookups": held} if held else {})
+
+    def _declared(self) -> dict[str, Any]:
         return {"attributes": {name: a.to_schema() for name, a in self.items()}}
 
     def save(self, path: str | Path) -> None:
@@ -139,7 +146,7 @@ class Domain(Mapping[str, Attribute]):
     @property
     def fingerprint(self) -> str:
         """A digest of the schema, the same for equal domains."""
-        text = json.dumps(self.to_schema(), sort_keys=False, default=str, ensure_ascii=False)
+        text = json.dumps(self._declared(), sort_keys=False, default=str, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def index(self, name: str) -> int:

@@ -15,6 +15,7 @@ from hedgerow.queries import argument
 from hedgerow.queries.cuts import whole
 from hedgerow.queries.domain.domain import Domain, OpenDomain
 from hedgerow.queries.domain.refined import cutting
+from hedgerow.queries.figures import NULL
 from hedgerow.queries.form import GroupAxis
 from hedgerow.queries.question import GROUPS, GroupColumn, Question, Show, Sort
 from hedgerow.queries.sql.aggregate import Aggregates
@@ -97,6 +98,7 @@ class _Statement:
         self.predicates = Predicates(self.scope)
         self.items = [_item(node) for node in tree.expressions]
         self.unit = unit
+        self.null_notes: list[str] = []
 
     def question(self) -> Question:
         """Every clause in turn: groups and conditions first, as every aggregate depends on them."""
@@ -121,7 +123,7 @@ class _Statement:
             columns=columns,
             order=order,
             limit=limit,
-            notes=tuple(dict.fromkeys([*self.aggregates.notes, *self.predicates.notes])),
+            notes=tuple(dict.fromkeys([*self.aggregates.notes, *self.predicates.notes, *self.null_notes])),
         )
         return whole(made)
 
@@ -135,6 +137,7 @@ class _Statement:
         if not columns:
             raise UnsupportedSQL("GROUP BY needs columns")
         groups, axes, _ = grouped(columns)
+        self.null_notes = null_notes(columns)
         return groups, axes
 
     def _group_column(self, node: exp.Expr) -> SqlColumn:
@@ -324,7 +327,22 @@ def _part_keys(column: SqlColumn) -> list[Any]:
     return list(column.values if column.hierarchy is not None else column.parts)
 
 
+def _nulls(column: SqlColumn) -> tuple[int, ...] | range:
+    """Where a column's rows have no value at all: not where they have one that is not declared."""
+    body = column.body
+    if column.hierarchy is not None:
+        return range(column.size)
+    return (column.size - 1,) if body.missing else ()
+
+
+def null_notes(columns: Sequence[SqlColumn]) -> list[str]:
+    """What the group NULL is, where the schema has one."""
+    named = [repr(c.name) for c in columns if any(c.values[i] is None for i in _nulls(c))]
+    return [f"NULL is the group of rows without a value of {' or '.join(named)}."] if named else []
+
+
 def _group(column: SqlColumn, axis: int, first: First) -> GroupColumn:
     labels = column.values if column.hierarchy is not None else column.body.labels
-    picked = tuple(str(labels[code]) for code in first.tolist())
+    none = [value is None and code in _nulls(column) for code, value in enumerate(column.values)]
+    picked = tuple(NULL if none[code] else str(labels[code]) for code in first.tolist())
     return GroupColumn(column.name, column.attribute, column.hierarchy, axis, picked, column.ranks[first])

@@ -12,6 +12,8 @@ from hedgerow.homes import HOMES
 from hedgerow.mechanisms import cards
 from hedgerow.mechanisms.card import Card, first
 from hedgerow.mechanisms.task import Task
+from hedgerow.release.plan.choice import CLOSE, chosen, why, worth
+from hedgerow.release.plan.kinds import by_kind
 from hedgerow.release.plan.simulate import publics, refusal, simulate_names
 from hedgerow.release.plan.simulate import simulate as try_out
 from hedgerow.release.plan.table import Plan, Prediction, number
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 Step = Callable[[str, float | None], None]
 
-_CLOSE = 1.10  # errors within a tenth are the same to a planner
+_DELTA = "1e-9"
 
 
 def plan(
@@ -42,6 +44,8 @@ def plan(
     *,
     sparsity: int | None = None,
     queries: int | None = None,
+    error: float | None = None,
+    within: float | None = None,
     step: Step | None = None,
 ) -> Plan:
     """Predict error, time and memory of every mechanism for a task, and recommend one; reads no private row.
@@ -50,11 +54,13 @@ def plan(
         domain: the declared schema, or an `OpenDomain`.
         rows: about how many rows there will be.
         workload: what must be answered well: any question, or a list of them.
-        budget: what may be spent.
+        budget: what may be spent; with `error` or `within`, only its delta counts (1e-9 if None).
         neighbours: `add_remove` or `replace`.
         max_rows: the most rows of one protected unit.
         simulate: try mechanisms whose error depends on the data on public populations of the same shape.
         sparsity, queries: for an `OpenDomain` without a workload: names per query, and how many queries.
+        error, within: in place of an epsilon, the error of an answer that one can live with, in rows or as a
+            part of them: the plan is of about the least epsilon that brings it.
         step: told what is being done and which part of it is done.
 
     >>> import hedgerow as hr
@@ -64,29 +70,52 @@ def plan(
     >>> made.recommended
     'GaussianBaseline'
     """
-    task = Task.of(domain, rows, workload, budget, neighbours, max_rows, sparsity, queries)
-    return make(task, simulate, step or _silent)
+    from hedgerow.privacy.budget import Budget
+
+    asks = error is not None or within is not None
+    known = Budget(epsilon=1, delta=_DELTA) if budget is None and asks else budget
+    task = Task.of(domain, rows, workload, known, neighbours, max_rows, sparsity, queries)
+    if asks:
+        from hedgerow.release.plan.wanted import budget_for, rows_off
+
+        task = task.with_budget(budget_for(task, rows_off(error, within, task.rows), step or _silent))
+    return make(task, simulate, step or _silent, questions=True)
 
 
-def make(task: Task, simulate: bool, step: Step, *, only: frozenset[str] | None = None, **how: Any) -> Plan:
-    """The plan of a task; of some mechanisms only, where that is asked for."""
-    chosen = [c for c in planned(task) if only is None or c.name in only]
+def make(
+    task: Task,
+    simulate: bool,
+    step: Step,
+    *,
+    only: frozenset[str] | None = None,
+    questions: bool = False,
+    **how: Any,
+) -> Plan:
+    """The plan of a task; of some mechanisms only, and with errors by kinds of questions, where asked for."""
+    tried = planned(task, only)
     people: list[Crowd] | None = None
     rows = []
-    for i, card in enumerate(chosen):
-        step(f"Planning: {card.name}", i / len(chosen))
+    for i, card in enumerate(tried):
+        step(f"Planning: {card.name}", i / len(tried))
         row = _predict(card, task)
         if simulate and row.refused is None and row.low is None and not row.verdict:
             if people is None and not task.open_ended:
                 people = publics(task)
             row = _tried(card, task, row, people or [], how)
         rows.append(row)
-    return _ranked(task, rows, simulate)
+    made = _ranked(task, rows, simulate)
+    if not questions or not simulate or not made.recommended or task.open_ended:
+        return made
+    step(f"Planning: which error for which questions of {made.recommended}", None)
+    return replace(made, kinds=by_kind(cards.own(made.recommended), task, people or publics(task)))
 
 
-def planned(task: Task) -> list[Card]:
-    """The mechanisms that a plan of such a task looks at."""
-    return [c for c in cards.every() if c.kind != "classifier" and c.open_ended == task.open_ended]
+def planned(task: Task, only: frozenset[str] | None = None) -> list[Card]:
+    """The mechanisms that a plan of such a task looks at; nobody else's code is loaded for some of ours."""
+    ours = only is not None and only <= HOMES.keys()
+    known = [cards.own(name) for name in HOMES if name in (only or ())] if ours else cards.every()
+    fit = [c for c in known if c.kind != "classifier" and c.open_ended == task.open_ended]
+    return [c for c in fit if only is None or c.name in only]
 
 
 def _predict(card: Card, task: Task) -> Prediction:
@@ -156,27 +185,14 @@ def _tried(card: Card, task: Task, row: Prediction, people: list[Crowd], how: di
 def _ranked(task: Task, rows: list[Prediction], simulated: bool) -> Plan:
     """Rows in order of their error, each with its verdict, and the advice."""
     known = [r for r in rows if r.refused is None and r.low is not None]
-    offline = sorted((r for r in known if r.kind == "offline"), key=_worth)
-    best = _chosen(offline)
+    offline = sorted((r for r in known if r.kind == "offline"), key=worth)
+    best = chosen(task, offline)
     order = {"offline": 0, "online": 1}
-    rows = sorted(rows, key=lambda r: (r.refused is not None, order[r.kind], _worth(r)))
+    rows = sorted(rows, key=lambda r: (r.refused is not None, order[r.kind], worth(r)))
     judged = tuple(replace(r, verdict=_verdict(r, best, task)) for r in rows)
     name = best.mechanism if best is not None else ""
-    return Plan(task, judged, name, _advice(task, best, offline, known, simulated), simulated)
-
-
-def _worth(row: Prediction) -> float:
-    return float("inf") if row.error is None else row.error
-
-
-def _chosen(offline: list[Prediction]) -> Prediction | None:
-    """The least error; among equals the one whose error is known beforehand, the simplest first."""
-    if not offline:
-        return None
-    least = _worth(offline[0])
-    near = [r for r in offline if _worth(r) <= _CLOSE * least]
-    simple = {name: place for place, name in enumerate(HOMES)}
-    return min(near, key=lambda r: (r.how != "closed form", simple.get(r.mechanism, len(simple)), _worth(r)))
+    because = why(task, best, offline) if best is not None else ""
+    return Plan(task, judged, name, _advice(task, best, offline, known, simulated), simulated, because)
 
 
 def _verdict(row: Prediction, best: Prediction | None, task: Task) -> str:
@@ -200,11 +216,13 @@ def _comparison(row: Prediction, best: Prediction | None) -> str:
         return "its error depends on the data; simulate to estimate it"
     if row.mechanism == best.mechanism:
         return "best"
-    ratio = row.error / best.error
+    ratio = row.error / best.error if best.error else 1.0 + row.error
     if row.kind == "online":
         return f"question by question, {number(ratio)} times the error of {best.mechanism}"
-    if ratio <= _CLOSE:
+    if ratio <= CLOSE:
         return f"as good as {best.mechanism}"
+    if ratio < 1.0 and not cards.card(row.mechanism).stated:
+        return f"{number(ratio)} times the error of {best.mechanism}, but it cannot say how sure that is"
     overlap = row.low is not None and best.high is not None and row.low < best.high
     return f"{number(ratio)} times the error of {best.mechanism}" + (", ranges overlap" if overlap else "")
 
@@ -228,7 +246,7 @@ def _advice(
         if plain and best.high is not None and plain[0].error is not None and plain[0].error < best.high:
             said += f" On some data {plain[0].mechanism} ({number(plain[0].error)} rows) is better."
         said += " Its error depends on the data."
-    online = sorted((r for r in known if r.kind == "online"), key=_worth)
+    online = sorted((r for r in known if r.kind == "online"), key=worth)
     if online:
         said += f" For questions that are not known yet: {online[0].mechanism}."
     if not simulated:

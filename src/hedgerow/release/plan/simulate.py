@@ -15,6 +15,7 @@ import numpy as np
 from numpy.random import PCG64, Generator
 
 from hedgerow.curator.curator import Curator
+from hedgerow.curator.noise.seeded import SeededEntropy
 from hedgerow.curator.rows.table import Table
 from hedgerow.errors import HedgerowError
 from hedgerow.mechanisms.task import Task
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
 MOST_ROWS = 200_000
 """Simulations have at most so many rows; beyond, the same n sqrt(rho), and errors as shares of n."""
 
-_AGAIN, _TWICE, _OFTEN = 1.0, 2, 4  # runs are repeated until they took so many CPU seconds, or so often
+_FEW, _MANY = 100, 1_000  # questions: tried more than once; tried by online mechanisms on all populations
+_RUNS = 2  # of few, on each population
 _ASKED = 500  # questions put to mechanisms that answer one by one
-_LEAST_MARGIN = 0.10
+_LEAST_MARGIN, _ONE_RUN = 0.10, 0.25  # one run does not know how much runs vary
 _CLEAR = Fraction(1, 2)  # the rho, or epsilon, at which noise is about a row
 
 
@@ -87,25 +89,27 @@ def simulate(
 ) -> Trial:
     """Run a mechanism on every population and compare; refusals are the mechanism's own errors.
 
+    Rows and noise are made up, and the same in every process: the same task has the same plan everywhere.
+
     Args:
         card: the mechanism.
         task: what is planned.
         people: public populations.
-        repeat: whether runs are made at least twice, to learn how much they vary.
-        most: how many populations to use; all if None.
+        repeat: whether runs are repeated where that takes no time, to learn how much they vary.
+        most: how many populations to use, the correlated one first; all if None.
     """
     small, signal = scaled(task)
     factor = task.rows / small.rows
+    if task.queries > _MANY and card.kind == "online":
+        people = [crowd for crowd in people if crowd.name == "correlated"] or people
     seconds, peaks, found = [], [], {}
-    for crowd in people[:most]:
+    for crowd in people if most is None else sorted(people, key=lambda c: c.name != "correlated")[:most]:
         errors: list[float] = []
-        spent = 0.0
-        while len(errors) < (_TWICE if repeat else 1) or (repeat and len(errors) < _OFTEN and spent < _AGAIN):
-            with _Peak() as peak:
+        for run in range(_RUNS if repeat and task.queries <= _FEW else 1):
+            with _Peak() as peak, SeededEntropy(run):
                 begun = time.process_time()
                 errors.append(factor * _error(card, small, crowd))
                 seconds.append(time.process_time() - begun)
-            spent += seconds[-1]
             peaks.append(peak.megabytes)
         found[crowd.name] = tuple(errors)
     known = [p for p in peaks if p is not None]
@@ -125,7 +129,7 @@ def _range(found: dict[str, tuple[float, ...]], signal: float) -> tuple[float, f
         free = sum(len(x) - 1 for x in repeated)
         squares = sum(float(((x - x.mean()) ** 2).sum()) for x in repeated)
         spread = _student(free) * sqrt(squares / free)
-    wider = exp(min(max(_LEAST_MARGIN, spread), 1.0))
+    wider = exp(min(max(_LEAST_MARGIN if repeated else _ONE_RUN, spread), 1.0))
     every = [x for e in found.values() for x in e]
     return signal * min(every) / wider, max(every) * wider
 
@@ -196,12 +200,13 @@ def simulate_names(card: Card, task: Task) -> Trial:
         listed = names(small.rows, even=even)
         queries, truth = _about_names(listed, small)
         begun = time.process_time()
-        curator = curator_of(small, {small.domain.column: listed}, small.domain)  # type: ignore[union-attr]
-        mechanism = card.make(**card.trial(small))
-        if card.kind == "online":
-            given = mechanism.open(curator).ask(queries)
-        else:
-            given = mechanism.release(curator, queries).answer(queries)
+        with SeededEntropy(0):
+            curator = curator_of(small, {small.domain.column: listed}, small.domain)  # type: ignore[union-attr]
+            mechanism = card.make(**card.trial(small))
+            if card.kind == "online":
+                given = mechanism.open(curator).ask(queries)
+            else:
+                given = mechanism.release(curator, queries).answer(queries)
         miss = np.asarray(given.value, dtype=np.float64) - truth
         found["even" if even else "zipf"] = (factor * _rms(miss),)
         seconds.append(time.process_time() - begun)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import UnknownName
 from hedgerow.mechanisms import cards
-from hedgerow.release.numerals import amount
+from hedgerow.release.numerals import amount, meaning
 
 if TYPE_CHECKING:
     from hedgerow.mechanisms.card import Kind
@@ -129,6 +129,28 @@ class Plan:
     recommended: str
     advice: str
     simulated: bool = True
+    why: str = ""
+    kinds: tuple[tuple[str, float | None], ...] = ()
+
+    @property
+    def by_question(self) -> str:
+        """Which error for which questions, in a sentence; empty where it was not tried."""
+        if not self.kinds:
+            return ""
+        said = [
+            f"{words} ±{number(e)}" if e is not None else f"{words} not answered" for words, e in self.kinds
+        ]
+        return f"Counts by {self.recommended}, typically: {', '.join(said)} rows."
+
+    @property
+    def meaning(self) -> str:
+        """What the plan's epsilon means, in a sentence."""
+        return meaning(self.task.budget)
+
+    @property
+    def said(self) -> list[str]:
+        """All that is said below the table."""
+        return [line for line in (self.advice, self.by_question, self.meaning) if line]
 
     @property
     def command(self) -> str:
@@ -157,7 +179,7 @@ class Plan:
         lines = [HEADS, *self.table()]
         widths = [max(len(line[i]) for line in lines) for i in range(len(HEADS))]
         text = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines]
-        return "\n".join([self.title, "", *text, "", self.advice])
+        return "\n".join([self.title, "", *text, "", *self.said])
 
     def _repr_html_(self) -> str:
         def line(cells: Sequence[str], tag: str) -> str:
@@ -167,7 +189,7 @@ class Plan:
         head = line(HEADS, "th")
         return (
             f"<p>{escape(self.title)}</p><table><thead>{head}</thead><tbody>{body}</tbody></table>"
-            f"<p>{escape(self.advice)}</p>"
+            + "".join(f"<p>{escape(line)}</p>" for line in self.said)
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -176,7 +198,10 @@ class Plan:
             "task": self.task.to_json(),
             "recommended": self.recommended,
             "command": self.command,
+            "why": self.why,
             "advice": self.advice,
+            "questions": [{"count_of": words, "error_rows": e} for words, e in self.kinds],
+            "meaning": self.meaning,
             "simulated": self.simulated,
             "mechanisms": [row.to_json(self.task.rows) for row in self.rows],
         }

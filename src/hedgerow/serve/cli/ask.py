@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hedgerow.serve.cli.options import As, Data, DataOptions, Json, Sql
+from hedgerow.serve.cli.options import As, Data, DataOptions, Json, SchemaFile, Sql
 from hedgerow.serve.cli.progress import progress
 from hedgerow.serve.cli.terminal import emit, printing, screen, table_of
 from hedgerow.service import wire
@@ -25,7 +24,7 @@ def ask(
     data: Data,
     sql: Sql,
     opening: DataOptions,
-    schema: Annotated[Path, typer.Option(help="The confirmed schema file.")] = Path("schema.yaml"),
+    schema: SchemaFile = None,
     within: Annotated[
         float | None, typer.Option(help="How far off counts may be, as a part of all rows: 0.01 is 1%.")
     ] = None,

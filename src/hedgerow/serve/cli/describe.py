@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.serve.cli.options import Json, LedgerFile
+from hedgerow.serve.cli.options import Json, LedgerFile, SchemaFile
 from hedgerow.serve.cli.terminal import emit, screen
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ Thing = Annotated[
 
 def describe(
     thing: Thing,
-    schema: Annotated[Path | None, typer.Option(help="The schema file, if not beside the data.")] = None,
+    schema: SchemaFile = None,
     everything: Annotated[bool, typer.Option("--all", help="Every pair, not only the worst.")] = False,
     ledger: LedgerFile = None,
     json: Json = False,

@@ -36,6 +36,12 @@ DataOrLedger = Annotated[
 Released = Annotated[
     Path, typer.Argument(metavar="SYNOPSIS", help="A file that `release` wrote.", show_default=False)
 ]
+SchemaFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--schema", help="The confirmed schema file; schema.yaml beside the data, else here, if not given."
+    ),
+]
 Sql = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT statement.", show_default=False)]
 Whom = Annotated[
     Neighbours | None, typer.Option(help="add_remove: one person more or fewer; replace: one exchanged.")

@@ -17,18 +17,30 @@ if TYPE_CHECKING:
 _PLOTS = (".svg", ".html", ".json")
 
 
+SchemaPath = Annotated[Path, typer.Option(help="The schema file.", show_default=False)]
+Rows = Annotated[int, typer.Option(min=1, help="About how many rows there are.", show_default=False)]
+Epsilon = Annotated[str | None, typer.Option(help="What may be spent; 1 if nothing is said.")]
+Error = Annotated[
+    float | None, typer.Option(help="In place of --epsilon: find it for answers so many rows off.")
+]
+Within = Annotated[float | None, typer.Option(help="The same as a part of the rows, such as 0.01.")]
+Drawn = Annotated[
+    Path | None,
+    typer.Option(help="Write errors against epsilon, rows and queries as .svg, .html or .json."),
+]
+
+
 def plan(
-    schema: Annotated[Path, typer.Option(help="The schema file.", show_default=False)],
-    rows: Annotated[int, typer.Option(min=1, help="About how many rows there are.", show_default=False)],
+    schema: SchemaPath,
+    rows: Rows,
     workload: Workload = "marginals:2",
-    epsilon: Annotated[str, typer.Option(help="What may be spent.")] = "1",
+    epsilon: Epsilon = None,
+    error: Error = None,
+    within: Within = None,
     delta: Annotated[str, typer.Option(help="Delta of the budget; 0 is pure.")] = "1e-9",
     neighbours: Whom = None,
     max_rows: Annotated[int, typer.Option(min=1, help="How many rows of each person are used.")] = 1,
-    plot: Annotated[
-        Path | None,
-        typer.Option(help="Write errors against epsilon, rows and queries as .svg, .html or .json."),
-    ] = None,
+    plot: Drawn = None,
     no_simulate: Annotated[
         bool, typer.Option("--no-simulate", help="Leave out what has to be tried on made-up populations.")
     ] = False,
@@ -52,7 +64,9 @@ def plan(
         raise UnsupportedQuery(f"a plot is written as {', '.join(_PLOTS[:2])} or {_PLOTS[2]}")
     domain = Schema.load(schema).domain
     asked = named(domain, workload)
-    budget = make_budget(epsilon, delta)
+    if epsilon is not None and (error is not None or within is not None):
+        raise UnsupportedQuery("--epsilon says what to spend, --error and --within ask for it: leave one out")
+    budget = make_budget("1" if epsilon is None else epsilon, delta)
     if plot is not None:
         refuse_existing(plot, force=force, option="--plot")
         writable(plot.absolute().parent)
@@ -65,6 +79,8 @@ def plan(
             neighbours=neighbours.value if neighbours else "add_remove",
             max_rows=max_rows,
             simulate=not no_simulate,
+            error=error,
+            within=within,
             step=step,
         )
         if plot is not None:
@@ -96,7 +112,8 @@ def _show(made: hr.Plan, json: bool, plot: Path | None) -> None:
     for cells in made.table():
         grid.add_row(*cells)
     to.print(grid)
-    to.print(made.advice)
+    for line in made.said:
+        to.print(line)
     if made.command:
         to.print(f"On the command line: hedgerow release DATA --mechanism {made.command}", soft_wrap=True)
     to.print(f"All of it would buy {forecast.words}.")

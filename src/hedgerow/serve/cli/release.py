@@ -12,14 +12,13 @@ from typer.core import TyperCommand
 
 from hedgerow.release import catalogue
 from hedgerow.serve.cli import signals
-from hedgerow.serve.cli.options import Data, DataOptions, Json, Workload
+from hedgerow.serve.cli.options import Data, DataOptions, Json, SchemaFile, Workload
 from hedgerow.serve.cli.progress import progress
 from hedgerow.serve.cli.terminal import emit, printing, say, screen
 
 if TYPE_CHECKING:
     from hedgerow.service.dataset import Dataset
 
-Schema = Annotated[Path, typer.Option(help="The confirmed schema file.", show_default=False)]
 Epsilon = Annotated[str | None, typer.Option(help="What this release spends.")]
 Everything = Annotated[
     bool, typer.Option("--all", help="Spend all that remains of the budget, instead of --epsilon.")
@@ -80,7 +79,7 @@ class WithGuests(TyperCommand):
 def release(
     data: Data,
     opening: DataOptions,
-    schema: Schema,
+    schema: SchemaFile = None,
     epsilon: Epsilon = None,
     everything: Everything = False,
     workload: Workload = "marginals:2",

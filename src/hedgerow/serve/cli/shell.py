@@ -16,7 +16,7 @@ from hedgerow.serve.cli import signals
 from hedgerow.serve.cli.completion import Completion
 from hedgerow.serve.cli.failure import INTERRUPTED, CommandFailure
 from hedgerow.serve.cli.line_editing import edited_lines
-from hedgerow.serve.cli.options import As, DataOptions, Json
+from hedgerow.serve.cli.options import As, DataOptions, Json, SchemaFile
 from hedgerow.serve.cli.progress import progress
 from hedgerow.serve.cli.statements import cut, says_something
 from hedgerow.serve.cli.terminal import in_utf8, say, screen, table_of
@@ -52,7 +52,7 @@ def shell(
     command: Annotated[
         str | None, typer.Option("-c", "--command", metavar="SQL", help="Ask this, and leave.")
     ] = None,
-    schema: Annotated[Path | None, typer.Option(help="The schema file, if not beside the data.")] = None,
+    schema: SchemaFile = None,
     account: As = None,
     json: Json = False,
 ) -> None:

@@ -104,7 +104,8 @@ def decoded(question: Question, labels: tuple[str, ...]) -> tuple[Any, ...]:
             out.append(label)
         else:
             attribute = DOMAIN[column.attribute]
-            out.append(attribute.decode([attribute.labels.index(label)])[0])
+            code = attribute.size - 1 if label == "NULL" else attribute.labels.index(label)
+            out.append(attribute.decode([code])[0])
     return tuple(out)
 
 
@@ -580,7 +581,7 @@ def test_every_declared_group_appears_even_when_empty() -> None:
     result = sql(
         DOMAIN, "SELECT birthplace, COUNT(*), AVG(age) FROM t WHERE sex = 'M' GROUP BY birthplace"
     ).evaluate(table_of)
-    assert [g for (g,) in result.groups] == ["North", "South", "West", "(missing)"]
+    assert [g for (g,) in result.groups] == ["North", "South", "West", "NULL"]
     assert result.values[1:, 0].tolist() == [0, 0, 0]
     assert np.isnan(result.values[1:, 1]).all()
 

@@ -141,6 +141,41 @@ def test_plain_gaussian_tables_are_recommended_where_they_win():
     assert made["AdaptiveRelease"].high > made["GaussianBaseline"].low
 
 
+def test_a_plan_says_which_error_for_which_questions_and_what_epsilon_means():
+    made = hr.plan(SMALL, 20_000, hr.marginals(SMALL, [("a", "b", "c")]), BUDGET)
+    kinds = dict(made.kinds)
+    assert list(kinds) == ["all rows", "one column", "two columns", "three columns"]
+    assert made.recommended == "GaussianBaseline"
+    assert kinds["one column"] > kinds["three columns"] > 0  # sums of its cells
+    assert "three columns ±" in made.by_question
+    assert "at most 2.7 times as likely" in made.meaning
+    assert made.to_json()["questions"][0]["count_of"] == "all rows"
+    assert all(line in repr(made) for line in made.said)
+
+
+def test_the_same_task_has_the_same_plan_every_time():
+    one, two = (hr.plan(SMALL, 2_000, hr.marginals(SMALL, 2), BUDGET) for _ in range(2))
+    assert [(r.mechanism, r.low, r.high) for r in one.rows] == [
+        (r.mechanism, r.low, r.high) for r in two.rows
+    ]
+    assert (one.recommended, one.why) == (two.recommended, two.why)
+
+
+@pytest.mark.parametrize("wish", [{"error": 30}, {"within": 0.01}])
+@pytest.mark.parametrize("budget", [None, hr.Budget(epsilon=3)])
+def test_the_epsilon_for_an_error_brings_about_that_error_and_no_less(wish, budget):
+    w = hr.marginals(SMALL, [("a", "b"), ("b", "c")])
+    made = hr.plan(SMALL, 3_000, w, budget, **wish)
+    assert made.task.pure == (budget is not None)
+    assert made[made.recommended].error == pytest.approx(30, rel=0.35)
+
+
+@pytest.mark.parametrize("wish", [{"error": 0}, {"within": 2}, {"error": "x"}, {"error": 1, "within": 0.1}])
+def test_an_error_that_is_none_is_refused_in_a_sentence(wish):
+    with pytest.raises(hr.HedgerowError):
+        hr.plan(SMALL, 3_000, hr.marginals(SMALL, 1), **wish)
+
+
 def test_large_tables_of_few_rows_go_to_a_model():
     domain = hr.Domain({f"x{i}": 20 for i in range(4)})
     with hr.testing.seeded(6):

@@ -84,7 +84,16 @@ def test_a_second_release_that_would_pass_the_budget_is_refused_and_not_charged(
 
 def test_a_budget_is_shared_by_releases_and_can_be_raised_with_a_reason(data):
     assert run("budget", "init", data, "--epsilon", 1, "--delta", 0).exit_code == 0
-    parts = ["release", data, "--schema", "schema.yaml", "--workload", "marginals:1"]
+    parts = [
+        "release",
+        data,
+        "--schema",
+        "schema.yaml",
+        "--workload",
+        "marginals:1",
+        "--mechanism",
+        "laplace",
+    ]
     assert run(*parts, "--epsilon", "0.5", "--out", "a").exit_code == 0
     assert run(*parts, "--epsilon", "0.5", "--out", "b").exit_code == 0
     assert refused(run(*parts, "--epsilon", "0.5", "--out", "c"), 3)
@@ -328,6 +337,8 @@ def test_sql_that_the_release_cannot_answer_is_one_sentence(data):
         1,
         "--workload",
         "marginals:1",
+        "--mechanism",
+        "gaussian",
         "--out",
         "out",
     )
@@ -423,7 +434,7 @@ def command(*arguments: object) -> list[str]:
 
 def test_ctrl_c_leaves_a_ledger_that_verifies(data):
     Path("big.csv").write_bytes(b"sex,age,town\n" + b"F,30,north\nM,50,south\n" * 700_000)
-    arguments = ("release", "big.csv", "--schema", "schema.yaml", "--epsilon", 1, "--out", "big")
+    arguments = ("release", "big.csv", "--mechanism", "adaptive", "--epsilon", 1, "--out", "big")
     process = subprocess.Popen(command(*arguments), stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not Path("big.csv.hedgerow.db").exists() and time.monotonic() < deadline:

@@ -212,8 +212,6 @@ class Expressions:
                 if both is None
                 else made(text, [one], *(f"round({b}, {digits})" for b in both))
             )
-        if type(node) is exp.Coalesce and node.find(exp.Nullif) is not None:  # noise decides which is there
-            return term.hull(f"coalesce({', '.join(p.text for p in parts)})", parts)
         return term.above_zero(name, parts[0]) if name in ("sqrt", "ln") else term.rising(name, parts)
 
     def _plain(self, node: Any) -> Term:
@@ -226,10 +224,8 @@ class Expressions:
         return made(f"(NOT {inner.text})", [inner])
 
     def _nullif(self, node: Any) -> Term:
-        """NULLIF: where it is not NULL it is its first argument."""
-        a, b = self._all(node, ("this", "expression"))
-        text = f"nullif({a.text}, {b.text})"
-        return made(text, [a, b]) if a.bounds is None else made(text, [a, b], *a.bounds)
+        """NULLIF: the first argument, if that is surely another; if not, the truth may be NULL or not."""
+        return term.unless(*self._all(node, ("this", "expression")))
 
     def _case(self, node: Any) -> Term:
         only(node, "this", "ifs", "default")

@@ -22,6 +22,7 @@ from hedgerow.queries.sql.node import bare
 from hedgerow.queries.sql.predicate import Scope, Truth
 from hedgerow.queries.sql.stages.compilers import StagedAggregates, StagedPredicates
 from hedgerow.queries.sql.stages.keys import Keys
+from hedgerow.queries.sql.statement import null_notes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-SLICES = 64
+SLICES = 128
 """The most values of a group that depends on several attributes."""
 Part = Literal["rows", "people", "distinct"]
 _ENDS: dict[str, float | None] = {"": None, "_low": -inf, "_high": inf}
@@ -188,6 +189,14 @@ class FirstStage:
             aggregates._places.update(places)
             raise
 
+    def is_sum(self, name: str) -> bool:
+        """Whether a number of the table is a sum over rows: no ratio, quantile or number of levels."""
+        place = self._columns[int(name[1:])]
+        if place.part != "rows":
+            return False
+        out = self.slices[0].rows.out[place.index]
+        return out.denominator is None and out.quantile is None
+
     # -- questions ----------------------------------------------------------------------------------------
 
     @property
@@ -234,7 +243,9 @@ class FirstStage:
             groups=keys.groups,
             axes=keys.axes,
             columns=tuple(shows),
-            notes=tuple(dict.fromkeys([*aggregates.notes, *self.predicates.notes])),
+            notes=tuple(
+                dict.fromkeys([*aggregates.notes, *self.predicates.notes, *null_notes(keys.columns)])
+            ),
         )
         return whole(made)
 

@@ -22,11 +22,13 @@ class Output:
         name: what the analyst calls it; its own name is c0, c1, ... by its place.
         sure: whether it depends on no released number.
         bounded: whether columns c0_low and c0_high say between which numbers the truth lies.
+        parts: over how many events the union bound goes, where a row is worked out from one released row.
     """
 
     name: str
     sure: bool
     bounded: bool
+    parts: int = 1
 
 
 @dataclass(frozen=True)
@@ -56,17 +58,27 @@ class RowsOf:
         where: conditions, on the table's own columns.
         columns: expressions of the table's own columns by name; None for the table itself.
         names: what it is called.
+        beside: the columns of public lookups that are joined, by their names, in the table's own columns.
+        shared: columns of lookups that a join made one with the rows' own.
+        own: the names of the table's own columns.
     """
 
     where: tuple[exp.Expr, ...]
     columns: dict[str, exp.Expr] | None
     names: tuple[str, ...]
+    beside: dict[str, dict[str, exp.Expr]] = field(default_factory=dict)
+    shared: frozenset[tuple[str, str]] = frozenset()
+    own: tuple[str, ...] = ()
 
     def meant(self, node: Any) -> exp.Expr:
         """What a name means, in the table's own columns."""
         only(node, "this", "table")
         table = node.args.get("table")
         mine = table is None or table.name.casefold() in {n.casefold() for n in self.names}
+        if (
+            public := self._public(node.name.casefold(), None if table is None else table.name.casefold())
+        ) is not None:
+            return exp.Paren(this=public.copy())
         if self.columns is None:
             return exp.Column(this=node.this.copy(), table=None if mine else table.copy())
         found = self.columns.get(node.name.casefold()) if mine else None
@@ -75,6 +87,29 @@ class RowsOf:
                 f"there is no column {node.name[:60]!r} here; {near(node.name, self.columns)}"
             )
         return exp.Paren(this=found.copy()) if type(found) is not exp.Column else found.copy()
+
+    @property
+    def public(self) -> dict[str, exp.Expr]:
+        """The columns of all lookups."""
+        return {name: column for held in self.beside.values() for name, column in held.items()}
+
+    def _public(self, name: str, table: str | None) -> exp.Expr | None:
+        """A column of a lookup; None if the name is no such."""
+        if table is not None:
+            if table in self.beside and name not in self.beside[table]:
+                raise UnknownColumn(
+                    f"there is no column {name[:60]!r} in {table!r}; {near(name, self.beside[table])}"
+                )
+            return self.beside.get(table, {}).get(name)
+        hits = [
+            (t, held[name])
+            for t, held in self.beside.items()
+            if name in held and (t, name) not in self.shared
+        ]
+        own = {n.casefold() for n in self.own} if self.columns is None else self.columns.keys()
+        if hits and (len(hits) > 1 or name in own):
+            raise UnknownColumn(f"the name {name[:60]!r} is ambiguous; qualify it")
+        return hits[0][1] if hits else None
 
 
 @dataclass
@@ -135,7 +170,7 @@ def listed(items: Sequence[tuple[str, Term]]) -> tuple[str, tuple[Output, ...]]:
         bounded = not term.sure and term.bounds is not None
         if bounded:
             texts += [f"{term.low} AS c{i}_low", f"{term.high} AS c{i}_high"]
-        columns.append(Output(name, term.sure, bounded))
+        columns.append(Output(name, term.sure, bounded, term.parts))
     return ", ".join(texts), tuple(columns)
 
 

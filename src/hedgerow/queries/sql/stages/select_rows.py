@@ -117,7 +117,7 @@ class SelectRows(Select):
                 raise
             return self.term(formula)
         text = f"{self.alias}.{name}"
-        return Term(text, f"{text}_low", f"{text}_high", sure=False)
+        return Term(text, f"{text}_low", f"{text}_high", sure=False, parts=1, linear=self.stage.is_sum(name))
 
     def _centre(self, node: Any) -> str:
         """From which number on squares are counted."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +14,18 @@ from hedgerow.queries.sql.node import only, refuse
 from hedgerow.queries.sql.predicate import Scope
 from hedgerow.queries.sql.stages.first import FirstStage
 from hedgerow.queries.sql.stages.levels import literal
+from hedgerow.queries.sql.stages.lookups import NOT_JOINED, as_released, declared, with_lookup
 from hedgerow.queries.sql.stages.relation import Output, Released, RowsOf, Sources, aligned
+from hedgerow.queries.sql.stages.rewriting import as_union, has_query, rewritten, unaliased, without_tuples
 from hedgerow.queries.sql.stages.select_rows import ROWS_ARE_NOT_SHOWN, SelectRows
 from hedgerow.queries.sql.stages.selects import SelectReleased, has_aggregate, named
 
 if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import Domain
+    from hedgerow.queries.domain.lookup import Lookup
 
 Relation = Released | RowsOf
+Values = Sequence[Sequence[Any]]
 Names = dict[str, Callable[[], Relation]]
 _LONGEST = 200_000
 _CLAUSES = (
@@ -54,10 +58,11 @@ class Split:
     Args:
         domain, unit: as in `hedgerow.sql`.
         values: what the inner statements gave, as far as that is known, in their order; each a list.
+        stand_in: in place of released numbers that are not known yet.
     """
 
-    def __init__(self, domain: Domain, unit: str | None, values: Sequence[Sequence[Any]] = ()) -> None:
-        self.domain, self.unit, self.values = domain, unit, values
+    def __init__(self, domain: Domain, unit: str | None, values: Values = (), stand_in: float = 0) -> None:
+        self.domain, self.unit, self.values, self.stand_in = domain, unit, values, stand_in
         self.stages: list[FirstStage] = []
         self.inner: list[Inner] = []
         self._by_words: dict[str, FirstStage] = {}
@@ -65,6 +70,7 @@ class Split:
         self._touched: list[set[str]] = [set()]
         self._aliases = 0
         self._table: str | None = None
+        self._lookups = {name.casefold(): one for name, one in domain.lookups.items()}
         self._names = [*Scope(domain).names, *([unit] if unit else [])]
 
     def statement(self, tree: exp.Expr) -> Released:
@@ -97,6 +103,8 @@ class Split:
         only(node, *_CLAUSES)
         if not node.expressions:
             raise BadSQL("the SELECT list is empty")
+        if (union := as_union(node)) is not None:
+            return self.query(union, names)
         return self._select(node, names)
 
     def _later(self, node: Any, names: Names) -> Callable[[], Relation]:
@@ -168,18 +176,41 @@ class Split:
     def _select(self, node: Any, names: Names) -> Relation:
         joins = node.args.get("joins") or []
         clause = node.args.get("from_")
+        node = without_tuples(node)
         if clause is None:
             return SelectReleased(node, self._subquery(names), Sources(), "", steady=True).released()
         only(clause, "this")
         name, relation = self._source(clause.this, names)
+        if isinstance(relation, Released) and joins and self._swaps(clause.this, joins[0], names):
+            first = exp.Join(**{**joins[0].args, "this": clause.this})  # JOIN is the same either way
+            name, relation, joins = *self._source(joins[0].this, names), [first, *joins[1:]]
         if isinstance(relation, Released):
             sources, source, steady = self._joined(name, relation, joins, names)
             return SelectReleased(node, self._subquery(names), sources, source, steady).released()
-        if joins:
-            raise UnsupportedSQL(
-                "a join with rows is not supported: group the rows first, and join what is released"
-            )
-        return self._rows(node, RowsOf(relation.where, relation.columns, (name, *relation.names)), names)
+        called = (name, *relation.names)
+        rows = (
+            replace(relation, names=called, own=tuple(self._names))
+            if joins
+            else replace(relation, names=called)
+        )
+        for join in joins:
+            rows = with_lookup(join, rows, self._lookup(join.this, names))
+        return self._rows(node, rows, names)
+
+    def _lookup(self, node: Any, names: Names) -> tuple[str, Lookup]:
+        """The public lookup that a join names, and what it is called; rows are joined with nothing else."""
+        own = node.this.name if type(node) is exp.Table and type(node.this) is exp.Identifier else ""
+        found = self._lookups.get(own.casefold()) if own.casefold() not in names else None
+        if found is None:
+            raise UnsupportedSQL(NOT_JOINED)
+        alias = node.args.get("alias")
+        return alias.name if alias is not None else own, found
+
+    def _swaps(self, node: Any, join: Any, names: Names) -> bool:
+        """Whether a lookup stands first, and rows are joined to it."""
+        tables = [n.this.name.casefold() if type(n) is exp.Table else "" for n in (node, join.this)]
+        public = [t in self._lookups and t not in names for t in tables]
+        return public[0] and not public[1] and tables[1] not in ("", *names) and not join.args.get("side")
 
     def _source(self, node: Any, names: Names) -> tuple[str, Relation]:
         """What an entry of FROM names, and what it is called."""
@@ -198,6 +229,8 @@ class Split:
         called = alias.name if alias is not None else own
         if own.casefold() in names:
             return called, names[own.casefold()]()
+        if own.casefold() in self._lookups:
+            return called, as_released(self._lookups[own.casefold()])
         if self._table is not None and self._table != own.casefold():
             raise UnsupportedSQL(f"there is one table here: {self._table[:60]!r} and {own[:60]!r} are two")
         self._table = own.casefold()
@@ -223,9 +256,7 @@ class Split:
                 )
             other, right = self._source(join.this, names)
             if isinstance(right, RowsOf):
-                raise UnsupportedSQL(
-                    "a join with rows is not supported: group the rows first, and join what is released"
-                )
+                raise UnsupportedSQL(NOT_JOINED)
             alias = self._alias()
             conditions = self._using(join, sources, other, alias, right)
             on = join.args.get("on")
@@ -259,6 +290,8 @@ class Split:
 
     def _rows(self, node: Any, rows: RowsOf, names: Names) -> Relation:
         """A SELECT from rows: by groups it is released, without them it is rows again."""
+        own = set(map(str.casefold, self._names)) if rows.columns is None else set(rows.columns)
+        node = unaliased(node, own | set(rows.public))
         having = node.args.get("having")
         parts = [*node.expressions, *([having.this] if having is not None else [])]
         if (
@@ -272,7 +305,7 @@ class Split:
             self._subquery(names),
             rows,
             lambda part, among: self._grounded(part, among, names),
-            partial(self._stage, alone=bool(self.inner) or _has_query(node)),
+            partial(self._stage, alone=bool(self.inner) or has_query(node)),
             self._alias(),
             self._names,
         )
@@ -291,13 +324,13 @@ class Split:
             star = inner if type(inner) is exp.Star else inner.this if type(inner) is exp.Column else None
             if type(star) is exp.Star:
                 only(star)
-                if len(node.expressions) == 1:
+                if len(node.expressions) == 1 and not rows.beside:
                     columns = rows.columns
                     break
                 mine = rows.columns or {
                     n.casefold(): exp.Column(this=exp.to_identifier(n, quoted=True)) for n in self._names
                 }
-                columns = (columns or {}) | mine
+                columns = (columns or {}) | rows.public | mine
                 continue
             if type(inner) is exp.Window:
                 raise UnsupportedSQL("a window function over rows is not supported; group the rows first")
@@ -328,12 +361,13 @@ class Split:
             if type(part) is exp.In and part.args.get("query") is not None:
                 left = self._grounded(part.this, rows, names)
                 found = self._constants(part.args["query"], names, beside=left)
+                found = declared(self.domain, left, found)
                 return exp.In(this=left, expressions=found) if found else exp.Boolean(this=False)
             if isinstance(part, exp.Query):
                 return self._constants(part, names)[0]
             return part
 
-        made: exp.Expr = _rewritten(node, replaced)
+        made: exp.Expr = rewritten(node, replaced)
         return made
 
     def _constants(self, node: Any, names: Names, beside: exp.Expr | None = None) -> list[exp.Expr]:
@@ -356,31 +390,8 @@ class Split:
     def _stand_in(self, out: Output, beside: exp.Expr | None) -> exp.Expr:
         """What a question costs does not depend on what rows are compared with: any value will do."""
         if not out.sure:
-            return literal(0)
+            return literal(self.stand_in)
         if type(beside) is not exp.Column:
             return exp.Null()
         levels = Scope(self.domain).column(beside).values
         return literal(next((v for v in levels if v is not None), None))
-
-
-def _has_query(node: Any) -> bool:
-    """Whether a SELECT has another one inside, elsewhere than in FROM."""
-    parts = [value for key, value in node.args.items() if key not in ("from_", "joins", "with_")]
-    flat = [
-        n for part in parts for n in (part if isinstance(part, list) else [part]) if isinstance(n, exp.Expr)
-    ]
-    return any(isinstance(n, exp.Query) for part in flat for n in part.walk())
-
-
-def _rewritten(node: Any, replaced: Callable[[Any], Any]) -> Any:
-    """A copy in which some nodes are replaced; what replaces one is not looked into again."""
-    new = replaced(node)
-    if new is not node:
-        return new
-    args: dict[str, Any] = {}
-    for key, value in node.args.items():
-        if isinstance(value, list):
-            args[key] = [_rewritten(v, replaced) if isinstance(v, exp.Expr) else v for v in value]
-        else:
-            args[key] = _rewritten(value, replaced) if isinstance(value, exp.Expr) else value
-    return type(node)(**args)

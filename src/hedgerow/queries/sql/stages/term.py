@@ -1,13 +1,18 @@
 """Term: an expression as it is printed for the engine, and between which two expressions the truth lies.
 
-The rules are interval arithmetic: if all released numbers lie within their bounds, all terms do too.
+The rules are interval arithmetic: if all released numbers lie within their bounds, all terms do too. How
+sure each of them must be for that is counted here. Errors are linear images of symmetric log-concave noise,
+so a sum needs at most the sum of the half-widths of its parts, however they hang together: quantiles are the
+support function of the noise's floating body, which is convex [MR91] [Bob10]. So a sum needs no union bound;
+nor does a ratio of two, whose bounds are where a - r b may be zero; nor a rising function of one. All else
+goes over the union of its parts.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _NUMBER = re.compile(r"\d+\.?\d*|\.\d+")
 _LONGEST = 5_000  # bounds of nested products grow; longer ones are not stated
@@ -21,12 +26,16 @@ class Term:
         text: the expression.
         low, high: expressions that the truth lies between; None where it is no number, or that is not known.
         sure: whether it depends on no released number at all.
+        parts: over how many events the union bound goes.
+        linear: whether it is a sum of released sums of rows, with coefficients that are sure.
     """
 
     text: str
     low: str | None = None
     high: str | None = None
     sure: bool = True
+    parts: int = 0
+    linear: bool = True
 
     @property
     def bounds(self) -> tuple[str, str] | None:
@@ -40,9 +49,17 @@ def made(text: str, parts: Sequence[Term], low: str | None = None, high: str | N
     """A term of other terms: sure if they are; its bounds, if they are not too long to be stated."""
     if all(p.sure for p in parts):
         return Term(text)
+    many = sum(p.parts for p in parts)
     if low is None or high is None or len(low) + len(high) > _LONGEST:
-        return Term(text, sure=False)
-    return Term(text, low, high, sure=False)
+        return Term(text, sure=False, parts=many, linear=False)
+    return Term(text, low, high, sure=False, parts=many, linear=False)
+
+
+def summed(term: Term, parts: Sequence[Term]) -> Term:
+    """A term that is a sum of others with coefficients that are sure."""
+    if term.sure or not all(p.linear for p in parts):
+        return term
+    return replace(term, parts=1, linear=True)
 
 
 def ends(parts: Sequence[Term]) -> tuple[list[str], list[str]] | None:
@@ -92,7 +109,7 @@ def plus(a: Term, b: Term) -> Term:
     text, both = f"({a.text} + {b.text})", ends([a, b])
     if both is None:
         return made(text, [a, b])
-    return made(text, [a, b], *(f"({x} + {y})" for x, y in both))
+    return summed(made(text, [a, b], *(f"({x} + {y})" for x, y in both)), [a, b])
 
 
 def minus(a: Term, b: Term) -> Term:
@@ -101,7 +118,7 @@ def minus(a: Term, b: Term) -> Term:
     if both is None:
         return made(text, [a, b])
     (al, bl), (ah, bh) = both
-    return made(text, [a, b], f"({al} - {bh})", f"({ah} - {bl})")
+    return summed(made(text, [a, b], f"({al} - {bh})", f"({ah} - {bl})"), [a, b])
 
 
 def times(a: Term, b: Term) -> Term:
@@ -110,14 +127,18 @@ def times(a: Term, b: Term) -> Term:
         return _scaled(f"({a.text} * ", b, ")")
     if _positive(b):
         return _scaled("(", a, f" * {b.text})")
-    return _corners("times", f"({a.text} * {b.text})", a, b)
+    found = _corners("times", f"({a.text} * {b.text})", a, b)
+    return summed(found, [a, b]) if a.sure or b.sure else found
 
 
 def over(a: Term, b: Term) -> Term:
     """a / b; unbounded where b may be zero."""
     if _positive(b):
         return _scaled("(", a, f" / {b.text})")
-    return _corners("over", f"({a.text} / {b.text})", a, b)
+    found = _corners("over", f"({a.text} / {b.text})", a, b)
+    if b.sure:
+        return summed(found, [a])
+    return replace(found, parts=1) if not found.sure and a.linear and b.linear else found
 
 
 def _positive(a: Term) -> bool:
@@ -127,7 +148,9 @@ def _positive(a: Term) -> bool:
 
 def _scaled(before: str, a: Term, after: str) -> Term:
     text, both = f"{before}{a.text}{after}", a.bounds
-    return made(text, [a]) if both is None else made(text, [a], *(f"{before}{end}{after}" for end in both))
+    if both is None:
+        return made(text, [a])
+    return summed(made(text, [a], *(f"{before}{end}{after}" for end in both)), [a])
 
 
 def _corners(name: str, text: str, a: Term, b: Term) -> Term:
@@ -151,9 +174,23 @@ def distance(a: Term) -> Term:
 def negative(a: Term) -> Term:
     """-a."""
     text = f"(-{a.text})"
-    return (
-        made(text, [a]) if a.bounds is None else made(text, [a], f"(-({a.bounds[1]}))", f"(-({a.bounds[0]}))")
+    if a.bounds is None:
+        return made(text, [a])
+    return summed(made(text, [a], f"(-({a.bounds[1]}))", f"(-({a.bounds[0]}))"), [a])
+
+
+def unless(a: Term, b: Term) -> Term:
+    """NULLIF(a, b); unbounded where noise decides whether there is a number, whatever is made of that."""
+    text, both = f"nullif({a.text}, {b.text})", ends([a, b])
+    if both is None:
+        return made(text, [a, b])
+    (al, bl), (ah, bh) = both
+    apart = f"({ah} < {bl} OR {al} > {bh})"
+    kept = (
+        f"(CASE WHEN {end} IS NULL THEN NULL WHEN {apart} THEN {end} ELSE '{none}'::DOUBLE END)"
+        for end, none in ((al, "-inf"), (ah, "inf"))
     )
+    return made(text, [a, b], *kept)
 
 
 def chosen(conditions: Sequence[Term], values: Sequence[Term], otherwise: Term | None) -> Term:

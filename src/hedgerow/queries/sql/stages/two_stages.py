@@ -7,17 +7,20 @@ their bounds at once, so does every number that is shown with one: bounds are im
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hedgerow.errors import CutsBin, RangeTooLarge, UnknownLevel, UnsupportedSQL
+from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.queries.domain.encoding import text_of
 from hedgerow.queries.domain.refined import cutting
+from hedgerow.queries.figures import NULL
 from hedgerow.queries.question import Question, Result, Show
 from hedgerow.queries.sql.stages.engine import engine
 from hedgerow.queries.sql.stages.gate import parse_staged
@@ -68,12 +71,39 @@ class TwoStages(Staged):
             if self._begun is None:
                 raise
             split, relation = self._begun
+        self._refuse_cuts(split)
         if len(split.inner) > _INNER:
             raise UnsupportedSQL(f"more than {_INNER} statements inside conditions are not supported")
         empty = {stage.name: stage.empty() for stage in split.stages}
         with engine().holding(empty):
             engine().run(f"SELECT * FROM ({relation.text}) AS z LIMIT 0")
         return self
+
+    def _refuse_cuts(self, split: Split) -> None:
+        """Refuse now what would be refused once an inner statement is paid: its number will cut a bin.
+
+        A released number lies between edges: one of the widest bin of each column stands in for it, and a
+        whole one below.
+        """
+        if len(split.inner) == len(self.values) or all(i.relation.columns[0].sure for i in split.inner):
+            return
+        tree = parse_staged(self.text, self.params)
+        for number in (n for one in _between(self.domain) for n in (one, int(one))):
+            try:
+                self._compiled(tree, number)
+            except CutsBin:
+                words = _short(split.inner[len(self.values)].words)
+                raise CutsBin(
+                    f"rows would be compared with what {words} gives, which would cut a bin: nothing was "
+                    "charged; ask for that alone, and compare with the nearest edge"
+                ) from None
+            except (UnknownLevel, RangeTooLarge):
+                continue
+
+    def _compiled(self, tree: Any, number: float) -> None:
+        cutting(
+            self.domain, lambda domain: Split(domain, self.unit, self.values, number).statement(tree.copy())
+        )
 
     @cached_property
     def _begun(self) -> tuple[Split, Released] | None:
@@ -124,8 +154,10 @@ class TwoStages(Staged):
 
     @property
     def numbers(self) -> int:
-        """How many numbers a row of a released table has at most."""
-        return max((stage.numbers for stage in self._split.stages), default=1)
+        """How many numbers of a row must be within their bounds for one that is shown to be."""
+        most = max((stage.numbers for stage in self._split.stages), default=1)
+        needs = max((c.parts for c in self._read[1].columns if c.bounded), default=1)
+        return min(most, max(1, needs))
 
     def answered(self, ask: Callable[[Sequence[Question]], Sequence[Any]]) -> tuple[Finished, list[Any]]:
         """The answer, and the answers that it was made of.
@@ -190,7 +222,7 @@ def _finish(
             v is None or (isinstance(v, (int, float)) and not isinstance(v, bool)) for v in values
         ):
             shows.append(Show(out.name, len(labels), aggregate=False))
-            labels.append(["NULL" if v is None else text_of(v) for v in values])
+            labels.append([NULL if v is None else text_of(v) for v in values])
             if not out.sure:
                 said.append(
                     f"There is no error statement for {out.name!r}: it was decided by released numbers."
@@ -220,6 +252,15 @@ def _finish(
         grouped=not relation.single or bool(labels) or size != 1,
     )
     return Finished(result, tuple(said))
+
+
+def _between(domain: Domain) -> Iterator[float]:
+    """For each column of bins a number in the widest of them, off its edges and not whole."""
+    for body in domain.values():
+        if isinstance(body, Bins) and not isinstance(body, Dates):
+            edges = [float(e) for e in body.edges]
+            _, low, high = max((b - a, a, b) for a, b in pairwise(edges))
+            yield (low + high) / 2 + min(0.37, (high - low) / 8)
 
 
 def _tables(stages: Sequence[FirstStage], found: dict[str, list[Any]]) -> dict[str, Any]:
