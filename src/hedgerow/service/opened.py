@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hedgerow.errors import HedgerowError
+
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
     from hedgerow.mechanisms.session.open_session import OpenSession
     from hedgerow.mechanisms.session.reading import SessionReading
+    from hedgerow.privacy.budget import Cost
     from hedgerow.privacy.ledger.ledger import Ledger
 
 
@@ -36,6 +39,32 @@ class OpenedDataset:
     def ledger(self) -> Ledger:
         """The dataset's."""
         return self.curator.ledger
+
+
+class Remainders:
+    """What each account may still spend, read again when the ledger has grown."""
+
+    def __init__(self) -> None:
+        self._left: dict[str, tuple[int, Cost]] = {}
+
+    def of(self, ledger: Ledger, account: str) -> Cost:
+        """What somebody may still spend."""
+        newest, known = ledger.newest, self._left.get(account)
+        if known is None or known[0] != newest:
+            whose = account if account == "owner" or account in ledger.children() else "owner"
+            known = self._left[account] = newest, ledger.remaining(whose)
+        return known[1]
+
+    def clear(self) -> None:
+        """Read everything again: the budget is another one."""
+        self._left.clear()
+
+
+def end_session(opened: OpenedDataset | None) -> None:
+    """Give back what a session has set aside."""
+    if opened is not None and opened.session is not None:
+        with suppress(HedgerowError):
+            opened.session.close()
 
 
 def last_change(data: Path) -> int | None:

@@ -115,7 +115,7 @@ class Core(SessionState):
         """
         ledger = self.curator.ledger
         with self.lock, ledger.alone():
-            if self._broken:
+            if self._broken or ledger.hash_at(self._newest) != self._line:  # lines that never became durable
                 self._restart()
             self._broken = True
             if ledger.newest != self._newest:
@@ -132,12 +132,16 @@ class Core(SessionState):
                 raise
             self._end_turn()
 
+    @property
+    def behind(self) -> bool:
+        """Whether another process wrote something that this one has not followed yet: a turn does."""
+        return self.curator.ledger.elsewhere > self._newest
+
     def _end_turn(self) -> None:
         """Nothing is told before it is written: else the next turn begins by reading everything anew."""
         self.write_answers(learned=not self.curator.ledger.simulation)
         self.save()
-        self._newest = self.curator.ledger.newest
-        self._broken = False
+        self._stop_at_newest()
 
     # -- starting -----------------------------------------------------------------------------------------
 
@@ -151,7 +155,12 @@ class Core(SessionState):
         else:
             self.belief = self._believe(decided)
         self.follow(lines)
+        self._stop_at_newest()
+
+    def _stop_at_newest(self) -> None:
+        """All is known and written, up to this line."""
         self._newest = self.curator.ledger.newest
+        self._line = self.curator.ledger.hash_at(self._newest)
         self._broken = False
 
     def _restart(self) -> None:

@@ -72,6 +72,11 @@ class SessionReading(OpenSession):
         return self._core.belief.version != self._stamp[0]
 
     @property
+    def behind(self) -> bool:
+        """Whether other processes wrote something since: then what is read here may be out of date."""
+        return self._core.behind
+
+    @property
     def rows(self) -> float:
         """About how many rows there are, as it was released."""
         return self._belief.total
