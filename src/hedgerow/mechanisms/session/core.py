@@ -277,7 +277,8 @@ class Core(SessionState):
             self.log.write(
                 {"do": "guard", "number": guard.number, "alpha": str(goal.alpha),
                  "confidence": goal.confidence, "price": guard.price.to_json(), "debt": str(guard.debt),
-                 "share": str(guard.share)}
+                 "share": str(guard.share)},
+                durable=False,  # what it leads to is charged, and covers it
             )  # fmt: skip
             self.guards.append(guard)
         return guard

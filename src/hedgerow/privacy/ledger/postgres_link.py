@@ -84,14 +84,9 @@ class PostgresLink:
             lines: the next ones, in order.
             on_from: begin the next turn in the same round trip, with the lines after this number.
         """
-        rows = ", ".join(["(" + ", ".join(["%s"] * 12) + ")"] * len(lines))
-        columns = f"{COLUMNS}, kind, account, parent, request, run"
-        write: Statement = (
-            f"INSERT INTO {self._url.name}.entry ({columns}) VALUES {rows}",
-            tuple(value for line in lines for value in values(line)),
-        )
+        writes = [self._writing(lines[at : at + PAGE]) for at in range(0, len(lines), PAGE)]
         more = [] if on_from is None else self._beginning(on_from)
-        found = self.trip(write, ("COMMIT", ()), *more)
+        found = self.trip(*writes, ("COMMIT", ()), *more)
         return [] if on_from is None else self._all(found[-1], on_from)
 
     def leave(self, *, alone: bool, writing: bool) -> None:
@@ -120,6 +115,14 @@ class PostgresLink:
         if self.pid == os.getpid():
             with suppress(Exception):
                 self._connection.close()
+
+    def _writing(self, lines: Sequence[Line]) -> Statement:
+        rows = ", ".join(["(" + ", ".join(["%s"] * 12) + ")"] * len(lines))
+        columns = f"{COLUMNS}, kind, account, parent, request, run"
+        return (
+            f"INSERT INTO {self._url.name}.entry ({columns}) VALUES {rows}",
+            tuple(value for line in lines for value in values(line)),
+        )
 
     def _beginning(self, after: int) -> list[Statement]:
         """Lock the one row that all who write lock; what is read then is all there is."""

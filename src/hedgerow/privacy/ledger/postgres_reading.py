@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,39 +13,13 @@ from hedgerow.errors import LedgerError
 from hedgerow.privacy.ledger.line import FORMAT, Line
 from hedgerow.privacy.ledger.postgres import COLUMNS, lay_out
 from hedgerow.privacy.ledger.postgres_link import PAGE, Lost, PostgresLink
-from hedgerow.privacy.ledger.remembered import KINDS, Remembered, fields
+from hedgerow.privacy.ledger.postgres_turn import Mine
+from hedgerow.privacy.ledger.remembered import KINDS, Remembered
 from hedgerow.privacy.ledger.store import Store
 from hedgerow.privacy.ledger.url import LedgerUrl
 
 _IDLE = 4  # connections that are kept for later
 _TAIL = 200  # lines that are read at the beginning
-
-
-@dataclass(eq=False)
-class Writing:
-    """A thread's turn to write.
-
-    Args:
-        link: its connection.
-        kept: whether it goes on after a transaction.
-        inside: whether a transaction is open.
-        dead: why nothing more may be written in it.
-        lines: that are not sent yet.
-    """
-
-    link: PostgresLink
-    kept: bool = False
-    inside: bool = False
-    dead: str | None = None
-    lines: list[Line] = field(default_factory=list)
-
-
-class Mine(threading.local):
-    """What a thread holds: the lock of being alone, the writers' turn, and whether it reads one moment."""
-
-    alone: PostgresLink | None = None
-    writing: Writing | None = None
-    still: int = 0
 
 
 class PostgresReading(Store):
@@ -132,7 +105,7 @@ class PostgresReading(Store):
         self._fresh()
         if not 0 <= seq < 1 << 63:
             return None
-        held = [line for line in self._own if line.seq == seq]
+        held = [line for line, _ in self._own if line.seq == seq]
         if not held:
             with self._mind:
                 tail = self._remembered.tail(seq - 1)
@@ -142,8 +115,8 @@ class PostgresReading(Store):
     def last(self, account: str, upto: int | None = None) -> Line | None:
         """The newest line of an account; its running total is in it."""
         self._fresh()
-        for line in reversed(self._own):
-            if (upto is None or line.seq <= upto) and line.field("account") == account:
+        for line, held in self._own[::-1]:
+            if held["account"] == account and (upto is None or line.seq <= upto):
                 return line
         with self._mind:
             memory, now = self._remembered, self._known
@@ -165,8 +138,8 @@ class PostgresReading(Store):
     def raised(self, upto: int | None = None) -> Line | None:
         """The newest line that raised the budget, or had raised it up to a line."""
         self._fresh()
-        for line in reversed(self._own):
-            if (upto is None or line.seq <= upto) and line.field("kind") == "raise":
+        for line, held in self._own[::-1]:
+            if held["kind"] == "raise" and (upto is None or line.seq <= upto):
                 return line
         found = self._remembered.raised
         if found is None or upto is None or found.seq <= upto:
@@ -177,9 +150,9 @@ class PostgresReading(Store):
     def requested(self, request: str) -> Line | None:
         """The line of a request id."""
         self._fresh()
-        for line in self._own:
-            if fields(line)["request"] == request:
-                return line
+        writing = self._mine.writing
+        if writing is not None and request in writing.requests:
+            return writing.requests[request]
         with self._mind:
             known, tail = self._remembered.known("request", request), self._remembered.tail(-1)
         if not known:
@@ -192,7 +165,7 @@ class PostgresReading(Store):
     def children(self, parent: str) -> list[str]:
         """The accounts that were ever allotted from an account, in order."""
         self._fresh()
-        own = [held["account"] for held in map(fields, self._own) if _opens(held, parent)]
+        own = [held["account"] for _, held in self._own if _opens(held, parent)]
         with self._mind:
             memory, now = self._remembered, self._known
             found = memory.children(parent) if memory.known("parent", parent) else []
@@ -224,11 +197,13 @@ class PostgresReading(Store):
                 yield from page
                 seq = page[-1].seq
         yield from found
-        yield from (line for line in own if line.seq > after and run in (None, fields(line)["run"]))
+        yield from (line for line, held in own if line.seq > after and run in (None, held["run"]))
 
     def _held(self, run: str | None, after: int) -> list[Line] | None:
-        """The lines of a run that are remembered; None if they must be looked up."""
+        """The lines of a run that are remembered; None if they are looked up: whoever reads all, checks."""
         memory = self._remembered
+        if run is None and after < 0:
+            return None
         if run is not None and not memory.known("run", run):
             return []
         whole = None if run is None else memory.run(run)
@@ -262,9 +237,9 @@ class PostgresReading(Store):
         return self._remembered.newest
 
     @property
-    def _own(self) -> list[Line]:
+    def _own(self) -> list[tuple[Line, dict[str, Any]]]:
         """Lines of this thread that nobody else sees yet."""
-        return [] if self._mine.writing is None else self._mine.writing.lines
+        return [] if self._mine.writing is None else self._mine.writing.held
 
     def _learn(self, lines: list[Line]) -> None:
         with self._mind:

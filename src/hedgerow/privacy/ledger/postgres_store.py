@@ -20,8 +20,8 @@ from hedgerow.errors import LedgerError, LedgerUnavailable
 from hedgerow.privacy.ledger.line import Line
 from hedgerow.privacy.ledger.postgres import PATIENCE
 from hedgerow.privacy.ledger.postgres_link import Lost, PostgresLink
-from hedgerow.privacy.ledger.postgres_reading import PostgresReading, Writing
-from hedgerow.privacy.ledger.remembered import fields
+from hedgerow.privacy.ledger.postgres_reading import PostgresReading
+from hedgerow.privacy.ledger.postgres_turn import Writing
 from hedgerow.privacy.ledger.url import LedgerUrl
 
 _SETTLING = 20.0  # seconds to find out whether a commit was made
@@ -44,16 +44,16 @@ class PostgresStore(PostgresReading):
         with self._to_write() as writing:
             if writing.dead:
                 raise LedgerUnavailable(writing.dead)
-            before = len(writing.lines)
+            before = len(writing.held)
             writing.inside = True
             try:
                 yield
             except BaseException:
-                del writing.lines[before:]
+                writing.cut(before)
                 raise
             finally:
                 writing.inside = False
-            if writing.lines and (durable or not writing.kept):
+            if writing.held and (durable or not writing.kept):
                 self._commit(writing)
 
     @contextmanager
@@ -143,16 +143,13 @@ class PostgresStore(PostgresReading):
         writing = self._mine.writing
         if writing is None or not writing.inside:
             raise LedgerError("A line is written inside a transaction.")
-        if line.seq != self._known + len(writing.lines) + 1:
+        if line.seq != self._known + len(writing.held) + 1:
             raise LedgerError("Ledger lines are only appended, each after the one before.")
-        if line.seq == 0 or fields(line)["request"] is None or self.requested(line.field("request")) is None:
-            writing.lines.append(line)
-            return
-        raise LedgerError("A request id has one line.")
+        writing.add(line)
 
     def _commit(self, writing: Writing) -> None:
         """Commit what was appended; all of it, or nothing and an error."""
-        lines = list(writing.lines)
+        lines = [line for line, _ in writing.held]
         try:
             try:
                 news = writing.link.commit(lines, on_from=lines[-1].seq if writing.kept else None)
@@ -162,7 +159,7 @@ class PostgresStore(PostgresReading):
             writing.dead = f"The turn at the ledger {self.url} was lost: ask again under the same request id."
             raise
         finally:
-            writing.lines.clear()
+            writing.cut(0)
         self._learn([*lines, *news])
 
     def _settle(self, writing: Writing, lines: list[Line], lost: Lost) -> list[Line]:
@@ -217,7 +214,7 @@ class PostgresStore(PostgresReading):
         """Everything that is committed is durable; what waits in a turn is committed now."""
         self._check_in()
         writing = self._mine.writing
-        if writing is not None and writing.kept and not writing.inside and writing.lines:
+        if writing is not None and writing.kept and not writing.inside and writing.held:
             self._commit(writing)
 
     def _refuse_writer(self, *, moved: bool = False) -> None:
