@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hedgerow.privacy.ledger.ledger import Ledger
-from services.crowd import D, Crowd, crowd_of_fifty, question, write_crowd
+from services.crowd import Crowd, D, crowd_of_fifty, question, write_crowd
 from services.server import RunningServer
 
 pytestmark = [pytest.mark.xdist_group("server"), pytest.mark.timeout(2400)]

@@ -26,7 +26,7 @@ CONFIG = '[server]\ngrid_ms = 20\n{server}[[dataset]]\npath = "people.csv"\nepsi
 
 
 def write_crowd(folder: Path, server: str = "", more: str = "") -> None:
-    """People with a column of many levels, so that there are many different questions, and a configuration."""
+    """People with a column of many levels, so that there are many questions, and a configuration."""
     write_people(folder, 500)
     rows = (folder / "people.csv").read_text().splitlines()[1:]
     lines = [f"{row},{LEVELS[i % len(LEVELS)]}" for i, row in enumerate(rows)]

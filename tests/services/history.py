@@ -112,9 +112,7 @@ def charges(ledger: Ledger) -> list[Paid]:
     return found
 
 
-def problems(
-    sent: Iterable[Sent], paid: Iterable[Paid], hash_at: Callable[[int], str | None]
-) -> list[str]:
+def problems(sent: Iterable[Sent], paid: Iterable[Paid], hash_at: Callable[[int], str | None]) -> list[str]:
     """Why no single curator can have said this; nothing if one can."""
     sent, bought = list(sent), list(paid)
     answered = [s for s in sent if s.got is not None]
@@ -168,7 +166,9 @@ def _lost(answered: list[Sent], hash_at: Callable[[int], str | None]) -> list[st
 def _out_of_order(answered: list[Sent]) -> list[str]:
     """Whoever asks after an answer was seen must see at least as much of the ledger as it was given from."""
     first: dict[Any, Sent] = {}
-    for s in sorted(answered, key=lambda s: s.got or 0.0):  # a request that is sent again gets its reply again
+    for s in sorted(
+        answered, key=lambda s: s.got or 0.0
+    ):  # a request that is sent again gets its reply again
         first.setdefault((s.who, s.request, s.receipt) if s.request else s, s)
     some = [s for s in first.values() if s.receipt is not None]
     ends = sorted(some, key=lambda s: s.got or 0.0)

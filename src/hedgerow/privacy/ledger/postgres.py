@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     Connection = psycopg.Connection[tuple[Any, ...]]
 
 PATIENCE = 600  # seconds to wait while another process evaluates inside its transaction
-_CONNECT = 10  # seconds
 
 COLUMNS = "seq, line, commitment, hash, answer, nonce, state"
 
@@ -118,7 +117,7 @@ def connect(url: LedgerUrl) -> tuple[Connection, tuple[Any, ...]]:
         raise HedgerowError(_NEEDED) from None
     what = f"The ledger {url} cannot be used"
     try:
-        connection = psycopg.connect(url.text, autocommit=True, connect_timeout=_CONNECT, prepare_threshold=2)
+        connection = psycopg.connect(url.text, autocommit=True, prepare_threshold=2, **_WIRE)
     except (psycopg.Error, UnicodeError) as error:
         raise failure(error, what, connecting=True) from None
     try:
@@ -138,6 +137,14 @@ def connect(url: LedgerUrl) -> tuple[Connection, tuple[Any, ...]]:
         connection.close()
         raise
 
+
+_WIRE: dict[str, Any] = {
+    "connect_timeout": 10,
+    "keepalives_idle": 10,  # a server that is gone is missed after a little
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
 
 _SETTINGS = {
     "synchronous_commit": "on",  # for this session, whatever the server's default is
