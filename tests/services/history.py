@@ -166,9 +166,7 @@ def _lost(answered: list[Sent], hash_at: Callable[[int], str | None]) -> list[st
 def _out_of_order(answered: list[Sent]) -> list[str]:
     """Whoever asks after an answer was seen must see at least as much of the ledger as it was given from."""
     first: dict[Any, Sent] = {}
-    for s in sorted(
-        answered, key=lambda s: s.got or 0.0
-    ):  # a request that is sent again gets its reply again
+    for s in sorted(answered, key=lambda s: s.got or 0.0):  # what is sent again gets the same reply again
         first.setdefault((s.who, s.request, s.receipt) if s.request else s, s)
     some = [s for s in first.values() if s.receipt is not None]
     ends = sorted(some, key=lambda s: s.got or 0.0)

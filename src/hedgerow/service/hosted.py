@@ -8,10 +8,9 @@ lane, one question after the other; doors answer it at the next point of a grid 
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,7 +31,7 @@ from hedgerow.privacy.ledger.limit import set_limit
 from hedgerow.service import accounts, budgeting, freezing
 from hedgerow.service.asking import Answered, Ask, Desk, not_learned
 from hedgerow.service.learning import Learning
-from hedgerow.service.opened import OpenedDataset, Remainders, end_session, last_change
+from hedgerow.service.opened import OpenedDataset, Pace, Remainders, end_session, last_change, settle
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
@@ -48,7 +47,7 @@ T = TypeVar("T")
 
 STATES = ("setup", "unlearned", "ready", "frozen", "data_changed")
 _IDLE = 2.0  # seconds after which what was set aside for comparisons is given back
-_LOOK = 1.0  # between two looks at the data file
+_LOOK = 1.0  # between two looks at the data file, and at what others did
 CHANGED = "The data file has changed since this was learned; the answer is about the rows as they were then."
 
 
@@ -65,8 +64,8 @@ class Hosted:
         self._lane = ThreadPoolExecutor(1, f"lane of {self.name}")
         self._opened: OpenedDataset | None = None
         self._why: HedgerowError | None = None
-        self._changed, self._looked = False, 0.0
-        self._seen, self._glanced = -1, 0.0
+        self._changed, self._seen = False, -1
+        self._looks, self._glances = Pace(_LOOK), Pace(_LOOK)
         self._frozen = False
         self._left = Remainders()
         self._idle: threading.Timer | None = None
@@ -175,9 +174,7 @@ class Hosted:
 
     def _has_changed(self, opened: OpenedDataset) -> bool:
         """Whether the data file was written since it was opened; looked at once a second."""
-        now = time.monotonic()
-        if not self._changed and now - self._looked > _LOOK:
-            self._looked = now
+        if not self._changed and self._looks.due():
             self._changed = last_change(self.dataset.data) != opened.seen
         return self._changed
 
@@ -220,7 +217,7 @@ class Hosted:
     def ask(self, ask: Ask, who: Token) -> Answered:
         """The answer, charged if it must be; for the lane."""
         self.refuse_spending(ask, who)
-        with self._readable()[0].ledger.turn():
+        with self._telling() as opened, opened.ledger.turn():
             if self._catch_up() and (given := self.free(ask, who)) is not None:
                 return given
             desk = self._desk(who, open_account=ask.spend)
@@ -231,8 +228,15 @@ class Hosted:
                     raise
                 self._give_back()  # what others have set aside and do not use
                 return self._asked(desk, ask, who)
-            finally:
-                self._after()
+
+    @contextmanager
+    def _telling(self) -> Iterator[OpenedDataset]:
+        """A stretch in the lane after which readers may know what was answered, as it is in the ledger."""
+        try:
+            yield self._readable()[0]
+            settle(self._opened)
+        finally:
+            self._after()
 
     def _catch_up(self) -> bool:
         """Follow what other processes did, who ask, learn and freeze; for the lane. Whether they did."""
@@ -249,9 +253,7 @@ class Hosted:
 
     def _glance(self) -> None:
         """Let the lane look, once a second, whether others thawed or learned what cannot be asked here."""
-        now = time.monotonic()
-        if now - self._glanced > _LOOK:
-            self._glanced = now
+        if self._glances.due():
             with suppress(RuntimeError):  # the lane is closed
                 self._lane.submit(self._reopen if self._opened is None else self._catch_up)
 
@@ -259,13 +261,11 @@ class Hosted:
         """All answers, or one refusal before anything is charged; for the lane."""
         for ask in asks:
             self.refuse_spending(ask, who)
-        desk = self._desk(who, open_account=any(ask.spend for ask in asks))
-        try:
+        with self._telling():
+            desk = self._desk(who, open_account=any(ask.spend for ask in asks))
             desk.refuse_reused([self._own(ask, who) for ask in asks])
             self._refuse_together(desk, asks)
             return [self._asked(desk, ask, who) for ask in asks]
-        finally:
-            self._after()
 
     def explain(self, ask: Ask, who: Token) -> Explanation:
         """What asking would do, from what is public; for the lane."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,25 @@ class OpenedDataset:
         return self.curator.ledger
 
 
+class Pace:
+    """Something that is done once in a while, however often it is asked for.
+
+    Args:
+        seconds: between two times.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._last = seconds, 0.0
+
+    def due(self) -> bool:
+        """Whether it is time; then it is done."""
+        now = time.monotonic()
+        if now - self._last <= self._seconds:
+            return False
+        self._last = now
+        return True
+
+
 class Remainders:
     """What each account may still spend, read again when the ledger has grown."""
 
@@ -58,6 +78,12 @@ class Remainders:
     def clear(self) -> None:
         """Read everything again: the budget is another one."""
         self._left.clear()
+
+
+def settle(opened: OpenedDataset | None) -> None:
+    """What was asked is in the ledger for good: readers may know it."""
+    if opened is not None and opened.session is not None:
+        opened.session.settle()
 
 
 def end_session(opened: OpenedDataset | None) -> None:

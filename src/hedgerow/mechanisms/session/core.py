@@ -115,7 +115,7 @@ class Core(SessionState):
         """
         ledger = self.curator.ledger
         with self.lock, ledger.alone():
-            if self._broken or ledger.hash_at(self._newest) != self._line:  # lines that never became durable
+            if self._broken or self._lost:
                 self._restart()
             self._broken = True
             if ledger.newest != self._newest:
@@ -133,9 +133,15 @@ class Core(SessionState):
             self._end_turn()
 
     @property
+    def _lost(self) -> bool:
+        """Whether the ledger lacks the newest line that is known: a turn was lost before it was committed."""
+        return self.curator.ledger.hash_at(self._newest) != self._line
+
+    @property
     def behind(self) -> bool:
         """Whether another process wrote something that this one has not followed yet: a turn does."""
-        return self.curator.ledger.elsewhere > self._newest
+        ledger, known = self.curator.ledger, self._newest
+        return ledger.elsewhere > known or (ledger.newest >= known and self._lost)
 
     def _end_turn(self) -> None:
         """Nothing is told before it is written: else the next turn begins by reading everything anew."""

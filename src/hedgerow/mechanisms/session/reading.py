@@ -150,8 +150,8 @@ class SessionReading(OpenSession):
             return in_stages(staged, ask, confidence, terms.simultaneous)
 
     def _known(self, asked: Asked, promise: Promise) -> Answer | None:
-        """What was said before: by the session, which only ever adds to it, or by a reading."""
-        known = self._core.cache.find(asked.key, promise, asked)
+        """What was said before: by the session, once it is in the ledger for good, or by a reading."""
+        known = self._core.cache.find(asked.key, promise, asked, settled=True)
         if known is None:
             known = self._learnt.get((asked.key, promise.text))
         return None if known is None else replace(known, cached=True, cost=None)

@@ -43,7 +43,7 @@ class Ledger(Vouching):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._company = Company(store.newest())
+        self._company = Company(store)
 
     @classmethod
     def open(
@@ -231,7 +231,7 @@ class Ledger(Vouching):
     @property
     def elsewhere(self) -> int:
         """The number of the newest line that was not written through this object, since it was opened."""
-        return self._company.met(self.newest)
+        return self._company.met()
 
     def accept_move(self) -> None:
         """Go on with a database that took the place of another; for its owner, who has looked at receipts."""
@@ -246,7 +246,10 @@ class Ledger(Vouching):
         return self._store.alone()
 
     def turn(self) -> AbstractContextManager[None]:
-        """As `alone`, for one short piece of work that writes: others may have to wait with charging."""
+        """As `alone`, for one short piece of work that writes; nothing in it is shown before it ends.
+
+        A store may commit what was charged only then, all together, and let others wait with charging.
+        """
         return self._store.turn()
 
     def still(self) -> AbstractContextManager[None]:
@@ -270,13 +273,14 @@ class Ledger(Vouching):
         """
         with self._store.transaction(durable):
             transaction = Transaction(self._filter, durable)
-            self._company.met(transaction.newest)
+            self._company.met()
             try:
                 yield transaction
                 transaction.refuse_failed()
+                self._company.writes(transaction.head)
             finally:
                 transaction.over = True
-        self._company.wrote(transaction.newest)
+        self._company.wrote()
 
     def charge(
         self,

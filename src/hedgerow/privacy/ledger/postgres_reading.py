@@ -168,8 +168,9 @@ class PostgresReading(Store):
         own = [held["account"] for _, held in self._own if _opens(held, parent)]
         with self._mind:
             memory, now = self._remembered, self._known
-            found = memory.children(parent) if memory.known("parent", parent) else []
-            if found is not None:
+            if not memory.known("parent", parent):
+                memory.keep(now, children=(parent, []))
+            if (found := memory.children(parent)) is not None:
                 return [*found, *own]
         sql = f"SELECT account FROM {self.url.name}.entry WHERE kind = 'open' AND parent = %s AND seq <= %s"
         rows = self._ask((f"{sql} ORDER BY seq", (parent, now)))
@@ -205,7 +206,7 @@ class PostgresReading(Store):
         if run is None and after < 0:
             return None
         if run is not None and not memory.known("run", run):
-            return []
+            memory.keep(self._known, run=(run, []))
         whole = None if run is None else memory.run(run)
         if whole is not None:
             return [line for line in whole if line.seq > after]

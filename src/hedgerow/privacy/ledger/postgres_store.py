@@ -1,8 +1,9 @@
 """The ledger in PostgreSQL: the same lines, for several processes on several hosts.
 
 Whoever writes locks the one row of `head`, reads what others wrote, decides, and commits all lines of a
-transaction at once: two round trips. Within a `turn` the row stays locked from the first transaction to the
-last, and each takes one. What was read is remembered (`Remembered`), so deciding needs no further looks.
+transaction at once: two round trips. What was read is remembered (`Remembered`), so deciding needs no further
+looks. A `turn` is one such transaction of the database, however many of the ledger's are in it: a question
+binds its request id, sets aside, compares, is charged and written down, and all of that is kept or nothing.
 
 A connection that breaks while it commits leaves a doubt. It is settled before anything is said: over a new
 connection the row is locked, which waits for whatever the old one still does; then the lines are there, or
@@ -35,7 +36,7 @@ class PostgresStore(PostgresReading):
     def transaction(self, durable: bool = True) -> Iterator[None]:
         """The writers' turn, by the lock of one row; one trip to begin and one to commit.
 
-        Within a `turn` nothing is waited for to begin; lines that need not be durable go with the next ones.
+        All commits wait for the disk. Within a `turn` nothing is waited for: it commits at its end.
         """
         self._refuse_writer()
         mine = self._mine.writing
@@ -53,7 +54,7 @@ class PostgresStore(PostgresReading):
                 raise
             finally:
                 writing.inside = False
-            if writing.held and (durable or not writing.kept):
+            if writing.held and not writing.kept:
                 self._commit(writing)
 
     @contextmanager
@@ -96,7 +97,7 @@ class PostgresStore(PostgresReading):
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Be alone, and keep the writers' turn from one transaction to the next."""
+        """Be alone, and keep the writers' turn: what is written in it is committed at its end, or by sync."""
         self._refuse_writer()
         if self._mine.alone is not None:
             yield

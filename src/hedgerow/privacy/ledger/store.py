@@ -104,7 +104,11 @@ class Store(Protocol):
         return None
 
     def turn(self) -> AbstractContextManager[None]:
-        """As `alone`, for one short piece of work that writes: a store may keep writers waiting meanwhile."""
+        """As `alone`, for one short piece of work that writes: a store may keep other writers waiting.
+
+        The transactions in it may be committed together, at its end or by `sync`: until then nothing that was
+        done in it is shown to anybody.
+        """
         return self.alone()
 
     def still(self) -> AbstractContextManager[None]:

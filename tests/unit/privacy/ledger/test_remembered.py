@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 
 from hedgerow.errors import LedgerError
+from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import remembered
-from hedgerow.privacy.ledger.company import Company
+from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.ledger.line import GENESIS, Line
 from hedgerow.privacy.ledger.remembered import KINDS, Remembered, fields, key
 from hedgerow.privacy.ledger.url import LedgerUrl
@@ -72,14 +74,19 @@ def test_whatever_is_remembered_is_what_a_walk_finds(seed: int, monkeypatch: pyt
     assert not memory.known("run", "a")  # a name of another kind
 
 
-def test_company_tells_lines_of_others_from_ones_own() -> None:
-    company = Company(3)
-    assert company.met(3) == -1
-    company.wrote(5)
-    assert company.met(5) == -1
-    assert company.met(7) == 7
-    company.wrote(9)
-    assert company.met(9) == 7
+def test_company_tells_lines_of_others_from_ones_own(tmp_path: Path) -> None:
+    with (
+        Ledger.open(tmp_path / "l.db", budget=Budget(epsilon=1)) as mine,
+        Ledger.open(tmp_path / "l.db") as theirs,
+    ):
+        assert mine.elsewhere == -1
+        mine.record(b"1")
+        assert (mine.elsewhere, theirs.elsewhere) == (-1, 1)
+        theirs.record(b"2")
+        mine.record(b"3")
+        assert mine.elsewhere == 2
+        mine.record(b"4")
+        assert (mine.elsewhere, theirs.elsewhere) == (2, 4)
 
 
 @pytest.mark.parametrize(
