@@ -56,6 +56,9 @@ _HOME = {
     "Answer": "synopsis.answer",
     "Measurement": "queries.measurement",
     "Noise": "queries.measurement",
+    # ask a server
+    "connect": "client.client",
+    "connect_async": "client.async_client",
     # errors
     "HedgerowError": "errors",
     "BudgetExceeded": "errors",
@@ -65,16 +68,24 @@ _HOME = {
     "LedgerError": "errors",
     "SourceError": "errors",
     "RunClosed": "errors",
+    "NotPermitted": "errors",
+    "NotLearned": "errors",
+    "Unreachable": "errors",
 }
-_MODULES = ("primitives", "testing", "extending", "errors", "audit", "theory")
+_MODULES = ("primitives", "testing", "extending", "errors", "audit", "theory", "dbapi")
 
 __all__ = [*_HOME, *HOMES, *_MODULES, "__version__"]
 
 
 def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return import_module(f"hedgerow.{name}")
-    value = getattr(import_module(f"hedgerow.{_HOME[name]}"), name) if name in _HOME else _mechanism(name)
+    try:
+        if name in _MODULES:
+            return import_module(f"hedgerow.{name}")
+        value = getattr(import_module(f"hedgerow.{_HOME[name]}"), name) if name in _HOME else _mechanism(name)
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("hedgerow."):
+            raise
+        raise AttributeError(f"{name!r} is not in the client alone: pip install hedgerow") from None
     globals()[name] = value
     return value
 

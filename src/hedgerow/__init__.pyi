@@ -1,20 +1,26 @@
 """What `hedgerow` offers, for editors and type checkers."""
 
 from hedgerow import audit as audit
+from hedgerow import dbapi as dbapi
 from hedgerow import errors as errors
 from hedgerow import extending as extending
 from hedgerow import primitives as primitives
 from hedgerow import testing as testing
 from hedgerow import theory as theory
+from hedgerow.client.async_client import connect_async as connect_async
+from hedgerow.client.client import connect as connect
 from hedgerow.curator.curator import Curator as Curator
 from hedgerow.curator.rows.table import Table as Table
 from hedgerow.errors import BudgetExceeded as BudgetExceeded
 from hedgerow.errors import DomainMismatch as DomainMismatch
 from hedgerow.errors import HedgerowError as HedgerowError
 from hedgerow.errors import LedgerError as LedgerError
+from hedgerow.errors import NotLearned as NotLearned
+from hedgerow.errors import NotPermitted as NotPermitted
 from hedgerow.errors import RangeTooLarge as RangeTooLarge
 from hedgerow.errors import RunClosed as RunClosed
 from hedgerow.errors import SourceError as SourceError
+from hedgerow.errors import Unreachable as Unreachable
 from hedgerow.errors import UnsupportedQuery as UnsupportedQuery
 from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease as AdaptiveRelease
 from hedgerow.mechanisms.baselines.baselines import GaussianBaseline as GaussianBaseline

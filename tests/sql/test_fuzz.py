@@ -101,6 +101,7 @@ def one_sentence(error: HedgerowError, text: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(2400)
 def test_generated_statements_are_equal_to_duckdb_or_one_sentence() -> None:
     grammar, compared = Grammar(random.Random(20261117)), Compared(_frame(), DOMAIN, "t")
     equal = refused = 0

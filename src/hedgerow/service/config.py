@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import tomllib
 from dataclasses import dataclass, field, fields, replace
@@ -218,17 +217,6 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def secret(name: str) -> str | None:
-    """A secret from the environment, or from the file that NAME_FILE names; never from the command line."""
-    file = os.environ.get(f"{name}_FILE")
-    if file:
-        try:
-            return Path(file).read_text(encoding="utf-8").strip()
-        except OSError as error:
-            raise of_system(error, f"the file of {name}_FILE cannot be read") from None
-    return os.environ.get(name) or None
 
 
 _PATHS = ("path", "schema", "ledger", "state", "tls_cert", "tls_key")

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from hedgerow.client.environment import secret
 from hedgerow.errors import (
     BadValue,
     HedgerowError,
@@ -22,7 +23,7 @@ from hedgerow.errors import (
 from hedgerow.service import tokens
 from hedgerow.service.approvals import Approvals
 from hedgerow.service.asked_log import AskedLog
-from hedgerow.service.config import Config, DatasetSettings, secret
+from hedgerow.service.config import Config, DatasetSettings
 from hedgerow.service.grid import Grid
 from hedgerow.service.hosted import Hosted
 from hedgerow.service.jobs import Jobs
