@@ -57,8 +57,8 @@ class PostgresReading(Store):
 
     def cache(self, ledger: str) -> Path | None:
         """A folder in the cache of whoever runs this."""
-        base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-        return Path(base) / "hedgerow" / f"{ledger}.cache"
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        return Path(base) / "hedgerow" / f"{ledger}.cache" if os.path.isabs(base) else None
 
     def close(self) -> None:
         """Close all connections of this process; the store can no longer be used."""
