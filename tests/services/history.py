@@ -78,6 +78,7 @@ class Notebook:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.sent: list[Sent] = []
+        self.answers = 0
 
     def note(self, sent: Sent) -> None:
         """Write one attempt down."""
@@ -90,6 +91,7 @@ class Notebook:
         cost = None if told["cost"] is None else told["cost"]["epsilon"]
         value = float(told["rows"][0]["n"]["value"])
         self.note(Sent(**about, value=value, source=told["source"], cost=cost, receipt=receipt))
+        self.answers += 1
 
 
 def question_of(domain: Domain, sql: str) -> str:
