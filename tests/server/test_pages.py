@@ -64,13 +64,14 @@ def test_without_json_one_line_says_that_it_is_ready_and_the_rest_is_on_stderr(t
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     process = subprocess.Popen(
-        [sys.executable, "-m", "hedgerow", "serve", "people.csv", "--port", str(port)],
+        [sys.executable, "-m", "hedgerow", "serve", "people.csv", "--port", str(port), "--wire-port", "0"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     line = process.stdout.readline()
     process.terminate()
     rest, words = process.communicate(timeout=30)
-    assert line == f"Hedgerow is ready at http://127.0.0.1:{port}\n"
+    ready = rf"Hedgerow is ready at http://127\.0\.0\.1:{port} \(PostgreSQL 127\.0\.0\.1:\d+\)\n"
+    assert re.fullmatch(ready, line)
     assert rest == ""
     assert process.returncode == 0
     assert "Nothing has been spent." in words

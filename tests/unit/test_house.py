@@ -30,7 +30,7 @@ FAMILIES = {  # the arrows between folders of a room; every other one is refused
     "learning": {("sparse", "dense")},
     "mechanisms": {("session", "adaptive")},
     "release": {("plan", "report")},
-    "serve": {("cli", "http")},  # a command starts the server
+    "serve": {("cli", "http"), ("http", "wire")},  # a command starts the server, which listens twice
 }
 INSIDE = {
     "_rows",

@@ -116,7 +116,7 @@ class ServerSettings:
 
     Args:
         host, port: where; port 0 is any free one.
-        wire_port: for the PostgreSQL protocol, or `off`.
+        wire_port: for the PostgreSQL protocol, or `off`; 5433 if it is free, where nothing is said.
         tls_cert, tls_key: files for TLS.
         state: the state folder; `.hedgerow` beside the first dataset if None.
         ledger: the ledger of a server with one dataset.
@@ -125,7 +125,7 @@ class ServerSettings:
 
     host: str = "127.0.0.1"
     port: int = 8765
-    wire_port: int | str = 5433
+    wire_port: int | str | None = None
     tls_cert: str | None = None
     tls_key: str | None = None
     state: str | None = None

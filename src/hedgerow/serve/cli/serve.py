@@ -57,7 +57,7 @@ class ListenOptions:
     host: Annotated[str | None, typer.Option(help="The address; 127.0.0.1 if not given.")] = None
     port: Annotated[int | None, typer.Option(help="The port; 8765 if not given, 0 is any free one.")] = None
     wire_port: Annotated[
-        str | None, typer.Option(help="The port of the PostgreSQL protocol, which is not built yet, or off.")
+        str | None, typer.Option(help="The port of the PostgreSQL protocol, or off; 5433 if not given.")
     ] = None
     tls_cert: Annotated[Path | None, typer.Option(help="A certificate, to speak TLS.")] = None
     tls_key: Annotated[Path | None, typer.Option(help="Its key.")] = None
@@ -160,7 +160,10 @@ def _ready(event: dict[str, Any], config: Config, json: bool, no_browser: bool) 
     import json as js
 
     in_utf8()
-    line = js.dumps(event) if json else f"Hedgerow is ready at {event['url']}"
+    line, wire = f"Hedgerow is ready at {event['url']}", event["wire"]
+    if wire is not None:
+        line += f" (PostgreSQL {wire['host']}:{wire['port']})"
+    line = js.dumps(event) if json else line
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
     if json:

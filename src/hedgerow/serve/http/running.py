@@ -19,11 +19,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hedgerow.errors import HedgerowError
 from hedgerow.serve.http.app import application
+from hedgerow.serve.wire.listening import WireServer
 from hedgerow.service.host import Host
 
 if TYPE_CHECKING:
     from hedgerow.service.config import Config
 
+WIRE_PORT = 5433  # unless said
 GRACE = 10.0  # seconds in which a server ends
 _SWITCH = 0.001  # seconds after which a thread that computes lets the one that replies go on
 _HEAD = 10.0  # seconds for the head of a request
@@ -94,18 +96,24 @@ def serve(config: Config, ready: Callable[[dict[str, Any]], None], *, json_log: 
     """
     _log(json_log)
     sys.setswitchinterval(_SWITCH)
-    listening = _listen(config)
+    listening, wired = _listen(config), _listen_wire(config)
     host = Host(config)
     try:
         host.start()
-        asyncio.run(_serve(config, host, listening, ready))
+        asyncio.run(_serve(config, host, listening, wired, ready))
     finally:
         host.close(patience=1.0)
         listening.close()
+        if wired is not None:
+            wired.close()
 
 
 async def _serve(
-    config: Config, host: Host, listening: socket.socket, ready: Callable[[dict[str, Any]], None]
+    config: Config,
+    host: Host,
+    listening: socket.socket,
+    wired: socket.socket | None,
+    ready: Callable[[dict[str, Any]], None],
 ) -> None:
     protocol = type("GuardedHttp", (GuardedProtocol,), {"most": config.limits.connections})
     server = _Server(
@@ -130,19 +138,43 @@ async def _serve(
     served = asyncio.ensure_future(server.serve([listening]))
     while not server.started and not served.done():
         await asyncio.sleep(0.01)
+    tools = WireServer(host, wired, config.server.tls_cert, config.server.tls_key) if wired else None
     if not served.done():
         host.ready = True
-        ready(_event(config, host, listening))
+        if tools is not None:
+            await tools.start()
+        ready(_event(config, host, listening, tools))
         waiting = asyncio.ensure_future(over.wait())
         await asyncio.wait([served, waiting], return_when=asyncio.FIRST_COMPLETED)
         host.ending = True
         server.should_exit = True
+    if tools is not None:
+        await tools.end(GRACE - 6)
     await served
 
 
+def _listen_wire(config: Config) -> socket.socket | None:
+    """A socket for PostgreSQL's protocol; where nobody chose its port and that is taken, there is none."""
+    port, host = config.server.wire_port, config.server.host
+    if port == "off":
+        return None
+    if port is None and config.server.port == 0:  # any free port for one is any for both
+        return _bound(host, 0, "--wire-port")
+    try:
+        return _bound(host, int(WIRE_PORT if port is None else port), "--wire-port")
+    except HedgerowError as error:
+        if port is not None:
+            raise
+        logging.getLogger("hedgerow").warning("PostgreSQL's protocol is not spoken: %s", error)
+        return None
+
+
 def _listen(config: Config) -> socket.socket:
-    """A socket that is bound; where it cannot be is said before anything is opened."""
-    host, port = config.server.host, config.server.port
+    """A socket for HTTP; where it cannot be bound is said before anything is opened."""
+    return _bound(config.server.host, config.server.port, "--port")
+
+
+def _bound(host: str, port: int, option: str) -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         made = socket.socket(found[0], socket.SOCK_STREAM)
@@ -152,12 +184,12 @@ def _listen(config: Config) -> socket.socket:
     except OSError as error:
         why = (error.strerror or "no reason given").lower()
         raise HedgerowError(
-            f"cannot listen on {host}:{port}: {why}", hint="choose another --port, or 0 for any free one"
+            f"cannot listen on {host}:{port}: {why}", hint=f"choose another {option}, or 0 for any free one"
         ) from None
     return made
 
 
-def _event(config: Config, host: Host, listening: socket.socket) -> dict[str, Any]:
+def _event(config: Config, host: Host, listening: socket.socket, tools: WireServer | None) -> dict[str, Any]:
     """What is said once the server is ready."""
     name, port = listening.getsockname()[:2]
     name = f"[{name}]" if ":" in name else name
@@ -165,7 +197,7 @@ def _event(config: Config, host: Host, listening: socket.socket) -> dict[str, An
     return {
         "event": "ready",
         "url": url,
-        "wire": None,
+        "wire": None if tools is None else dict(zip(("host", "port"), tools.place, strict=True)),
         "owner_link": f"{url}/",
         "owner_token": host.owner_token,
         "datasets": sorted(host.datasets),

@@ -1,0 +1,198 @@
+"""Parts of the protocol by themselves: values, statements of a text, plans, the catalogue, signing in."""
+
+from __future__ import annotations
+
+import struct
+from decimal import Decimal
+
+import pytest
+
+import hedgerow as hr
+from hedgerow.errors import HedgerowError
+from hedgerow.serve.wire import values
+from hedgerow.serve.wire.failure import ReadOnly, UnknownTable
+from hedgerow.serve.wire.plans import plan
+from hedgerow.serve.wire.scram import ScramExchange
+from hedgerow.serve.wire.split import statements_of
+from hedgerow.service.catalogue import Catalogue
+
+DOMAIN = hr.Domain(
+    {"sex": ["F", "M"], "age": hr.bins(0, 100, 10), "day": hr.dates("2020-01-01", "2021-01-01", "month")}
+)
+
+
+@pytest.mark.parametrize(
+    "number", [0, 1, -1, 9999, 10000, 12345.5, -0.25, 1e-7, 1e20, 123456789.987654321, 0.1]
+)
+def test_a_number_in_binary_is_the_number(number):
+    sent = values.written(number, values.NUMERIC, values.BINARY_FORM)
+    assert values.read(sent, values.NUMERIC, values.BINARY_FORM) == float(Decimal(repr(number)))
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (7, values.INT2),
+        (-7, values.INT4),
+        (1 << 40, values.INT8),
+        (1.5, values.FLOAT8),
+        (True, values.BOOL),
+        ("grün", values.TEXT),
+        ("2020-05-17", values.DATE),
+    ],
+)
+@pytest.mark.parametrize("form", [values.TEXT_FORM, values.BINARY_FORM])
+def test_what_is_written_can_be_read(value, kind, form):
+    assert values.read(values.written(value, kind, form), kind, form) == value
+    assert values.written(None, kind, form) is None
+
+
+def test_a_value_that_is_none_is_refused_in_a_sentence():
+    for data, kind, form in (
+        (b"x", values.INT4, 0),
+        (b"1", values.INT4, 1),
+        (b"\xff", values.TEXT, 0),
+        (b"", 999, 1),
+    ):
+        with pytest.raises(HedgerowError):
+            values.read(data, kind, form)
+
+
+def test_statements_are_cut_where_they_end():
+    text = "SELECT ';' AS \"a;b\"; -- ;\n/* ; */ SELECT $x$;$x$ ;; "
+    assert len(statements_of(text)) == 2
+    assert statements_of(" ; ; -- nothing") == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        ("", "empty"),
+        ("-- nothing", "empty"),
+        ("BEGIN", "transaction"),
+        ("rollback to savepoint a", "transaction"),
+        ("SET hedgerow.spend = on", "set"),
+        ("SET x TO DEFAULT", "reset"),
+        ("SHOW TimeZone", "show"),
+        ("DISCARD ALL", "nothing"),
+        ("SELECT 1", "catalogue"),
+        ("SELECT * FROM pg_class", "catalogue"),
+        ("SELECT * FROM information_schema.tables", "catalogue"),
+        ("SELECT * FROM people LIMIT 5", "preview"),
+        ("SELECT sex FROM people WHERE 1 = 0", "preview"),
+        ("SELECT COUNT(*) FROM people", "question"),
+        ("EXPLAIN SELECT COUNT(*) FROM people", "explain"),
+        ("WITH a AS (SELECT COUNT(*) AS n FROM people) SELECT n FROM a", "question"),
+        ("COPY (SELECT COUNT(*) FROM people) TO STDOUT (FORMAT csv, HEADER)", "copy"),
+    ],
+)
+def test_a_statement_is_known_before_it_runs(sql, kind):
+    assert plan(sql, "people", DOMAIN).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("sql", "error"),
+    [
+        ("INSERT INTO people VALUES (1)", ReadOnly),
+        ("COPY people FROM STDIN", ReadOnly),
+        ("drop table people", ReadOnly),
+        ("SELECT COUNT(*) FROM others", UnknownTable),
+        ("SELECT COUNT(*) FROM private.people", UnknownTable),
+        ("SELECT * FROM people", HedgerowError),
+        ("SELECT * FROM people LIMIT 1001", HedgerowError),
+        ("SELECT * FROM people WHERE sex = 'F' LIMIT 5", HedgerowError),
+        ("COPY people TO STDOUT", HedgerowError),
+        ("SELECT COUNT(*) FROM people, pg_class", HedgerowError),
+        ("FLY", HedgerowError),
+        ("SELECT (", HedgerowError),
+        ("SELECT COUNT(*) FROM people WHERE dp_low(1) > 2", HedgerowError),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_sentence(sql, error):
+    with pytest.raises(error):
+        plan(sql, "people", DOMAIN)
+
+
+def test_errors_beside_numbers_are_taken_out_of_the_question():
+    asked = plan(
+        "SELECT sex, dp_low(n), COUNT(*) AS n FROM public.people GROUP BY 1 ORDER BY 3", "people", DOMAIN
+    )
+    assert "dp_" not in asked.sql.replace("dp_column", "")
+    assert [column[0] for column in asked.columns] == ["sex", "dp_low", "n"]
+    assert [part for _, part in asked.picks] == ["value", "low", "value"]
+
+
+@pytest.fixture(scope="module")
+def catalogue():
+    made = Catalogue("people", DOMAIN)
+    yield made
+    made.close()
+
+
+def test_the_catalogue_is_the_declared_schema_and_knows_no_row(catalogue):
+    _, rows = catalogue.run("SELECT relname, reltuples, relpages FROM pg_catalog.pg_class")
+    assert rows == [("people", -1.0, 0)]
+    sql = "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = $1"
+    assert catalogue.run(sql, ["people"])[1] == [
+        ("sex", "text"),
+        ("age", "double precision"),
+        ("day", "date"),
+    ]
+    assert catalogue.run("SELECT version(), current_user", user="ann")[1][0][1] == "ann"
+    assert catalogue.run("SELECT 'people'::regclass::oid")[1] == [(16384,)]
+    with pytest.raises(HedgerowError):
+        catalogue.run("SELECT * FROM pg_stats")
+
+
+REACHES = (
+    "SELECT * FROM read_csv('/etc/passwd')",
+    "SELECT * FROM '/etc/passwd'",
+    "SELECT getenv('HOME')",
+    "SELECT * FROM duckdb_settings()",
+    "SELECT pg_catalog.coalesce(getenv('HOME'), '')",
+    "ATTACH '/tmp/x.db'",
+    "SELECT (SELECT content FROM read_text('/etc/passwd'))",
+    "COPY (SELECT 1) TO '/tmp/x'",
+    "SET threads = 9",
+    "SELECT * FROM pg_class, read_text('/etc/passwd')",
+    "SELECT a FROM (SELECT read_blob('/etc/passwd') AS a)",
+    "SELECT coalesce(NULL, current_setting('secret_directory'))::text || getenv('HOME')",
+    "PRAGMA version",
+    "WITH a AS (SELECT * FROM glob('/*')) SELECT * FROM a",
+    "SELECT 1 UNION SELECT count(*) FROM glob('/*')",
+    "SELECT CASE WHEN true THEN getvariable('x') END",
+    "SELECT 1 ORDER BY getenv('HOME')",
+    "LOAD httpfs",
+    "SELECT 1 WHERE EXISTS (SELECT * FROM glob('/*'))",
+    "SELECT format_type(getenv('A')::int, 1)",
+    "SELECT unnest(array(SELECT file FROM glob('/*')))",
+    "SELECT * FROM people",
+    "SELECT x FROM unnest(glob('/*')) AS t(x)",
+    "SELECT array_agg(getenv('HOME'))",
+    "SELECT obj_description(1) || getenv('HOME')",
+    "INSTALL json",
+    "CALL pragma_version()",
+)
+
+
+@pytest.mark.parametrize("sql", REACHES)
+def test_nothing_but_the_catalogue_is_reached(catalogue, sql):
+    with pytest.raises(HedgerowError):
+        catalogue.run(sql)
+
+
+def test_an_unknown_name_is_asked_as_a_known_one_is():
+    first = b"n,,n=,r=abc"
+    one, two = ScramExchange(None, "nobody").challenge(first), ScramExchange(None, "nobody").challenge(first)
+    assert one.split(b",")[1:] == two.split(b",")[1:]
+    exchange = ScramExchange(None, "nobody")
+    nonce = exchange.challenge(first).split(b",")[0]
+    assert exchange.verdict(b"c=biws," + nonce + b",p=" + b"A" * 43 + b"=") is None
+
+
+def test_messages_have_the_lengths_they_say():
+    from hedgerow.serve.wire import messages
+
+    made = messages.columns([("a", 25, -1)], [0]) + messages.row([b"x", None])
+    (size,) = struct.unpack("!i", made[1:5])
+    assert made[size + 1 : size + 2] == b"D"

@@ -1,0 +1,256 @@
+"""A real client (psycopg), one of our own, and streams of nonsense, at a real server."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import threading
+
+import psycopg
+import pytest
+
+from services.wire_client import WireClient, state
+
+pytestmark = pytest.mark.xdist_group("wire")
+SQL = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
+
+
+@pytest.fixture
+def connection(place, token):
+    with psycopg.connect(
+        host=place[0], port=place[1], user="ann", password=token, dbname="people", autocommit=True
+    ) as made:
+        yield made
+
+
+def test_questions_come_back_as_columns_with_their_errors_beside_them(connection):
+    rows = connection.execute(SQL).fetchall()
+    assert [row[0] for row in rows] == ["F", "M"]
+    assert all(isinstance(row[1], int) for row in rows)
+    sql = (
+        "SELECT sex, COUNT(*) AS n, dp_low(n), dp_high(n), dp_error(n), dp_source(n) FROM people GROUP BY sex"
+    )
+    for _, n, low, high, error, source in connection.execute(sql).fetchall():
+        assert low <= n + 0.5
+        assert n - 0.5 <= high
+        assert error > 0
+        assert source == "learned"
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_parameters_are_bound_as_values(connection, binary):
+    sql = "SELECT COUNT(*) FROM people WHERE sex = %s"
+    both = sum(connection.execute(sql, (sex,), binary=binary).fetchone()[0] for sex in "FM")
+    (total,) = connection.execute("SELECT COUNT(*) FROM people", binary=binary).fetchone()
+    assert abs(both - total) <= 2
+    with pytest.raises(psycopg.errors.InvalidParameterValue):
+        connection.execute(sql, ("F' OR '1' = '1",))
+
+
+def test_free_unless_spending_is_switched_on_and_the_cost_is_told(connection):
+    told: list[str] = []
+    connection.add_notice_handler(lambda notice: told.append(notice.message_primary))
+    connection.execute("SET hedgerow.within = 0.05")
+    sql = "SELECT COUNT(*) FROM people WHERE sex = 'F' AND k = '1'"
+    with pytest.raises(psycopg.errors.ConfigurationLimitExceeded):
+        connection.execute(sql)
+    assert connection.execute(f"EXPLAIN {sql}").fetchone()
+    connection.execute("SET hedgerow.spend TO on")
+    assert connection.execute(sql).fetchone()[0] > 0
+    assert all(words.startswith("cost epsilon=") for words in told)
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("SELEC", "42601"),
+        ("SELECT COUNT(*) FROM others", "42P01"),
+        ("SELECT COUNT(*) FROM people WHERE x = 1", "42703"),
+        ("DELETE FROM people", "25006"),
+        ("SELECT * FROM people", "0A000"),
+        ("SELECT sex, k FROM people", "0A000"),
+        ("SET hedgerow.spend = maybe", "22023"),
+        ("SET hedgerow.colour = 1", "22023"),
+        ("COPY people TO STDOUT", "0A000"),
+    ],
+)
+def test_a_refusal_has_its_state_and_the_next_statement_is_answered(connection, sql, code):
+    with pytest.raises(psycopg.Error) as said:
+        connection.execute(sql)
+    assert said.value.sqlstate == code
+    assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_tools_that_look_at_rows_see_synthetic_ones(connection):
+    rows = connection.execute("SELECT * FROM people LIMIT 7").fetchall()
+    assert len(rows) == 7
+    assert {row[-1] for row in rows} == {"synthetic"}
+    assert connection.execute("SELECT * FROM people WHERE 1 = 0").fetchall() == []
+    assert connection.execute("SELECT DISTINCT sex FROM people").fetchall() == [("F",), ("M",)]
+
+
+def test_transactions_are_words_that_behave(place, token):
+    with psycopg.connect(
+        host=place[0], port=place[1], user="ann", password=token, dbname="people"
+    ) as connection:
+        connection.execute(SQL)
+        with pytest.raises(psycopg.errors.UndefinedColumn):
+            connection.execute("SELECT COUNT(*) FROM people WHERE x = 1")
+        with pytest.raises(psycopg.errors.InFailedSqlTransaction):
+            connection.execute(SQL)
+        connection.rollback()
+        with connection.transaction(), connection.transaction():
+            assert connection.execute(SQL).fetchall()
+
+
+def test_copy_in_three_forms(connection):
+    with connection.cursor() as cursor:
+        with cursor.copy(f"COPY ({SQL}) TO STDOUT (FORMAT csv, HEADER)") as copied:
+            assert b"".join(map(bytes, copied)).startswith(b"sex,n\nF,")
+        with cursor.copy(f"COPY ({SQL}) TO STDOUT") as copied:
+            assert [row[0] for row in copied.rows()] == ["F", "M"]
+        with cursor.copy(f"COPY ({SQL}) TO STDOUT (FORMAT binary)") as copied:
+            copied.set_types(["text", "int8"])
+            assert [row[0] for row in copied.rows()] == ["F", "M"]
+
+
+def test_rows_are_fetched_in_parts(place, token):
+    client = WireClient(place)
+    client.sign_in("ann", token)
+    client.send("P", b"s\0" + SQL.encode() + b"\0\0\0")
+    client.send("B", b"p\0s\0\0\0\0\0\0\0")
+    client.send("D", b"Pp\0")
+    for most in (1, 5):
+        client.send("E", b"p\0" + most.to_bytes(4))
+    client.send("S")
+    assert [kind for kind, _ in client.until()] == ["1", "2", "T", "D", "s", "D", "C", "Z"]
+    client.send("E", b"nothing\0\0\0\0\0")
+    client.send("E", b"p\0\0\0\0\0")  # left out, until the next sync
+    client.send("S")
+    replies = client.until()
+    assert [kind for kind, _ in replies] == ["E", "Z"]
+    assert state(replies) == "34000"
+    client.close()
+
+
+def test_who_may_sign_in(place, server, token):
+    def refused(user, password, database="people"):
+        client = WireClient(place)
+        found = client.sign_in(user, password, database)
+        client.close()
+        return state(found)
+
+    id = token.split("_")[1]
+    assert refused(id, token) is None
+    assert refused("ann", token) is None
+    assert refused("ann", token + "x") == "28P01"
+    assert refused("nobody", token) == "28P01"
+    assert refused(id, token, "others") == "3D000"
+    other = server.new_token("eve", datasets=["others"])
+    assert refused("eve", other) == "3D000"
+    assert refused("eve", other, "others") == "3D000"
+
+
+def test_a_token_that_ends_ends_what_is_open(place, server):
+    token = server.new_token("brief")
+    client = WireClient(place)
+    client.sign_in("brief", token)
+    assert state(client.query(SQL)) is None
+    assert server.call("DELETE", f"/v1/tokens/{token.split('_')[1]}").status_code == 200
+    assert state(client.query(SQL)) == "28P01"
+    client.close()
+
+
+def test_settings_come_with_the_connection_too(place, token):
+    client = WireClient(place)
+    client.sign_in("ann", token, options="-c hedgerow.within=0.02 -c hedgerow.spend=off")
+    assert any(b"0.02" in content for kind, content in client.query("SHOW hedgerow.within") if kind == "D")
+    client.close()
+
+
+def test_psql_describes_and_copies(place, token):
+    psql = shutil.which("psql")
+    if psql is None:
+        pytest.skip("psql is missing: apt-get install postgresql-client")
+    command = [psql, "-h", place[0], "-p", str(place[1]), "-U", "ann", "-d", "people", "-X", "-A", "-t"]
+    for what, seen in (
+        (r"\dt", "people"),
+        (r"\d people", "sex"),
+        (r"\d+ people", "sex"),
+        (r"\l", "people"),
+        (r"\dn", "public"),
+        (SQL, "F|"),
+        (rf"\copy ({SQL}) TO STDOUT CSV", "F,"),
+        ("SELECT 1; SELECT 2", "2"),
+    ):
+        done = subprocess.run(
+            [*command, "-c", what],
+            env={"PGPASSWORD": token, "PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, (what, done.stderr)
+        assert seen in done.stdout, (what, done.stdout)
+
+
+@pytest.mark.slow
+def test_streams_of_nonsense_end_or_are_refused_and_harm_nobody(place, token, size):
+    rng = random.Random(20261117)
+    whole = [
+        b"Q" + (len(SQL) + 5).to_bytes(4) + SQL.encode() + b"\0",
+        b"P\0\0\0\x16s\0SELECT 1 FROM\0\0\0" + b"\0" * 2,
+        b"B\0\0\0\x0c\0s\0\0\0\0\0\0\0",
+        b"E\0\0\0\x09\0\0\0\0\0",
+        b"S\0\0\0\4",
+    ]
+    client, tried = None, 0
+    for _ in range(size(400, 20_000)):
+        if client is None:
+            client = WireClient(place)
+            client.socket.settimeout(20)
+            client.sign_in("ann", token)
+        stream = bytearray(b"".join(rng.choices(whole, k=3)))
+        for _ in range(rng.randint(1, 4)):
+            at = rng.randrange(len(stream))
+            stream[at] = rng.randrange(256)
+        try:
+            client.socket.sendall(bytes(stream) + b"S\0\0\0\4")
+            client.socket.shutdown(1)
+            while (message := client.read()) is not None:
+                assert message[0] in "ESTDC123nIZtsNHdcv"
+        except (ConnectionError, OSError):
+            pass
+        client.close()
+        client, tried = None, tried + 1
+    assert tried
+    fresh = WireClient(place)
+    fresh.sign_in("ann", token)
+    assert state(fresh.query(SQL)) is None
+    fresh.close()
+
+
+def test_what_comes_before_signing_in_may_be_anything(place, token, size):
+    rng = random.Random(7)
+    for _ in range(size(60, 2000)):
+        client = WireClient(place)
+        client.socket.sendall(rng.randbytes(rng.randint(0, 40)))
+        client.close()
+    many = [threading.Thread(target=lambda: _asks(place, token)) for _ in range(8)]
+    for thread in many:
+        thread.start()
+    for thread in many:
+        thread.join()
+    client = WireClient(place)
+    client.sign_in("ann", token)
+    assert state(client.query("SELECT 1")) is None
+    client.close()
+
+
+def _asks(place, token):
+    client = WireClient(place)
+    client.sign_in("ann", token)
+    for _ in range(5):
+        assert state(client.query(SQL)) is None
+    client.close()
