@@ -51,7 +51,7 @@ bench: $(STAMP)  ## benchmarks beside their peers; writes docs/benchmarks.md
 	$(BIN)/hedgerow bench
 
 soak: $(STAMP)  ## a server under load for 20 minutes; never in CI
-	HEDGEROW_BENCH_SECONDS=600 $(BIN)/python -m benchmarks serve
+	HEDGEROW_SOAK_SECONDS=1200 $(BIN)/python -m benchmarks._soak
 
 audit: $(STAMP)  ## try to refute every mechanism's privacy
 	$(BIN)/hedgerow audit --all

@@ -73,7 +73,7 @@ def neighbours(tmp_path_factory):
 def test_no_mutated_statement_gets_a_500_or_a_message_that_depends_on_rows(neighbours, size):
     rng = random.Random(20261117)
     refused = 0
-    for _ in range(size(300, 20_000)):
+    for _ in range(size(200, 20_000)):
         asked = {"sql": mutated(rng)} | ({"within_count": 10} if rng.random() < 0.1 else {})
         one, other = (client.post(f"{D}/ask", json=asked) for client in neighbours)
         assert one.status_code == other.status_code < 500, (asked, one.text, other.text)
@@ -123,7 +123,11 @@ ODD = [None, True, [], {}, "", "x", "nan", "inf", "1e999", -1, 0, 10**400, 1e308
        "x" * 5000, "0x10", "１", [[]], {"a": 1}]  # fmt: skip
 
 
-@pytest.mark.parametrize("endpoint", [e for e in ENDPOINTS if e.body], ids=lambda e: f"{e.method} {e.path}")
+@pytest.mark.parametrize(
+    "endpoint",
+    [e for e in ENDPOINTS if isinstance(e.body, dict) and e.body],
+    ids=lambda e: f"{e.method} {e.path}",
+)
 def test_odd_values_get_no_500_from_anybody(odd, endpoint, size):
     clients, ids = odd
     path = endpoint.path.format(dataset="people", id=ids, name="ann")

@@ -75,7 +75,9 @@ def test_without_json_one_line_says_that_it_is_ready_and_the_rest_is_on_stderr(t
     assert rest == ""
     assert process.returncode == 0
     assert "Nothing has been spent." in words
-    assert re.search(r"hr_\w+_\w+", words)
+    assert "The dataset people is not set up" in words
+    assert re.search(r"^  hr_\w+_\w+$", words, re.M)  # as it is copied
+    assert re.search(rf"^  http://127.0.0.1:{port}/login\?link=\w+$", words, re.M)
 
 
 def test_the_configuration_of_the_page_is_good(tmp_path):
@@ -85,3 +87,9 @@ def test_the_configuration_of_the_page_is_good(tmp_path):
     file.write_text(blocks(ROOT / "docs" / "operate.md", "toml")[0])
     config = Config.load(file)
     assert (config.server.grid_ms, config.datasets[0].learn) == (250, 1)
+
+
+def test_the_table_of_endpoints_and_roles_is_the_one_that_is_served():
+    from hedgerow.serve.http.reference import PAGE, page
+
+    assert (ROOT / PAGE).read_text() == page(), "python -m hedgerow.serve.http.reference writes it"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -64,6 +65,7 @@ class RunningServer:
     url: str = ""
     token: str = ""
     event: dict[str, Any] = field(default_factory=dict)
+    certificate: Path | None = None
 
     def start(self, *, learned: bool = True) -> RunningServer:
         """Start it, and wait until it is ready, and until what it learns is learned."""
@@ -98,7 +100,10 @@ class RunningServer:
         """A client with a token; the owner's unless said."""
         token = self.token if token is None else token
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False)
+        trusted: Any = False  # without TLS there is nothing to verify, and reading certificates takes time
+        if self.certificate is not None:
+            trusted = ssl.create_default_context(cafile=str(self.certificate))
+        return httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False, verify=trusted)
 
     def call(self, method: str, path: str, token: str | None = None, **more: Any) -> httpx.Response:
         """One request."""

@@ -12,8 +12,9 @@ import json
 import os
 import queue
 import threading
+import time
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import HedgerowError, RequestReused
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 FILE = "asked.jsonl"
 _SIZE, _KEEP = 10_000_000, 5  # bytes of a file, and how many old ones are kept
-_ROWS = 200_000  # lines of history
+_ROWS = 200_000  # lines of a dataset's history
+_PRUNE = 3600.0  # seconds between two looks for what is too old
 _WAIT = 0.05  # seconds between groups
 _QUEUE = 100_000
 
@@ -35,10 +37,12 @@ class AskedLog:
     Args:
         state: where it is kept.
         size: bytes after which asked.jsonl is put aside.
+        days: how long questions, and the answers of request ids, are kept.
     """
 
-    def __init__(self, state: ServerState, size: int = _SIZE) -> None:
-        self._state, self._size = state, size
+    def __init__(self, state: ServerState, size: int = _SIZE, days: int = 365) -> None:
+        self._state, self._size, self._days = state, size, days
+        self._pruned = -_PRUNE
         self._path = state.folder / FILE
         self._waiting: queue.SimpleQueue[tuple[str, str, dict[str, Any]] | None] = queue.SimpleQueue()
         self._written = threading.Event()
@@ -67,7 +71,8 @@ class AskedLog:
         """Bind a request id to a question; the answer that it got, or None; refuse another question."""
         with self._state.writing() as db:
             db.execute(
-                "INSERT OR IGNORE INTO request VALUES (?, ?, ?, ?, NULL)", (dataset, who, request, question)
+                "INSERT OR IGNORE INTO request VALUES (?, ?, ?, ?, NULL, ?)",
+                (dataset, who, request, question, stamp(datetime.now(UTC))),
             )
             sql = "SELECT question, answer FROM request WHERE dataset = ? AND who = ? AND request = ?"
             ((bound, answer),) = db.execute(sql, (dataset, who, request)).fetchall()
@@ -103,15 +108,39 @@ class AskedLog:
 
     def _write(self, lines: list[tuple[str, str, dict[str, Any]]]) -> None:
         with self._state.writing() as db:
-            db.executemany(
-                "INSERT INTO asked (dataset, who, item) VALUES (?, ?, ?)",
-                [(dataset, who, json.dumps(item)) for dataset, who, item in lines],
-            )
-            db.execute("DELETE FROM asked WHERE seq <= (SELECT MAX(seq) FROM asked) - ?", (_ROWS,))
+            for dataset in {line[0] for line in lines}:
+                ((last,),) = db.execute("SELECT MAX(seq) FROM asked WHERE dataset = ?", (dataset,)).fetchall()
+                own = [(who, item["time"], json.dumps(item)) for d, who, item in lines if d == dataset]
+                numbered = [(dataset, n, *line) for n, line in enumerate(own, (last or 0) + 1)]
+                db.executemany("INSERT INTO asked VALUES (?, ?, ?, ?, ?)", numbered)
+                db.execute(
+                    "DELETE FROM asked WHERE dataset = ? AND seq <= ?", (dataset, numbered[-1][1] - _ROWS)
+                )
         self._rotate()
+        self._prune()
         handle = os.open(self._path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
         with open(handle, "a", encoding="utf-8") as out:
             out.writelines(json.dumps({"dataset": d} | item) + "\n" for d, _, item in lines)
+
+    def _prune(self) -> None:
+        """Forget what is older than it may be: it is personal data of those who asked.
+
+        The last line of each dataset stays, so that numbers go on and are never given twice.
+        """
+        if time.monotonic() - self._pruned < _PRUNE:
+            return
+        self._pruned = time.monotonic()
+        then = datetime.now(UTC) - timedelta(days=self._days)
+        with self._state.writing() as db:
+            db.execute("DELETE FROM request WHERE made < ?", (stamp(then),))
+            db.execute(
+                "DELETE FROM asked WHERE made < ? AND seq < "
+                "(SELECT MAX(seq) FROM asked AS later WHERE later.dataset = asked.dataset)",
+                (stamp(then),),
+            )
+        for old in self._path.parent.glob(f"{FILE}.*"):
+            if old.stat().st_mtime < then.timestamp():
+                old.unlink()
 
     def _rotate(self) -> None:
         """Put a file aside that has its size; the oldest goes."""

@@ -255,7 +255,7 @@ def not_learned() -> NotLearned:
     """The refusal of a question that only learning could answer."""
     return NotLearned(
         "nothing was learned of this dataset yet, and this question may not pay for that",
-        hint="let the owner ask first, which pays for learning what rows look like, once",
+        hint="let the owner pay for learning first, once: by asking, or at a server by a job to learn",
     )
 
 

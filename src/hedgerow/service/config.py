@@ -79,6 +79,10 @@ class DatasetSettings:
         for epsilon in (self.epsilon, self.learn):
             if epsilon is not None:
                 make_budget(epsilon, self.delta)
+        if self.learn is not None and self.epsilon is not None and float(self.learn) > float(self.epsilon):
+            raise HedgerowError(
+                f"learning would spend epsilon {self.learn}, more than the budget of epsilon {self.epsilon}"
+            )
         if self.within is not None and not 0 < self.within < 1:
             raise HedgerowError("`within` is a part of all rows, between 0 and 1")
         if not Path(self.path).exists():
@@ -96,12 +100,14 @@ class Limits:
         statement_seconds: how long a question may be worked on before whoever asked is told to come back.
         asks_per_minute: of one token.
         connections: at once.
+        keep_days: how long the log of questions and the answers of request ids are kept.
     """
 
     body_bytes: int = 1_000_000
     statement_seconds: float = 60.0
     asks_per_minute: int = 120_000
     connections: int = 200
+    keep_days: int = 365
 
     def check(self) -> None:
         """Refuse what would let nobody in."""
@@ -121,6 +127,7 @@ class ServerSettings:
         state: the state folder; `.hedgerow` beside the first dataset if None.
         ledger: the ledger of a server with one dataset.
         grid_ms: charged questions are answered at multiples of this after they came.
+        folders: where owners may add datasets from, over HTTP, besides the folders of those that are served.
     """
 
     host: str = "127.0.0.1"
@@ -131,6 +138,7 @@ class ServerSettings:
     state: str | None = None
     ledger: str | None = None
     grid_ms: int = 250
+    folders: tuple[str, ...] = ()
 
     def check(self, *, insecure: bool) -> None:
         """Refuse to listen where tokens could be overheard, unless that was said to be wanted."""
@@ -203,6 +211,12 @@ class Config:
         return self
 
     @property
+    def folders(self) -> tuple[Path, ...]:
+        """Where owners may add datasets from: the first is where names without a folder are looked for."""
+        beside = [Path(dataset.path).resolve().parent for dataset in self.datasets] or [Path.cwd().resolve()]
+        return (*beside, *(Path(folder).resolve() for folder in self.server.folders))
+
+    @property
     def state(self) -> Path:
         """The state folder."""
         if self.server.state is not None:
@@ -227,7 +241,14 @@ def _made(kind: Any, held: Any, where: str, base: Path) -> Any:
     if not isinstance(held, dict):
         raise HedgerowError(f"{where} is a table of settings")
     types = get_type_hints(kind)
+    if kind is ServerSettings and "folders" in held:
+        named = held["folders"]
+        if not isinstance(named, list) or not all(isinstance(folder, str) for folder in named):
+            raise HedgerowError(f"{where}: folders is a list of texts")
+        held = held | {"folders": tuple(str(base / folder) for folder in named)}
     for key, value in held.items():
+        if key == "folders":
+            continue
         if key not in types:
             raise HedgerowError(f"{where} has no setting {key!r}; it has {', '.join(types)}")
         takes = get_args(types[key]) or (types[key],)

@@ -29,6 +29,15 @@ class Failure:
     hint: str | None = None
     cause: BaseException | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def told(self) -> str:
+        """One sentence with what to do about it; a server's hint begins with a capital, and goes on here."""
+        if not self.hint:
+            return self.words
+        word = re.match(r"[A-Z][a-z]*\b", self.hint)
+        hint = self.hint[0].lower() + self.hint[1:] if word else self.hint
+        return f"{self.words.removesuffix('.')}; {hint}"
+
     @classmethod
     def of(cls, error: BaseException) -> Self:
         """The failure that an error is."""

@@ -30,6 +30,7 @@ from hedgerow.service.jobs import Jobs
 from hedgerow.service.rate import Rate
 from hedgerow.service.state import ServerState
 from hedgerow.service.tokens import Secret, Token
+from hedgerow.service.visits import Visits
 
 OWNER_TOKEN = "HEDGEROW_OWNER_TOKEN"
 _NOTE = 60.0  # seconds between notes of when tokens were last used
@@ -45,8 +46,10 @@ class Host:
     def __init__(self, config: Config) -> None:
         self.config = config
         self.state = ServerState(config.state)
+        self.state.hold()
         self.grid = Grid(config.server.grid_ms / 1000)
-        self.log = AskedLog(self.state)
+        self.log = AskedLog(self.state, days=config.limits.keep_days)
+        self.visits = Visits(self.state)
         self.rate = Rate(config.limits.asks_per_minute)
         self.datasets: dict[str, Hosted] = {}
         self.approvals = Approvals(self.state)
@@ -94,6 +97,19 @@ class Host:
         if learn is not None and hosted.state == "unlearned" and not self.jobs.unfinished(hosted.name):
             self.jobs.add(hosted.name, {"kind": "learn", "epsilon": learn})
 
+    def standing(self) -> list[str]:
+        """How the datasets stand when the server is ready, in sentences for its owner."""
+        unready = [hosted for hosted in self.datasets.values() if hosted.state == "setup"]
+        how = "do that over HTTP, or with `hedgerow schema infer`"
+        words = [f"the dataset {hosted.name} is not set up: {hosted.words}; {how}" for hosted in unready]
+        learning = ", ".join(name for name in self.datasets if self.jobs.unfinished(name))
+        return [*words, f"Learning, once, for {learning}" if learning else "Nothing has been spent"]
+
+    def settled(self, hosted: Hosted) -> None:
+        """The owner has set a dataset up: learn it, where that was asked for when the server was started."""
+        if not self.ending:
+            self._learn(hosted)
+
     def _changed(self, name: str) -> None:
         """A job is done with a dataset."""
         if not self.ending:
@@ -101,11 +117,13 @@ class Host:
 
     # -- who asks -----------------------------------------------------------------------------------------
 
-    def who(self, header: str | None) -> Token:
-        """Whose token an Authorization header holds; all that are not good are refused alike."""
+    def who(self, header: str | None, cookie: str | None = None) -> Token:
+        """Whose token an Authorization header holds, or a cookie; all that are not good are refused alike."""
         kind, _, text = (header or "").partition(" ")
         now = datetime.now(UTC)
         found = self.state.token(text.strip(), now) if kind.lower() == "bearer" else None
+        if header is None and cookie is not None:
+            found = self.state.token(cookie, now, visit=True)
         if found is None:
             raise NoToken(
                 "this needs a token, and none that is good was sent",
@@ -176,8 +194,12 @@ class Host:
             raise HedgerowError(f"the token that {OWNER_TOKEN} names was revoked: name another, or none")
         now = datetime.now(UTC)
         lasts = tokens.expiry(tokens.MOST_DAYS - 1, now)
-        token = Token(made.id, "owner", "owner", tokens.ALL, True, tokens.stamp(now), lasts)
+        source = None if given is None else "environment"
+        token = Token(made.id, "owner", "owner", tokens.ALL, True, tokens.stamp(now), lasts, source=source)
         self.state.keep_token(made, token)
+        for other in self.state.tokens() if given is not None else ():
+            if other.source == "environment" and other.id != made.id and other.revoked is None:
+                self.state.revoke(other.id)  # the environment names another one now
         self.owner_token = made.text if given is None else None
 
     # -- datasets that owners add -------------------------------------------------------------------------
@@ -189,10 +211,18 @@ class Host:
         names = set(DatasetSettings.__dataclass_fields__)
         if unknown := sorted(map(str, asked.keys() - names)):
             raise BadValue(f"a dataset has no {unknown[0]!r}")
-        path = Path(asked["path"])
-        base = Path(self.config.datasets[0].path).parent if self.config.datasets else Path.cwd()
-        settings = DatasetSettings(**asked | {"path": str(path if path.is_absolute() else base / path)})
-        return self._added(settings)
+        files = {name: asked[name] for name in ("path", "schema", "ledger") if asked.get(name) is not None}
+        if not all(isinstance(file, str) and "\0" not in file for file in files.values()):
+            raise BadValue("files are named by texts")
+        folders = self.config.folders
+        placed = {name: str((folders[0] / file).resolve()) for name, file in files.items()}
+        for file in placed.values():
+            if not any(Path(file).is_relative_to(folder) for folder in folders):
+                raise NotPermitted(
+                    "a dataset that is added lies in a folder that the server was given, with all its files",
+                    hint="put it beside a dataset that is served, or name its folder in [server] folders",
+                )
+        return self._added(DatasetSettings(**asked | placed))
 
     def upload(self, name: str, data: bytes) -> Hosted:
         """Serve rows that the owner sends, kept in the state folder."""

@@ -56,7 +56,7 @@ class Jobs:
         for job in self._state.jobs():
             self._jobs[job["id"]] = job
             if job["state"] in ("queued", "running"):
-                self._keep(job, state="queued", part=0.0, words="Waiting")
+                self._keep(job, state="queued", part=0.0, words="Waiting", result=None)
                 self._waiting.put(job["id"])
         self._thread.start()
 
@@ -120,7 +120,7 @@ class Jobs:
                 self._run(job)
             except (HedgerowError, OSError) as error:
                 self._keep(job, state="failed", words="It could not be begun", result=wire.error(error))
-            if not self._over or job["state"] in ("done", "failed", "refused"):
+            if job["state"] in ("failed", "refused"):
                 self._done(job["dataset"])
 
     def _run(self, job: dict[str, Any]) -> None:
@@ -141,17 +141,23 @@ class Jobs:
         assert child.stdout is not None
         child.stdin.write(json.dumps(told) + "\n")
         child.stdin.flush()
+        result = None
         for line in child.stdout:
-            self._follow(job, json.loads(line))
+            news = json.loads(line)
+            result = news.get("result", result)
+            self._follow(job, news)
         child.wait()
         child.stdin.close()
         self._child = None
+        if result is not None and not self._over:
+            self._done(job["dataset"])  # whoever is told that it is done can ask
+            self._keep(job, state="done", part=1.0, words="Done", result=result)
         if job["state"] == "running" and not self._over:
             self._keep(job, state="failed", words="It ended without saying why; ask for it again")
 
     def _follow(self, job: dict[str, Any], news: dict[str, Any]) -> None:
         if "result" in news:
-            self._keep(job, state="done", part=1.0, words="Done", result=news["result"])
+            self._keep(job, part=1.0, words="Opening what was made")
         elif "error" in news:
             state = "refused" if news["error"]["code"] in _REFUSED else "failed"
             self._keep(job, state=state, words=news["error"]["message"], result={"error": news["error"]})

@@ -6,6 +6,7 @@ nothing else is: charges, answers and limits are in the ledgers.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import sqlite3
@@ -20,22 +21,34 @@ from hedgerow.errors import HedgerowError, NotFound, StorageUnavailable, of_syst
 from hedgerow.service import tokens
 from hedgerow.service.tokens import Secret, Token
 
-FILE, FORMAT = "server.db", 1
+FILE, LOCK, FORMAT = "server.db", "server.lock", 2
 _APPLICATION = 0x48656473  # "Heds"
 _SCHEMA = """
 CREATE TABLE token (id TEXT PRIMARY KEY, digest BLOB NOT NULL, verifier TEXT NOT NULL, name TEXT NOT NULL,
     role TEXT NOT NULL, datasets TEXT NOT NULL, may_spend INTEGER NOT NULL, made TEXT NOT NULL,
-    expires TEXT NOT NULL, used TEXT, revoked TEXT);
+    expires TEXT NOT NULL, used TEXT, revoked TEXT, source TEXT);
 CREATE TABLE dataset (name TEXT PRIMARY KEY, settings TEXT NOT NULL);
 CREATE TABLE job (id TEXT PRIMARY KEY, dataset TEXT NOT NULL, state TEXT NOT NULL, job TEXT NOT NULL);
 CREATE TABLE approval (id TEXT PRIMARY KEY, dataset TEXT NOT NULL, who TEXT NOT NULL, state TEXT NOT NULL,
     item TEXT NOT NULL);
 CREATE TABLE request (dataset TEXT, who TEXT, request TEXT, question TEXT NOT NULL, answer TEXT,
-    PRIMARY KEY (dataset, who, request));
-CREATE TABLE asked (seq INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL, who TEXT NOT NULL,
-    item TEXT NOT NULL);
-CREATE INDEX asked_of ON asked (dataset, seq);
+    made TEXT NOT NULL DEFAULT '', PRIMARY KEY (dataset, who, request));
+CREATE TABLE asked (dataset TEXT NOT NULL, seq INTEGER NOT NULL, who TEXT NOT NULL, made TEXT NOT NULL,
+    item TEXT NOT NULL, PRIMARY KEY (dataset, seq)) WITHOUT ROWID
 """
+_UPGRADES = {  # statements that make a file of one format one of the next
+    1: """
+ALTER TABLE token ADD COLUMN source TEXT;
+ALTER TABLE request ADD COLUMN made TEXT NOT NULL DEFAULT '';
+UPDATE request SET made = strftime('%Y-%m-%dT%H:%M:%SZ', 'now');
+ALTER TABLE asked RENAME TO asked_before;
+CREATE TABLE asked (dataset TEXT NOT NULL, seq INTEGER NOT NULL, who TEXT NOT NULL, made TEXT NOT NULL,
+    item TEXT NOT NULL, PRIMARY KEY (dataset, seq)) WITHOUT ROWID;
+INSERT INTO asked SELECT dataset, ROW_NUMBER() OVER (PARTITION BY dataset ORDER BY seq), who,
+    COALESCE(json_extract(item, '$.time'), ''), item FROM asked_before;
+DROP TABLE asked_before
+"""
+}
 
 
 def folder(path: Path) -> Path:
@@ -62,7 +75,7 @@ class ServerState:
         handle = os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600)
         os.close(handle)
         os.chmod(self.path, 0o600)
-        self._lock = threading.RLock()
+        self._lock, self._held = threading.RLock(), -1
         self._db = sqlite3.connect(self.path, timeout=10, isolation_level=None, check_same_thread=False)
         self.rows("PRAGMA journal_mode=WAL")
         self.rows("PRAGMA synchronous=NORMAL")  # kills lose nothing; a power cut a moment
@@ -70,15 +83,29 @@ class ServerState:
             self._check(db)
 
     def _check(self, db: sqlite3.Connection) -> None:
-        """Lay out a new file; refuse one that a newer program wrote."""
+        """Lay out a new file, bring an old one up to date; refuse one that a newer program wrote."""
         ((version,),) = db.execute("PRAGMA user_version").fetchall()
         if version > FORMAT:
             raise HedgerowError(f"the state {str(self.path)!r} was written by a newer Hedgerow: use that one")
-        if version == 0:
-            for statement in _SCHEMA.split(";"):
+        for step in [_SCHEMA] if version == 0 else [_UPGRADES[n] for n in range(version, FORMAT)]:
+            for statement in step.split(";"):
                 db.execute(statement)
+        if version != FORMAT:
             db.execute(f"PRAGMA user_version={FORMAT}")
             db.execute(f"PRAGMA application_id={_APPLICATION}")
+
+    def hold(self) -> None:
+        """Be the only server of this folder until the process ends; tokens can still be made beside it."""
+        self._held = os.open(self.folder / LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._held)
+            self._held = -1
+            raise HedgerowError(
+                f"another server uses the state folder {str(self.folder)!r}",
+                hint="end that one, or give this one a folder of its own with --state",
+            ) from None
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -106,15 +133,21 @@ class ServerState:
         """Close the file."""
         with self._lock:
             self._db.close()
+        if self._held >= 0:
+            os.close(self._held)
+            self._held = -1
 
     # -- tokens -------------------------------------------------------------------------------------------
 
     def keep_token(self, secret: Secret, token: Token) -> Token:
         """Keep a token, in place of an earlier one with its id."""
         kept = (secret.digest, secret.verifier, token.name, token.role, json.dumps(token.datasets))
-        values = (token.id, *kept, token.may_spend, token.made, token.expires, None, None)
+        values = (token.id, *kept, token.may_spend, token.made, token.expires, None, None, token.source)
         with self.writing() as db:
-            db.execute(f"INSERT OR REPLACE INTO token VALUES ({','.join('?' * len(values))})", values)
+            places = ",".join("?" * len(values))
+            db.execute(f"INSERT OR REPLACE INTO token ({_KEPT}) VALUES ({places})", values)
+            if token.visits:  # those that are over tell nobody anything
+                db.execute("DELETE FROM token WHERE source LIKE 'l%' AND expires < ?", (token.made,))
         return token
 
     def tokens(self) -> list[Token]:
@@ -122,29 +155,36 @@ class ServerState:
         return [_token(row) for row in self.rows(f"SELECT {_COLUMNS} FROM token ORDER BY made, id")]
 
     def revoke(self, id: str) -> Token:
-        """End a token now."""
+        """End a token now, and the visits that were begun with it."""
         with self.writing() as db:
             done = db.execute(
-                "UPDATE token SET revoked = COALESCE(revoked, ?) WHERE id = ?",
-                (tokens.stamp(datetime.now(UTC)), id),
+                "UPDATE token SET revoked = COALESCE(revoked, ?) WHERE id = ? OR source = ?",
+                (tokens.stamp(datetime.now(UTC)), id, f"login {id}"),
             )
             if not done.rowcount:
                 raise NotFound("there is no token of that id", hint="list them")
         return next(token for token in self.tokens() if token.id == id)
 
-    def token(self, text: str, now: datetime) -> Token | None:
-        """The token that a text is, if it is a good one; says nothing about why it is none."""
+    def token(self, text: str, now: datetime, *, visit: bool = False) -> Token | None:
+        """The token that a text is, if it is a good one; says nothing about why it is none.
+
+        Args:
+            text: the token.
+            now: the time.
+            visit: whether it came as a browser's cookie: those are good for nothing else.
+        """
         parts = tokens.read(text)
         rows = self.rows(f"SELECT {_COLUMNS}, digest FROM token WHERE id = ?", parts[0] if parts else "")
         if not tokens.matches(text, rows[0][-1] if rows else None) or parts is None:
             return None
         found = _token(rows[0][:-1])
-        return found if found.lives(now) else None
+        return found if found.lives(now) and found.visits == visit else None
 
     def verifier(self, name: str, now: datetime) -> tuple[Token, str] | None:
         """The token and SCRAM verifier of a token id, or of a name that has exactly one live token."""
         rows = self.rows(f"SELECT {_COLUMNS}, verifier FROM token WHERE id = ? OR name = ?", name, name)
-        live = [(_token(row[:-1]), row[-1]) for row in rows if _token(row[:-1]).lives(now)]
+        found = [(_token(row[:-1]), row[-1]) for row in rows]
+        live = [(token, held) for token, held in found if token.lives(now) and not token.visits]
         named = [pair for pair in live if pair[0].id == name] or live
         return named[0] if len(named) == 1 else None
 
@@ -193,7 +233,8 @@ class ServerState:
         return [json.loads(row[0]) for row in found]
 
 
-_COLUMNS = "id, name, role, datasets, may_spend, made, expires, used, revoked"
+_COLUMNS = "id, name, role, datasets, may_spend, made, expires, used, revoked, source"
+_KEPT = _COLUMNS.replace("id,", "id, digest, verifier,", 1)
 
 
 def _token(row: tuple[Any, ...]) -> Token:

@@ -39,6 +39,8 @@ class Token:
         made, expires: when, in UTC, to the second.
         used: when it was last used, to the minute; None if never.
         revoked: when it was revoked, if it was.
+        source: where it comes from: None if somebody made it, `environment`, or a browser's visit, by `link`
+            or by `login` with another token.
     """
 
     id: str
@@ -50,6 +52,7 @@ class Token:
     expires: str = ""
     used: str | None = None
     revoked: str | None = None
+    source: str | None = None
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
@@ -65,6 +68,11 @@ class Token:
     def owns(self) -> bool:
         """Whether it is an owner's."""
         return self.role == "owner"
+
+    @property
+    def visits(self) -> bool:
+        """Whether it is a browser's, good as a cookie only."""
+        return self.source is not None and self.source != "environment"
 
     @property
     def spends(self) -> bool:
@@ -86,7 +94,7 @@ class Token:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, for lists."""
-        names = ("id", "name", "role", "may_spend", "made", "expires", "used", "revoked")
+        names = ("id", "name", "role", "may_spend", "made", "expires", "used", "revoked", "source")
         return {name: getattr(self, name) for name in names} | {"datasets": list(self.datasets)}
 
 
@@ -108,6 +116,12 @@ class Secret:
     def new(cls) -> Secret:
         """With 192 random bits."""
         return cls.of(f"hr_{secrets.token_hex(5)}_{secrets.token_hex(24)}")
+
+    @classmethod
+    def passing(cls) -> Secret:
+        """Of a browser's visit, which no SCRAM will check."""
+        text = f"hr_{secrets.token_hex(5)}_{secrets.token_hex(24)}"
+        return cls(text, digest(text), "")
 
     @classmethod
     def of(cls, text: str) -> Secret:

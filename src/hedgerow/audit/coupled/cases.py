@@ -304,10 +304,15 @@ def _sessions() -> Iterator[Coupled]:
         session = hr.Session(epsilon=1).open(curator)
         return told(lambda q: session.ask(q, within_count=8.0, confidence=0.9), QUESTIONS)
 
+    def refined(curator: Curator) -> Any:
+        session = hr.Session(epsilon=1).open(curator)
+        asks = [(q, rows) for rows in (60.0, 36.0, 20.0) for q in QUESTIONS[:2]]
+        return told(lambda ask: session.ask(ask[0], within_count=ask[1], confidence=0.9), asks)
+
     def learned(curator: Curator) -> Any:
         return told(hr.Session(epsilon=1).open(curator).ask, QUESTIONS)
 
-    for run in (certified, tripped, measured, learned):
+    for run in (certified, tripped, measured, refined, learned):
         for budget in (Budget(epsilon=400), Budget(rho=500, delta=0.01)):
             yield Coupled("Session", run, budget=budget)
 

@@ -131,6 +131,14 @@ class HalfScale(Replaying):
         return super()._noise(replace(law, scale=law.scale / 2), values)
 
 
+class ChargedDifference(Replaying):
+    """A closer answer is measured whole, and charged what it costs more than the one before."""
+
+    def _noise(self, law: Any, values: Any) -> Any:
+        again = len(self.witness.met) > 1
+        return super()._noise(replace(law, scale=law.scale / 2) if again else law, values)
+
+
 class OtherLaw(Replaying):
     """Gaussian noise where Laplace noise was paid for."""
 
@@ -199,6 +207,10 @@ def _exact(curator: Curator) -> NDArray[np.int64]:
 
 def _table(curator: Curator) -> Any:
     return [curator.measure(TABLE, 1), curator.measure(("a",), 1)]
+
+
+def _again(curator: Curator) -> Any:
+    return [curator.measure(TABLE, 1), curator.measure(TABLE, 1)]
 
 
 def branch(curator: Curator) -> Any:
@@ -306,6 +318,7 @@ def planted() -> list[Planted]:
         Planted("exact n under add_remove", counted, relations=adds),
         Planted("noise used twice", _table, NoiseTwice),
         Planted("wrong scale", _table, HalfScale),
+        Planted("a closer answer charged as the difference", _again, ChargedDifference),
         Planted("another law than declared", _table, OtherLaw),
         Planted("a number without noise", _table, NoNoise),
         Planted("charge skipped", _table, Uncharged),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.errors import BudgetExceeded
+from hedgerow.mechanisms.session.chain import Chain
 from hedgerow.mechanisms.session.price import Goal, direct_price
 from hedgerow.privacy.budget import Cost
 
@@ -111,7 +112,7 @@ class Certify:
         guard, direct = self.core.likely_guard(self.goal), self._direct_price(queries)
         compares = self._would_compare(guard, direct)
         if not compares and not later:
-            return False, direct
+            return False, self._unpaid(queries, direct)
         opening = guard.price * len(guard.sides) if later else guard.opening
         return compares, opening + direct + self.core.table_price(self.payer, self.goal)
 
@@ -125,7 +126,7 @@ class Certify:
         whole = sum(directs, Cost.zero(self.payer.ledger.currency))
         compares = self._would_compare(guard, _largest(directs))
         if not later and self._measures_all(guard, directs):
-            return False, whole
+            return False, self._unpaid_one_by_one(queries, directs)
         table, anew = self.core.table_price(self.payer, self.goal), guard.price * len(guard.sides)
         saved = _SAVED * self._trip_price(guard) if later else guard.saved
         trips = min(len(queries), 1 + int((saved + whole.amount) / self._trip_price(guard)))
@@ -152,8 +153,7 @@ class Certify:
         """Refuse a list whose every query must be measured, before the first of them, if not all can be."""
         if not self._measures_all(self.core.likely_guard(self.goal), directs):
             return
-        unpaid = [self._unpaid([q], direct) for q, direct in zip(queries, directs, strict=True)]
-        cost = sum(unpaid, Cost.zero(self.payer.ledger.currency))
+        cost = self._unpaid_one_by_one(queries, directs)
         if not cost <= self.payer.left:
             self.core.reserve.release(self.payer)
             self.payer.ledger.check(cost, self.payer.account)
@@ -225,23 +225,26 @@ class Certify:
 
         What somebody has paid for already is given again as it was.
         """
-        request = self._request(queries, direct)
-        made, now = self.core.measure(
-            fund, list(queries), direct, request, "Session: answered by its own measurement"
-        )
-        if now:
-            self._paid(direct)
-        error = made.noise.half_width(self.measured.confidence, numbers=self.numbers)
-        return np.maximum(made.counts, 0.0), np.full(len(queries), error)
+        chain = self._chain(queries, direct)
+        due = chain.due
+        counts, error = chain.measure(fund, "Session: answered by its own measurement")
+        self._paid(due)
+        return np.maximum(counts, 0.0), np.full(len(queries), error)
 
-    def _request(self, queries: Sequence[Query], direct: Cost) -> str:
-        about = hashlib.sha256("".join(q.digest for q in queries).encode()).hexdigest()[:24]
+    def _chain(self, queries: Sequence[Query], direct: Cost) -> Chain:
+        digest = hashlib.sha256("".join(q.digest for q in queries).encode()).hexdigest()[:24]
+        about = f"direct {digest}"
         promised = f"{self.goal.alpha} {self.measured.confidence} {self.numbers} {direct.amount}"
-        return f"{self.core.name}: direct {about} {promised}"
+        request = f"{self.core.name}: {about} {promised}"
+        goal, numbers = self.measured, self.numbers
+        return Chain(self.core, self.payer, list(queries), about, goal, numbers, direct, request)
 
     def _unpaid(self, queries: Sequence[Query], direct: Cost) -> Cost:
-        paid = self._request(queries, direct) in self.core.log.paid
-        return Cost.zero(direct.currency) if paid else direct
+        return self._chain(queries, direct).due
+
+    def _unpaid_one_by_one(self, queries: Sequence[Query], directs: Sequence[Cost]) -> Cost:
+        unpaid = (self._unpaid([q], direct) for q, direct in zip(queries, directs, strict=True))
+        return sum(unpaid, Cost.zero(self.payer.ledger.currency))
 
     def _paid(self, cost: Cost) -> None:
         self.cost = self.cost + cost

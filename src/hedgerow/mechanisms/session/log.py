@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import BudgetExceeded, LedgerError
@@ -41,6 +42,8 @@ class Log:
         self.name = name
         self.paid: dict[str, str] = {}
         """Which account paid for what, by request id."""
+        self._paid_for: dict[str, list[str]] = {}
+        self._sorted = 0  # requests that are in it
         self._seen = -1
         self._places = AnswerPlaces()
         self._acts: list[tuple[int, dict[str, Any]]] = []  # all lines but answers
@@ -63,6 +66,18 @@ class Log:
             elif entry.request is not None:
                 self.paid[entry.request] = entry.account
         return lines
+
+    def paid_for(self, what: str) -> list[str]:
+        """The requests about one thing that were paid, in that order.
+
+        Args:
+            what: with which they begin, after the session's name: a word and what it is about.
+        """
+        for request in islice(self.paid, self._sorted, None) if self._sorted < len(self.paid) else ():
+            about = request.removeprefix(f"{self.name}: ").split(" ", 2)[:2]
+            self._paid_for.setdefault(" ".join(about), []).append(request)
+        self._sorted = len(self.paid)
+        return self._paid_for.get(what, [])
 
     def answers(self, key: str) -> Iterator[dict[str, Any]]:
         """The answers to one question in the lines that were read from a file."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hedgerow.curator.statistics.people import PeopleCounts
+from hedgerow.mechanisms.session.chain import Chain
 from hedgerow.mechanisms.session.price import Goal, direct_price
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.pieces import Statement
@@ -49,9 +50,7 @@ class People:
     @property
     def cost(self) -> Cost:
         """What is still to be paid for it."""
-        prices = zip(self._requests, self._prices, strict=True)
-        nothing = Cost.zero(self._payer.ledger.currency)
-        return sum((price for request, price in prices if request not in self._core.log.paid), nothing)
+        return sum((chain.due for chain in self._chains), Cost.zero(self._payer.ledger.currency))
 
     def expected(self) -> Reply:
         """The errors that it will keep; no values."""
@@ -65,21 +64,25 @@ class People:
         if not cost <= self._payer.left:
             self._core.reserve.release(self._payer)
         self._payer.ledger.check(cost, self._payer.account)
-        for target, price, request in zip(self._targets, self._prices, self._requests, strict=True):
-            made, _ = self._core.measure(self._payer, target, price, request, "Session: people")
-            values.append(np.maximum(made.counts.ravel(), 0.0))
-            width = made.noise.half_width(self._goal.confidence, numbers=self._numbers)
+        for chain in self._chains:
+            counts, width = chain.measure(self._payer, "Session: people")
+            values.append(np.maximum(counts.ravel(), 0.0))
             errors.append(np.full(self._question.size, width))
         self._core.spent = self._core.spent + cost
         return self._reply(np.stack(values), np.stack(errors)), cost
 
     @property
-    def _requests(self) -> list[str]:
+    def _chains(self) -> list[Chain]:
+        """What was measured of each form before, and what is missing."""
         promised = f"{self._goal.alpha} {self._goal.confidence} {self._numbers}"
-        return [
-            f"{self._core.name}: people {target.digest[:24]} {promised} {price.amount}"
-            for target, price in zip(self._targets, self._prices, strict=True)
-        ]
+        made = []
+        for target, price in zip(self._targets, self._prices, strict=True):
+            about = f"people {target.digest[:24]}"
+            request = f"{self._core.name}: {about} {promised} {price.amount}"
+            made.append(
+                Chain(self._core, self._payer, target, about, self._goal, self._numbers, price, request)
+            )
+        return made
 
     def _reply(self, values: np.ndarray, errors: np.ndarray) -> Reply:
         result = self._question.combine(values, errors, confidence=self._goal.confidence)

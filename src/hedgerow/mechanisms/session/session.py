@@ -28,7 +28,8 @@ class Session:
     large for that; answers from what was learned are post-processing. With an accuracy given, a learned
     answer is compared with the rows by two one-sided sparse vectors (the theorem of `curator.runs.one_sided`;
     AboveThreshold [DR14] under `replace`), each paid when it is opened and again after it trips; a question
-    that trips is measured with its own noise. What is asked, measured and opened depends on released values
+    that trips is measured with its own noise, and asked again at a closer accuracy it is refined by a fresh
+    measurement (`session.chain`). What is asked, measured and opened depends on released values
     only, so the ledger's filter composes all of it, concurrently open runs too ([VZ23], [L22]). Accuracy:
     all certified answers of a session that state a confidence of c or more hold at once with probability c,
     `measured` ones each with theirs; `learned` ones have an indicative error. Charged in

@@ -110,7 +110,7 @@ def serve(
         from hedgerow.serve.http.running import serve as run
     except ImportError:
         raise HedgerowError("serving needs more packages: pip install 'hedgerow[serve]'") from None
-    run(made, lambda event: _ready(event, made, json, no_browser), json_log=json)
+    run(made, lambda event, words: _ready(event, words, json, no_browser), json_log=json)
 
 
 def _config(file: Path | None, data: list[Path], given: dict[str, Any], demo: bool) -> Config:
@@ -155,7 +155,7 @@ def _checked(config: Config, json: bool) -> None:
         )
 
 
-def _ready(event: dict[str, Any], config: Config, json: bool, no_browser: bool) -> None:
+def _ready(event: dict[str, Any], words: list[str], json: bool, no_browser: bool) -> None:
     """The one line on stdout; the rest is for people, on stderr."""
     import json as js
 
@@ -168,13 +168,14 @@ def _ready(event: dict[str, Any], config: Config, json: bool, no_browser: bool) 
     sys.stdout.flush()
     if json:
         return
-    learning = [d.called for d in config.datasets if d.learn is not None]
-    say(f"Learning, once, for {', '.join(learning)}" if learning else "Nothing has been spent")
+    for line in words:
+        say(line)
+    secrets = [f"The owner's link, good once and for an hour:\n  {event['owner_link']}"]
     if event["owner_token"]:
-        say(f"The owner's token, shown once: {event['owner_token']}")
-        typer.echo(
-            f"  curl -H 'Authorization: Bearer {event['owner_token']}' {event['url']}/v1/datasets", err=True
-        )
+        asking = f"curl -H 'Authorization: Bearer {event['owner_token']}' {event['url']}/v1/datasets"
+        secrets.append(f"The owner's token, shown once:\n  {event['owner_token']}\nTo try it:\n  {asking}")
+    for secret in secrets:  # as they are copied: without a full stop
+        typer.echo(secret, err=True)
     if sys.stdout.isatty() and not no_browser:
         import webbrowser
 

@@ -167,7 +167,7 @@ class Shell:
                 raise
             if self.json:
                 self._emit(failure.to_json())
-            say(f"{failure.words.removesuffix('.')}; {failure.hint}" if failure.hint else failure.words)
+            say(failure.told)
 
     def _failure(self, error: BaseException) -> CommandFailure:
         """What went wrong; what to do about it is said in the words of this prompt."""

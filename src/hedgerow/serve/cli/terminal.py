@@ -85,7 +85,7 @@ def _fail(failure: CommandFailure, json: bool) -> int:
             sys.stdout.flush()
     except OSError:  # nobody reads it, or it has no room
         _hush()
-    words = f"{failure.words.removesuffix('.')}; {failure.hint}" if failure.hint else failure.words
+    words = failure.told
     return say(words, failure.exit_code)
 
 

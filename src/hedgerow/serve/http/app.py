@@ -73,9 +73,11 @@ async def _lost(request: Request, error: Exception) -> Response:
 
 
 async def _no_method(request: Request, error: Exception) -> Response:
-    made = failed(BadValue(f"{request.method} is not for this address"), None)
+    headers = getattr(error, "headers", None) or {}
+    hint = f"use {headers['Allow']}" if "Allow" in headers else None
+    made = failed(BadValue(f"{request.method} is not for this address", hint=hint), None)
     made.status_code = 405
-    made.headers.update(getattr(error, "headers", None) or {})
+    made.headers.update(headers)
     return made
 
 

@@ -25,6 +25,7 @@ from hedgerow.errors import (
     SourceError,
     StorageUnavailable,
 )
+from hedgerow.serve.http.visitor import cookie_name, refuse_other_sites
 from hedgerow.service import wire
 
 if TYPE_CHECKING:
@@ -85,7 +86,15 @@ class Call:
     @cached_property
     def who(self) -> Token:
         """Whose request it is; refused without a good token."""
-        return self.host.who(self.request.headers.get("authorization"))
+        return self.known_again()
+
+    def known_again(self) -> Token:
+        """The same, looked up again: for replies that last."""
+        header = self.request.headers.get("authorization")
+        cookie = None if header is not None else self.request.cookies.get(cookie_name(self.request))
+        if cookie is not None:
+            refuse_other_sites(self.request)
+        return self.host.who(header, cookie)
 
     @property
     def limits(self) -> Limits:

@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 from starlette.responses import Response
 
-from hedgerow.serve.http import asking, operating, owning, reading
+from hedgerow.serve.http import asking, operating, owning, reading, visiting
 from hedgerow.serve.http.call import Call
+from hedgerow.service import frames
 
 Door = Callable[[Call], Awaitable[Response]]
 Whom = Literal["anybody", "reader", "analyst", "owner"]
@@ -50,9 +51,13 @@ class Endpoint:
 
 _D = "/v1/datasets/{dataset}"
 _BYTES = "application/octet-stream"
+_ROWS = f"{frames.CSV}, {frames.PARQUET}"
 
 ENDPOINTS = (
-    Endpoint("GET", "/", operating.front_page, "anybody", media="text/html"),
+    Endpoint("GET", "/", visiting.front_page, "anybody", media="text/html"),
+    Endpoint("GET", "/login", visiting.enter_page, "anybody", query=("link",), media="text/html"),
+    Endpoint("POST", "/login", visiting.enter, "anybody", "token=hr_...", 303, media="text/html"),
+    Endpoint("POST", "/logout", visiting.leave, "anybody", "", 303, media="text/html"),
     Endpoint("GET", "/healthz", operating.healthz, "anybody"),
     Endpoint("GET", "/readyz", operating.readyz, "anybody"),
     Endpoint("GET", "/metrics", operating.metrics, "owner", media="text/plain"),
@@ -66,7 +71,7 @@ ENDPOINTS = (
     Endpoint("GET", f"{_D}/budget", reading.budget, "reader"),
     Endpoint("POST", f"{_D}/budget", owning.make_budget, "owner", {"epsilon": 2, "delta": 1e-9}, 201),
     Endpoint("GET", f"{_D}/history", reading.history, "reader", query=("after", "limit")),
-    Endpoint("GET", f"{_D}/sample", reading.sample, "reader", query=("rows", "format"), media=_BYTES),
+    Endpoint("GET", f"{_D}/sample", reading.sample, "reader", query=("rows", "format"), media=_ROWS),
     Endpoint("GET", f"{_D}/synopsis", reading.synopsis, "reader", media=_BYTES),
     Endpoint("POST", f"{_D}/approvals", asking.put_approval, "analyst", CLOSE | REASON, 202),
     Endpoint("GET", f"{_D}/approvals", asking.approvals, "reader"),

@@ -6,66 +6,18 @@ import re
 from typing import Any
 
 import hedgerow
+from hedgerow.serve.http import shapes
 from hedgerow.serve.http.call import STATUS
 from hedgerow.serve.http.endpoints import ENDPOINTS, Endpoint
+from hedgerow.service import frames
 
-_ASK: dict[str, Any] = {
-    "type": "object",
-    "required": ["sql"],
-    "additionalProperties": False,
-    "properties": {
-        "sql": {"type": "string", "description": "One SELECT statement."},
-        "params": {"type": "array", "description": "Values for its placeholders."},
-        "within": {"type": ["number", "null"], "description": "How far off, as a part of all rows."},
-        "within_count": {"type": ["number", "null"], "description": "The same as a number of rows."},
-        "confidence": {"type": ["number", "null"]},
-        "spend": {"type": "boolean", "default": False, "description": "Whether it may cost something."},
-        "max_epsilon": {"type": ["number", "null"], "description": "The most that it may cost."},
-        "request": {"type": ["string", "null"], "description": "The same id is one question, asked twice."},
-    },
+_QUERY: dict[str, dict[str, Any]] = {
+    "after": {"type": "integer", "minimum": -1},
+    "limit": {"type": "integer", "minimum": 1, "maximum": 1000},
+    "rows": {"type": "integer", "minimum": 1, "maximum": 1_000_000},
+    "format": {"enum": ["csv", "parquet"]},
 }
-_PRICE: dict[str, Any] = {
-    "type": ["object", "null"],
-    "properties": {"epsilon": {"type": ["number", "null"]}, "delta": {"type": "number"}},
-}
-_ANSWER: dict[str, Any] = {
-    "type": "object",
-    "required": ["sql", "columns", "rows", "confidence", "source", "cached", "cost", "remaining", "notes"],
-    "properties": {
-        "sql": {"type": "string"},
-        "columns": {"type": "array", "items": {"type": "string"}},
-        "rows": {"type": "array", "items": {"type": "object"}},
-        "confidence": {"type": "number"},
-        "source": {"enum": ["certified", "measured", "learned"]},
-        "cached": {"type": "boolean"},
-        "simultaneous": {"type": "boolean"},
-        "cost": _PRICE,
-        "remaining": _PRICE,
-        "notes": {"type": "array", "items": {"type": "string"}},
-        "private": {"type": "boolean"},
-        "request": {"type": ["string", "null"]},
-        "receipt": {"type": ["object", "null"]},
-    },
-}
-_ERROR: dict[str, Any] = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {
-        "error": {
-            "type": "object",
-            "required": ["code", "message", "hint", "needed", "remaining", "affordable", "position"],
-            "properties": {
-                "code": {"enum": sorted(STATUS)},
-                "message": {"type": "string"},
-                "hint": {"type": ["string", "null"]},
-                "needed": _PRICE,
-                "remaining": _PRICE,
-                "affordable": {"type": ["boolean", "null"]},
-                "position": {"type": ["object", "null"]},
-            },
-        }
-    },
-}
+_PATH = {"dataset": {"type": "string", "pattern": "^[a-z0-9_]{1,64}$"}}
 
 
 def description() -> dict[str, Any]:
@@ -83,7 +35,7 @@ def description() -> dict[str, Any]:
         "paths": paths,
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": {"Ask": _ASK, "Answer": _ANSWER, "Error": _ERROR},
+            "schemas": shapes.COMPONENTS,
         },
     }
 
@@ -95,30 +47,53 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
         "operationId": endpoint.door.__name__,
         "responses": {str(endpoint.status): _success(endpoint)},
     }
-    failures = {400, 404, 413, 500, 503} | (set() if endpoint.whom == "anybody" else set(STATUS.values()))
-    for status in sorted(failures):
+    for status in sorted(_failures(endpoint)):
         codes = [code for code, number in STATUS.items() if number == status]
-        error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-        told["responses"][str(status)] = {"description": ", ".join(codes), "content": error}
+        content = {"application/json": {"schema": shapes.ref("Error")}}
+        if endpoint.media == "text/html" and status < 500:
+            content["text/html"] = {"schema": {"type": "string"}}
+        told["responses"][str(status)] = {"description": ", ".join(codes), "content": content}
     if endpoint.whom != "anybody":
         told["security"] = [{"token": []}]
-    names = re.findall(r"{(\w+)}", endpoint.path)
     told["parameters"] = [
-        {"name": n, "in": "path", "required": True, "schema": {"type": "string"}} for n in names
-    ] + [{"name": n, "in": "query", "required": False, "schema": {"type": "string"}} for n in endpoint.query]
+        {"name": n, "in": "path", "required": True, "schema": _PATH.get(n, {"type": "string"})}
+        for n in re.findall(r"{(\w+)}", endpoint.path)
+    ] + [
+        {"name": n, "in": "query", "required": False, "schema": _QUERY.get(n, {"type": "string"})}
+        for n in endpoint.query
+    ]
     if endpoint.body is not None:
-        schema = (
-            {"$ref": "#/components/schemas/Ask"} if endpoint.path.endswith("/ask") else {"type": "object"}
-        )
-        content = {"application/json": {"schema": schema, "example": endpoint.body}}
-        told["requestBody"] = {"required": True, "content": content}
+        told["requestBody"] = {"required": bool(endpoint.body), "content": _sent(endpoint)}
     return told
 
 
+def _failures(endpoint: Endpoint) -> set[int]:
+    """The statuses that are no success."""
+    if endpoint.media == "text/html":
+        return {400, 401, 403, 404, 413, 500, 503}
+    return {400, 404, 413, 500, 503} | (set() if endpoint.whom == "anybody" else set(STATUS.values()))
+
+
+def _sent(endpoint: Endpoint) -> dict[str, Any]:
+    """What is sent."""
+    if isinstance(endpoint.body, str):  # a form of a page
+        form = {"type": "object", "properties": {"token": {"type": "string"}}}
+        return {"application/x-www-form-urlencoded": {"schema": form}}
+    name = endpoint.door.__name__
+    made: dict[str, Any] = {"application/json": {"schema": shapes.BODIES[name], "example": endpoint.body}}
+    if name == "add_dataset":  # rows themselves
+        made |= {media: {"schema": {"type": "string"}} for media in (frames.CSV, frames.PARQUET)}
+    return made
+
+
 def _success(endpoint: Endpoint) -> dict[str, Any]:
-    schema: dict[str, Any] = (
-        {"type": "object"} if endpoint.media == "application/json" else {"type": "string"}
-    )
-    if endpoint.path.endswith("/ask"):
-        schema = {"$ref": "#/components/schemas/Answer"}
-    return {"description": endpoint.words, "content": {endpoint.media: {"schema": schema}}}
+    """What is replied."""
+    schema: dict[str, Any] = {"type": "string"}
+    if endpoint.media == "application/json":
+        schema = shapes.REPLIES[endpoint.door.__name__]
+    content = {media: {"schema": schema} for media in endpoint.media.split(", ")}
+    if endpoint.door.__name__ == "ask":
+        content |= {media: {"schema": {"type": "string"}} for media in frames.MEDIA}
+    if endpoint.status == 303:
+        return {"description": endpoint.words}
+    return {"description": endpoint.words, "content": content}

@@ -1,4 +1,4 @@
-"""For whoever runs the server: is it alive, is it ready, what does it do, and a plain first page."""
+"""For whoever runs the server: is it alive, is it ready, what does it do."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator
-from html import escape
 
-from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
-import hedgerow
 from hedgerow.errors import HedgerowError
 from hedgerow.serve.http.call import Call, failed, reply
 from hedgerow.service import wire
@@ -51,6 +49,10 @@ async def events(call: Call) -> Response:
     async def stream() -> AsyncIterator[bytes]:
         told, waited = None, 0.0
         while not call.host.ending:
+            try:
+                call.known_again().refuse_owners_only()
+            except HedgerowError:  # the token ended meanwhile
+                return
             job = jobs.get(id)
             over = job["state"] in ("done", "failed", "refused")
             if job != told or over:
@@ -65,12 +67,6 @@ async def events(call: Call) -> Response:
             waited += _LOOK
 
     return StreamingResponse(stream(), media_type="text/event-stream")
-
-
-async def front_page(call: Call) -> Response:
-    """What this is, and how to ask it."""
-    url = escape(str(call.request.base_url).rstrip("/"), quote=True)
-    return HTMLResponse(_PAGE.format(version=hedgerow.__version__, url=url))
 
 
 def _metrics(call: Call) -> list[str]:
@@ -96,21 +92,3 @@ def _metrics(call: Call) -> list[str]:
         f'hedgerow_dataset_state{{dataset="{h.name}",state="{h.state}"}} 1' for h in host.datasets.values()
     ]
     return lines
-
-
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Hedgerow</title></head>
-<body>
-<h1>Hedgerow {version}</h1>
-<p>This server answers statistical questions about private rows, from one privacy budget for each dataset.
-It needs a token. Every answer says how far off it may be, where it came from and what it cost.</p>
-<pre>
-export HEDGEROW_TOKEN=hr_...
-curl -H "Authorization: Bearer $HEDGEROW_TOKEN" {url}/v1/datasets
-curl -H "Authorization: Bearer $HEDGEROW_TOKEN" {url}/v1/datasets/NAME/schema
-curl -H "Authorization: Bearer $HEDGEROW_TOKEN" {url}/v1/datasets/NAME/ask \\
-  -d '{{"sql": "SELECT COUNT(*) AS n FROM t"}}'
-</pre>
-<p>All that can be asked for is described in <a href="/openapi.json">/openapi.json</a>.</p>
-</body></html>
-"""

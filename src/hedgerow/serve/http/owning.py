@@ -37,6 +37,7 @@ async def put_schema(call: Call) -> Response:
     call.owner()
     data, hosted = _object(await call.json(), {"yaml", "confirm"}), call.hosted
     await call.in_lane(lambda: setting_up.keep_schema(hosted, data.get("yaml"), data.get("confirm", False)))
+    call.host.settled(hosted)
     return _state(call)
 
 
@@ -46,6 +47,7 @@ async def make_budget(call: Call) -> Response:
     names = {"epsilon", "delta", "unit", "max_rows", "neighbours"}
     data, hosted = _object(await call.json(), names), call.hosted
     await call.in_lane(lambda: setting_up.give_budget(hosted, data))
+    call.host.settled(hosted)
     return _state(call, 201)
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from hedgerow.service.hosted import Hosted
 
 _MOST_ROWS = 1_000_000
+_ROWS_A_QUESTION = 100  # synthetic rows that count as one question towards the rate
+_SYNOPSIS = 100  # questions that a download counts as
 
 
 async def datasets(call: Call) -> Response:
@@ -63,6 +65,7 @@ async def sample(call: Call) -> Response:
     if kind not in ("csv", "parquet"):
         raise BadValue("`format` is csv or parquet")
     media = frames.CSV if kind == "csv" else frames.PARQUET
+    call.host.refuse_haste(call.who, max(1, rows // _ROWS_A_QUESTION))
     made = await call.read(lambda: _sample(hosted, rows, media))
     return Response(made, media_type=media, headers=_named(f"{hosted.name}.{kind}"))
 
@@ -70,6 +73,7 @@ async def sample(call: Call) -> Response:
 async def synopsis(call: Call) -> Response:
     """All that was learned, as a file that Hedgerow reads."""
     hosted = call.hosted
+    call.host.refuse_haste(call.who, _SYNOPSIS)
     made = await call.read(lambda: _synopsis(hosted))
     return Response(made, media_type="application/octet-stream", headers=_named(f"{hosted.name}.hedgerow"))
 

@@ -86,12 +86,15 @@ class GuardedProtocol(H11Protocol):
             self.transport.close()
 
 
-def serve(config: Config, ready: Callable[[dict[str, Any]], None], *, json_log: bool) -> None:
+Ready = Callable[[dict[str, Any], list[str]], None]
+
+
+def serve(config: Config, ready: Ready, *, json_log: bool) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Args:
         config: what to serve; checked.
-        ready: told once, when all ports accept.
+        ready: told once, when all ports accept, with how its datasets stand.
         json_log: write the log as lines of JSON.
     """
     _log(json_log)
@@ -109,11 +112,7 @@ def serve(config: Config, ready: Callable[[dict[str, Any]], None], *, json_log: 
 
 
 async def _serve(
-    config: Config,
-    host: Host,
-    listening: socket.socket,
-    wired: socket.socket | None,
-    ready: Callable[[dict[str, Any]], None],
+    config: Config, host: Host, listening: socket.socket, wired: socket.socket | None, ready: Ready
 ) -> None:
     protocol = type("GuardedHttp", (GuardedProtocol,), {"most": config.limits.connections})
     server = _Server(
@@ -143,7 +142,7 @@ async def _serve(
         host.ready = True
         if tools is not None:
             await tools.start()
-        ready(_event(config, host, listening, tools))
+        ready(_event(config, host, listening, tools), host.standing())
         waiting = asyncio.ensure_future(over.wait())
         await asyncio.wait([served, waiting], return_when=asyncio.FIRST_COMPLETED)
         host.ending = True
@@ -198,7 +197,7 @@ def _event(config: Config, host: Host, listening: socket.socket, tools: WireServ
         "event": "ready",
         "url": url,
         "wire": None if tools is None else dict(zip(("host", "port"), tools.place, strict=True)),
-        "owner_link": f"{url}/",
+        "owner_link": f"{url}/login?link={host.visits.new_link()}",
         "owner_token": host.owner_token,
         "datasets": sorted(host.datasets),
         "pid": os.getpid(),

@@ -216,10 +216,10 @@ def test_shares_of_guards_leave_room_for_measured_numbers():
 
 def test_measured_numbers_of_a_list_that_holds_at_once_use_what_guards_leave():
     """A list may mix certified and measured numbers: both kinds together keep one confidence."""
-    c = curator()
-    session = hr.Session(epsilon=0.1).open(c)
     asked, wide = queries(4, 8), []
     for simultaneous in (False, True):
+        c = curator()
+        session = hr.Session(epsilon=0.1).open(c)
         answer = session.ask(asked, within_count=200, simultaneous=simultaneous)
         assert answer.source == "measured"
         charged = [e for e in c.ledger.replay(session._core.name) if e.kind == "charge"][-1]
