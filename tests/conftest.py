@@ -1,6 +1,6 @@
 """Settings for all tests."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 
 import sizes
 from hedgerow.curator.runs import comparison
+from services.postgres import Cluster, end_shared, shared
 
 pytest_plugins = ["groups"]
 
@@ -28,6 +29,13 @@ settings.load_profile("hedgerow")
 def size() -> Callable[[Any, Any], Any]:
     """`size(small, full)`: how large a test is, in `make test` and in `make verify`."""
     return sizes.size
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Cluster]:
+    """A PostgreSQL cluster, started once; tests that need it carry xdist_group("postgres")."""
+    yield shared()
+    end_shared()
 
 
 @pytest.fixture

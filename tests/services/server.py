@@ -60,6 +60,7 @@ class RunningServer:
     folder: Path
     options: tuple[str, ...] = ("people.csv", "--epsilon", "2", "--learn", "1")
     environment: dict[str, str] = field(default_factory=dict)
+    prefix: tuple[str, ...] = ()
     process: Any = None
     url: str = ""
     token: str = ""
@@ -70,7 +71,7 @@ class RunningServer:
         """Start it, and wait until it is ready, and until what it learns is learned."""
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | self.environment
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "hedgerow", "serve", *self.options, "--port", "0", "--json"],
+            [*self.prefix, sys.executable, "-m", "hedgerow", "serve", *self.options, "--port", "0", "--json"],
             cwd=self.folder, env=environment, stdout=subprocess.PIPE, text=True,
             stderr=(self.folder / "stderr.txt").open("a"),
         )  # fmt: skip

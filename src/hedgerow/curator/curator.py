@@ -36,6 +36,7 @@ from hedgerow.privacy.event import Event
 from hedgerow.privacy.ledger.claim import Claim
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.ledger.store import Store
+from hedgerow.privacy.ledger.url import LedgerUrl
 from hedgerow.privacy.rational import Number
 from hedgerow.queries.argument import one_of, text
 from hedgerow.queries.domain.domain import Domain
@@ -59,8 +60,8 @@ class Curator(Spender):
     Args:
         table: the private rows.
         budget: what may be spent in all; needed when the ledger is new, refused when it differs.
-        ledger: a path, `":memory:"` for simulation, an open `Ledger`, or a store of one's own
-            (`hedgerow.extending.Store`); by default the file beside the data.
+        ledger: a path, `postgresql://...`, `":memory:"` for simulation, an open `Ledger`, or a store of
+            one's own (`hedgerow.extending.Store`); by default the file beside the data.
         neighbours: `add_remove` (one unit more or less) or `replace` (one unit swapped).
         new_ledger: the reason for a new ledger although another one knows the data; kept in its first line.
         entropy: only for tests, see `hedgerow.testing.seeded`; marks every result as not private.
@@ -70,7 +71,7 @@ class Curator(Spender):
         self,
         table: Table,
         budget: Budget | None = None,
-        ledger: Ledger | Store | str | Path | None = None,
+        ledger: Ledger | Store | str | Path | LedgerUrl | None = None,
         neighbours: Literal["add_remove", "replace"] | None = None,
         *,
         new_ledger: str | None = None,
@@ -81,8 +82,8 @@ class Curator(Spender):
             raise UnsupportedQuery("a curator guards a Table; see hedgerow.Table.open")
         if not isinstance(budget, Budget | None):
             raise UnsupportedQuery("a budget is given as hedgerow.Budget(epsilon=..., delta=...)")
-        if not isinstance(ledger, Ledger | Store | str | PathLike | None):
-            raise LedgerError("a ledger is an open Ledger, the path of a file, or ':memory:'")
+        if not isinstance(ledger, Ledger | Store | str | PathLike | LedgerUrl | None):
+            raise LedgerError("a ledger is an open Ledger, a file, postgresql://..., or ':memory:'")
         self.table = table
         super().__init__(open_ledger(table, budget, ledger, neighbours, new_ledger), account)
         self._entropy = entropy or sampling.current_entropy()

@@ -11,12 +11,13 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.ledger.nearby import SUFFIX
 from hedgerow.privacy.ledger.store import Store
+from hedgerow.privacy.ledger.url import LedgerUrl
 
 
 def open_ledger(
     table: Table,
     budget: Budget | None,
-    ledger: Ledger | Store | str | Path | None,
+    ledger: Ledger | Store | str | Path | LedgerUrl | None,
     neighbours: str | None,
     reason: str | None = None,
 ) -> Ledger:

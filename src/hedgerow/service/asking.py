@@ -185,7 +185,7 @@ class Desk:
         The most that it may cost is known before, from what is public: no refusal depends on a row. Nobody
         else asks between that and the answer, so it costs no more; without an accuracy it is free anyway.
         """
-        with self.payer.ledger.alone():
+        with self.payer.ledger.turn():
             meant = ask.meant(*_columns(self.payer))
             if not ask.spend or ask.max_epsilon is not None:
                 self.refuse(ask, self.explain(ask))
@@ -229,15 +229,16 @@ class Desk:
             self.payer.ledger.recall(f"asked: {ask.request}", ask.bound, self.payer.account)
 
     def _bind(self, ask: Ask) -> None:
-        """A request id belongs to one question, asked by one account, from now on."""
+        """A request id belongs to one question, asked by one account; durable once anything is charged."""
         if ask.request is None:
             return
         question, who = ask.bound, self.payer.account
         words = "A request id was bound to its question"
         try:
             self.payer.ledger.record(
-                account=who, analyst=who, request=f"asked: {ask.request}", question=question, note=words
-            )
+                account=who, analyst=who, request=f"asked: {ask.request}", question=question, note=words,
+                durable=False,
+            )  # fmt: skip
         except RequestReused as error:
             raise error.worded(
                 f"the request id {ask.request!r} was already used for another question or by another analyst"

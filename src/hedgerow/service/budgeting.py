@@ -15,7 +15,7 @@ from hedgerow.privacy.ledger.ledger import Ledger, verify_export
 from hedgerow.privacy.ledger.receipt import Receipt, resting
 from hedgerow.release.numerals import amount, rest, small
 from hedgerow.release.schema import Schema
-from hedgerow.service.dataset import make_budget, open_ledger, refuse_missing, schema_beside
+from hedgerow.service.dataset import Named, make_budget, open_ledger, refuse_missing, schema_beside
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,12 +105,12 @@ def _price_of_raising(ledger: Ledger, old: Budget) -> list[str]:
     ]
 
 
-def check(data: Path, ledger: Path | None = None, receipt: Path | None = None) -> Verification:
+def check(data: Path, ledger: Named = None, receipt: Path | None = None) -> Verification:
     """Walk a ledger's chain and do its sums again.
 
     Args:
         data: the data, its ledger, or what `budget export` wrote.
-        ledger: the ledger file, if it was named.
+        ledger: the ledger, if it was named.
         receipt: the file of a receipt that it must agree with.
     """
     given = None if receipt is None else _receipt(receipt)

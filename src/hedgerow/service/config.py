@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from hedgerow.errors import HedgerowError, missing, of_system
+from hedgerow.privacy.ledger.url import LedgerUrl
 from hedgerow.service.dataset import Dataset, make_budget
 
 
@@ -22,7 +23,7 @@ class DatasetSettings:
         name: what it is called; the file's stem, in small letters, digits and _, if None.
         table: of a database; not taken yet.
         schema: the schema file; `schema.yaml` beside the data if None.
-        ledger: the ledger file; beside the data if None.
+        ledger: the ledger file, or postgresql://...; the file beside the data if None.
         unit, max_rows, neighbours: whom to protect, when a budget is made.
         epsilon, delta: of the budget that is made if there is none.
         learn: what learning spends, once, if nothing was learned yet.
@@ -54,7 +55,7 @@ class DatasetSettings:
         neighbours: Any = self.neighbours
         return Dataset(
             Path(self.path),
-            None if self.ledger is None else Path(self.ledger),
+            self.ledger,
             delta=self.delta,
             unit=self.unit,
             max_rows=self.max_rows,
@@ -66,9 +67,9 @@ class DatasetSettings:
         """Refuse what cannot be served."""
         if not re.fullmatch(r"[a-z0-9_]{1,64}", self.called):
             raise HedgerowError(f"a dataset's name is small letters, digits and _, not {self.called!r}")
-        for given in (self.path, self.ledger or ""):
-            if given.startswith(("postgresql:", "postgres:")):
-                raise HedgerowError("this server keeps rows and ledgers in files: name a file")
+        if LedgerUrl.of(self.path) is not None:
+            raise HedgerowError("this server reads rows from files: name a file")
+        LedgerUrl.of(self.ledger)  # refuse a name that is none
         if self.table is not None:
             raise HedgerowError("`table` is for databases, and this server reads files: leave it out")
         if self.neighbours not in (None, "add_remove", "replace"):

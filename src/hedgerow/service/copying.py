@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from hedgerow.errors import HedgerowError, LedgerError, of_system
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.ledger.receipt import Receipt
+from hedgerow.privacy.ledger.url import LedgerUrl
 from hedgerow.service import witness
 from hedgerow.service.dataset import open_ledger
 
@@ -32,6 +33,7 @@ def backup(dataset: Dataset, out: Path) -> Receipt:
     """
     if os.path.lexists(out):
         raise HedgerowError(f"the file {str(out)!r} is there already: choose another --out")
+    _file(dataset)
     with open_ledger(dataset.data, dataset.ledger) as ledger:
         assert ledger.path is not None
         ledger.sync()
@@ -64,7 +66,8 @@ def restore(file: Path, dataset: Dataset, older: str | None) -> Receipt:
         dataset: whose ledger it is; there must be none, or an older one of the same.
         older: why an old one is used; what receipts say was spent beyond it is set aside.
     """
-    with tempfile.TemporaryDirectory(dir=dataset.path.absolute().parent, prefix=".hedgerow-") as folder:
+    path = _file(dataset)
+    with tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=".hedgerow-") as folder:
         copy = Path(folder) / "back.db"
         copy.write_bytes(_unpacked(file))
         copy.chmod(0o600)
@@ -82,9 +85,19 @@ def restore(file: Path, dataset: Dataset, older: str | None) -> Receipt:
             receipt = back.receipt()
         for suffix in ("-wal", "-shm"):
             with suppress(FileNotFoundError):
-                os.unlink(f"{dataset.path}{suffix}")
-        os.replace(copy, dataset.path)
+                os.unlink(f"{path}{suffix}")
+        os.replace(copy, path)
     return receipt
+
+
+def _file(dataset: Dataset) -> Path:
+    """The ledger's file; a database has its own ways of being copied."""
+    if isinstance(path := dataset.path, LedgerUrl):
+        raise HedgerowError(
+            f"the ledger {path} is in a database: copy that with its own tools, such as pg_dump, keep a "
+            "receipt beside the copy, and go on with `hedgerow budget moved` after it was put back"
+        )
+    return path
 
 
 def _refuse_newer(dataset: Dataset, back: Ledger) -> None:

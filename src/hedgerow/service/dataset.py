@@ -16,6 +16,7 @@ from hedgerow.privacy.ledger.ledger import Ledger, Settings
 from hedgerow.privacy.ledger.nearby import ledger_path
 from hedgerow.privacy.ledger.place import Data, knowing
 from hedgerow.privacy.ledger.sqlite import is_ledger
+from hedgerow.privacy.ledger.url import LedgerUrl, Where, has_ledger
 from hedgerow.privacy.rational import exact
 from hedgerow.release.numerals import amount, small
 from hedgerow.release.schema import Schema
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from hedgerow.privacy.budget import Cost
     from hedgerow.queries.domain.domain import Domain
 
+Named = str | os.PathLike[str] | LedgerUrl | None
+"""A ledger as somebody named it."""
+
 DELTA = "1e-9"
 _LEAST, _MOST, _LEAST_DELTA = 1e-9, 1_000_000, 1e-30
 _SUCH = {"epsilon": "0.5", "delta": "1e-9"}
@@ -35,14 +39,17 @@ Step = Callable[[str, float | None], None]
 """Told what is being done and how far it is, from 0 to 1 (None: unknown)."""
 
 
-def find_ledger(data: Path, ledger: Path | None = None) -> Path:
-    """A dataset's ledger: the file that is named, or the one beside the data.
+def find_ledger(data: Path, named: Named = None) -> Where:
+    """A dataset's ledger: the file or database that is named, or the file beside the data.
 
     Args:
         data: the data, or its ledger file.
-        ledger: the ledger file, if it was named.
+        named: the ledger, if it was named.
     """
+    if (url := LedgerUrl.of(named) or LedgerUrl.of(data)) is not None:
+        return url
     is_one = data.is_file() and is_ledger(data)
+    ledger = None if named is None else Path(str(named))
     if ledger is None:
         return data if is_one else ledger_path(data)
     if str(ledger) == ":memory:":
@@ -57,10 +64,16 @@ def find_ledger(data: Path, ledger: Path | None = None) -> Path:
     return ledger
 
 
-def refuse_unnamed(data: Path, path: Path) -> None:
+def is_there(place: Where) -> bool:
+    """Whether there is a ledger; a link that leads nowhere counts, as nothing is made in its place."""
+    return has_ledger(place) if isinstance(place, LedgerUrl) else os.path.lexists(place)
+
+
+def refuse_unnamed(data: Path, path: Where) -> None:
     """Where there is no ledger at `path`, refuse data that one near them knows, and name that one."""
     known = Data.named(data)
-    other = None if known is None else knowing(known, path.resolve())
+    beside = Path(os.devnull) if isinstance(path, LedgerUrl) else path.resolve()
+    other = None if known is None else knowing(known, beside)
     if other is not None:
         raise LedgerError(
             f"there is no ledger {str(path)!r}, but {str(other)!r} knows the data {data.name!r}: name it "
@@ -68,7 +81,7 @@ def refuse_unnamed(data: Path, path: Path) -> None:
         )
 
 
-def refuse_missing(data: Path, ledger: Path | None) -> None:
+def refuse_missing(data: Path, ledger: Named) -> None:
     """Refuse data that are not there, and data beside which no ledger can lie when none is named."""
     if data.is_file():
         return
@@ -90,7 +103,7 @@ def refuse_missing(data: Path, ledger: Path | None) -> None:
         raise HedgerowError(f"no file matches {str(data)!r}")
 
 
-def open_ledger(data: Path, ledger: Path | None = None, *, readonly: bool = False) -> Ledger:
+def open_ledger(data: Path, ledger: Named = None, *, readonly: bool = False) -> Ledger:
     """The ledger of data, or the data itself if it is one; an auditor may have no right to write.
 
     Args:
@@ -98,6 +111,8 @@ def open_ledger(data: Path, ledger: Path | None = None, *, readonly: bool = Fals
         readonly: read only.
     """
     path = find_ledger(data, ledger)
+    if isinstance(path, LedgerUrl):
+        return Ledger.open(path, create=False, readonly=readonly)
     if not path.absolute().parent.exists():
         raise missing(path)
     if not path.exists() and ledger is None and not data.exists():
@@ -111,10 +126,10 @@ def open_ledger(data: Path, ledger: Path | None = None, *, readonly: bool = Fals
     return Ledger.open(path, create=False, readonly=readonly)
 
 
-def protected_unit(data: Path, ledger: Path | None = None) -> str | None:
+def protected_unit(data: Path, ledger: Named = None) -> str | None:
     """The unit that a dataset's ledger protects, if it has one."""
     path = find_ledger(data, ledger)
-    if ledger is None and not path.exists():
+    if ledger is None and not is_there(path):
         return None
     with Ledger.open(path, readonly=True) as opened:
         return opened.settings.unit
@@ -157,7 +172,7 @@ class Dataset:
 
     Args:
         data: a CSV or Parquet file, a folder or a pattern of Parquet files.
-        ledger: the ledger file; beside the data if None.
+        ledger: the ledger file, or postgresql://...; the file beside the data if None.
         delta: of the budget that is made when there is none yet.
         unit, max_rows, neighbours: whom to protect; what the ledger says if None.
         encoding, delimiter, multiline: of a CSV file.
@@ -170,7 +185,7 @@ class Dataset:
     """
 
     data: Path
-    ledger: Path | None = None
+    ledger: Named = None
     delta: str | float | None = None
     unit: str | None = None
     max_rows: int | None = None
@@ -186,8 +201,8 @@ class Dataset:
     tell: Callable[[str], Any] = field(default=lambda words: None, repr=False)
 
     @property
-    def path(self) -> Path:
-        """The ledger file, whether it is there or not."""
+    def path(self) -> Where:
+        """The ledger's file or database, whether it is there or not."""
         return find_ledger(self.data, self.ledger)
 
     @property
@@ -202,8 +217,8 @@ class Dataset:
 
     @property
     def has_ledger(self) -> bool:
-        """Whether there is a ledger; a link that leads nowhere counts, as nothing is made in its place."""
-        return os.path.lexists(self.path)
+        """Whether there is a ledger."""
+        return is_there(self.path)
 
     def left(self) -> tuple[Cost, Budget]:
         """What remains of the dataset's budget, and that budget."""
@@ -313,7 +328,9 @@ class Dataset:
 
     def receipts(self, out: Path | None = None) -> list[Path]:
         """Where receipts lie: in a release's folder, beside the ledger, beside the data."""
-        places = [self.path, *([ledger_path(self.data)] if self.data.exists() else [])]
+        places = [ledger_path(self.data)] if self.data.exists() else []
+        if not isinstance(path := self.path, LedgerUrl):
+            places = [path, *places]
         notes = dict.fromkeys(map(witness.note_path, places))
         return [*([] if out is None else [out / witness.RECEIPT]), *notes]
 

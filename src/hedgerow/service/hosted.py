@@ -8,10 +8,9 @@ lane, one question after the other; doors answer it at the next point of a grid 
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +19,7 @@ from hedgerow.errors import (
     BudgetExceeded,
     DataChanged,
     HedgerowError,
+    LedgerUnavailable,
     LimitExceeded,
     NotLearned,
     NotPermitted,
@@ -31,13 +31,12 @@ from hedgerow.privacy.ledger.limit import set_limit
 from hedgerow.service import accounts, budgeting, freezing
 from hedgerow.service.asking import Answered, Ask, Desk, not_learned
 from hedgerow.service.learning import Learning
-from hedgerow.service.opened import OpenedDataset, last_change
+from hedgerow.service.opened import OpenedDataset, Pace, Remainders, end_session, last_change, settle
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
     from hedgerow.mechanisms.session.explain import Explanation
     from hedgerow.mechanisms.session.open_session import OpenSession
-    from hedgerow.privacy.ledger.ledger import Ledger
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.service.config import DatasetSettings
     from hedgerow.service.tokens import Token
@@ -48,7 +47,7 @@ T = TypeVar("T")
 
 STATES = ("setup", "unlearned", "ready", "frozen", "data_changed")
 _IDLE = 2.0  # seconds after which what was set aside for comparisons is given back
-_LOOK = 1.0  # between two looks at the data file
+_LOOK = 1.0  # between two looks at the data file, and at what others did
 CHANGED = "The data file has changed since this was learned; the answer is about the rows as they were then."
 
 
@@ -65,9 +64,10 @@ class Hosted:
         self._lane = ThreadPoolExecutor(1, f"lane of {self.name}")
         self._opened: OpenedDataset | None = None
         self._why: HedgerowError | None = None
-        self._changed, self._looked = False, 0.0
+        self._changed, self._seen = False, -1
+        self._looks, self._glances = Pace(_LOOK), Pace(_LOOK)
         self._frozen = False
-        self._left: dict[str, tuple[int, Cost]] = {}
+        self._left = Remainders()
         self._idle: threading.Timer | None = None
 
     # -- states -------------------------------------------------------------------------------------------
@@ -76,12 +76,10 @@ class Hosted:
     def state(self) -> str:
         """setup, unlearned, ready, frozen or data_changed."""
         opened = self._opened
-        if opened is None:
-            return "setup"
-        if self._frozen:
-            return "frozen"
-        if opened.reading is None:
-            return "unlearned"
+        if opened is None or self._frozen or opened.reading is None:
+            if opened is not None or isinstance(self._why, LedgerUnavailable):
+                self._glance()
+            return "setup" if opened is None else "frozen" if self._frozen else "unlearned"
         return "data_changed" if self._has_changed(opened) else "ready"
 
     @property
@@ -97,6 +95,9 @@ class Hosted:
     @property
     def opened(self) -> OpenedDataset:
         """What is open; refused while the dataset is being set up."""
+        if isinstance(self._why, LedgerUnavailable):
+            self._glance()
+            raise self._why
         if self._opened is None:
             raise NotLearned(
                 "this dataset is not set up yet", hint="let the owner confirm its schema and give it a budget"
@@ -129,7 +130,7 @@ class Hosted:
     def _reopen(self) -> None:
         """Open anew, then close what was open: whoever reads meanwhile reads what was there."""
         before, fresh, why = self._opened, None, None
-        _end_session(before)
+        end_session(before)
         until = ExitStack()
         try:
             domain = self.dataset.domain
@@ -167,15 +168,13 @@ class Hosted:
     def _shut(self) -> None:
         opened, self._opened = self._opened, None
         self._left.clear()
-        _end_session(opened)
+        end_session(opened)
         if opened is not None:
             opened.until.close()
 
     def _has_changed(self, opened: OpenedDataset) -> bool:
         """Whether the data file was written since it was opened; looked at once a second."""
-        now = time.monotonic()
-        if not self._changed and now - self._looked > _LOOK:
-            self._looked = now
+        if not self._changed and self._looks.due():
             self._changed = last_change(self.dataset.data) != opened.seen
         return self._changed
 
@@ -188,9 +187,10 @@ class Hosted:
         return self._given(opened, reading.free(self._meant(own), own.bound, **own.wish), ask, who)
 
     def again(self, ask: Ask, who: Token) -> Answered | None:
-        """The same, only if the same words got it before: quick enough to wait for."""
+        """The same, if the same words got it before and the ledger is here: quick enough to wait for."""
         opened, reading = self._readable()
-        return self._given(opened, reading.again(self._with_accuracy(ask).bound), ask, who)
+        known = None if opened.ledger.path is None else reading.again(self._with_accuracy(ask).bound)
+        return self._given(opened, known, ask, who)
 
     def _meant(self, ask: Ask) -> Any:
         unit = self.opened.curator.table.unit
@@ -203,38 +203,69 @@ class Hosted:
         if self.state == "data_changed":
             answer = replace(answer, notes=(*answer.notes, CHANGED))
         ledger, nothing = opened.ledger, Cost.zero(opened.ledger.currency)
-        left = self._left_of(ledger, self._account(who))
-        return Answered(ask, answer, nothing, ledger.budget, left, opened.curator.private, None)
+        with ledger.still():
+            if opened.reading is not None and opened.reading.behind:  # others may have said something else
+                return None
+            left = self._left.of(ledger, self._account(who))
+            return Answered(ask, answer, nothing, ledger.budget, left, opened.curator.private, None)
 
     def foretell(self, ask: Ask) -> Explanation | None:
         """What asking would do, where that needs no turn of the session; None where it does."""
-        return self._readable()[1].foretell(self._meant(ask), **self._with_accuracy(ask).wish)
+        reading = self._readable()[1]
+        return None if reading.behind else reading.foretell(self._meant(ask), **self._with_accuracy(ask).wish)
 
     def ask(self, ask: Ask, who: Token) -> Answered:
         """The answer, charged if it must be; for the lane."""
         self.refuse_spending(ask, who)
-        desk = self._desk(who, open_account=ask.spend)
+        with self._telling() as opened, opened.ledger.turn():
+            if self._catch_up() and (given := self.free(ask, who)) is not None:
+                return given
+            desk = self._desk(who, open_account=ask.spend)
+            try:
+                return self._asked(desk, ask, who)
+            except BudgetExceeded as error:
+                if isinstance(error, LimitExceeded) or not ask.spend:
+                    raise
+                self._give_back()  # what others have set aside and do not use
+                return self._asked(desk, ask, who)
+
+    @contextmanager
+    def _telling(self) -> Iterator[OpenedDataset]:
+        """A stretch in the lane after which readers may know what was answered, as it is in the ledger."""
         try:
-            return self._asked(desk, ask, who)
-        except BudgetExceeded as error:
-            if isinstance(error, LimitExceeded) or not ask.spend:
-                raise
-            self._give_back()  # what others have set aside and do not use
-            return self._asked(desk, ask, who)
+            yield self._readable()[0]
+            settle(self._opened)
         finally:
             self._after()
+
+    def _catch_up(self) -> bool:
+        """Follow what other processes did, who ask, learn and freeze; for the lane. Whether they did."""
+        opened = self._opened
+        if opened is None or opened.ledger.elsewhere <= self._seen:
+            return False
+        self._seen, self._frozen = opened.ledger.newest, freezing.is_frozen(opened.ledger)
+        if opened.session is not None:
+            opened.session.follow()
+        elif opened.reading is None and Learning().known(opened.curator)[1] is not None:
+            self._reopen()
+        self._after()
+        return True
+
+    def _glance(self) -> None:
+        """Let the lane look, once a second, whether others thawed or learned what cannot be asked here."""
+        if self._glances.due():
+            with suppress(RuntimeError):  # the lane is closed
+                self._lane.submit(self._reopen if self._opened is None else self._catch_up)
 
     def ask_all(self, asks: Sequence[Ask], who: Token) -> list[Answered]:
         """All answers, or one refusal before anything is charged; for the lane."""
         for ask in asks:
             self.refuse_spending(ask, who)
-        desk = self._desk(who, open_account=any(ask.spend for ask in asks))
-        try:
+        with self._telling():
+            desk = self._desk(who, open_account=any(ask.spend for ask in asks))
             desk.refuse_reused([self._own(ask, who) for ask in asks])
             self._refuse_together(desk, asks)
             return [self._asked(desk, ask, who) for ask in asks]
-        finally:
-            self._after()
 
     def explain(self, ask: Ask, who: Token) -> Explanation:
         """What asking would do, from what is public; for the lane."""
@@ -271,12 +302,14 @@ class Hosted:
         opened = self.opened
         self.refuse_frozen()
         if opened.reading is None:
+            self._glance()
             raise not_learned()
         return opened, opened.reading
 
     def refuse_frozen(self) -> None:
         """Refuse whatever is asked of a dataset that its owner has frozen."""
         if self._frozen:
+            self._glance()
             raise freezing.frozen()
 
     def _desk(self, who: Token, *, open_account: bool) -> Desk:
@@ -331,19 +364,8 @@ class Hosted:
             self._lane.submit(self._give_back)
 
     def _give_back(self) -> None:
-        opened = self._opened
-        if opened is not None and opened.session is not None:
-            with suppress(HedgerowError):
-                opened.session.close()
-            self._left.clear()
-
-    def _left_of(self, ledger: Ledger, account: str) -> Cost:
-        """What somebody may still spend, read again when the ledger has grown."""
-        newest, known = ledger.newest, self._left.get(account)
-        if known is None or known[0] != newest:
-            whose = account if account == "owner" or account in ledger.children() else "owner"
-            known = self._left[account] = newest, ledger.remaining(whose)
-        return known[1]
+        end_session(self._opened)
+        self._left.clear()
 
     # -- what owners do -----------------------------------------------------------------------------------
 
@@ -376,10 +398,3 @@ class Hosted:
         """Let an analyst spend so much in all; for the lane."""
         accounts.limit(self.opened.ledger, name, epsilon)
         self._left.clear()
-
-
-def _end_session(opened: OpenedDataset | None) -> None:
-    """Give back what a session has set aside."""
-    if opened is not None and opened.session is not None:
-        with suppress(HedgerowError):
-            opened.session.close()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hedgerow.errors import HedgerowError
+
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
     from hedgerow.mechanisms.session.open_session import OpenSession
     from hedgerow.mechanisms.session.reading import SessionReading
+    from hedgerow.privacy.budget import Cost
     from hedgerow.privacy.ledger.ledger import Ledger
 
 
@@ -36,6 +40,57 @@ class OpenedDataset:
     def ledger(self) -> Ledger:
         """The dataset's."""
         return self.curator.ledger
+
+
+class Pace:
+    """Something that is done once in a while, however often it is asked for.
+
+    Args:
+        seconds: between two times.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._last = seconds, 0.0
+
+    def due(self) -> bool:
+        """Whether it is time; then it is done."""
+        now = time.monotonic()
+        if now - self._last <= self._seconds:
+            return False
+        self._last = now
+        return True
+
+
+class Remainders:
+    """What each account may still spend, read again when the ledger has grown."""
+
+    def __init__(self) -> None:
+        self._left: dict[str, tuple[int, Cost]] = {}
+
+    def of(self, ledger: Ledger, account: str) -> Cost:
+        """What somebody may still spend."""
+        newest, known = ledger.newest, self._left.get(account)
+        if known is None or known[0] != newest:
+            whose = account if account == "owner" or account in ledger.children() else "owner"
+            known = self._left[account] = newest, ledger.remaining(whose)
+        return known[1]
+
+    def clear(self) -> None:
+        """Read everything again: the budget is another one."""
+        self._left.clear()
+
+
+def settle(opened: OpenedDataset | None) -> None:
+    """What was asked is in the ledger for good: readers may know it."""
+    if opened is not None and opened.session is not None:
+        opened.session.settle()
+
+
+def end_session(opened: OpenedDataset | None) -> None:
+    """Give back what a session has set aside."""
+    if opened is not None and opened.session is not None:
+        with suppress(HedgerowError):
+            opened.session.close()
 
 
 def last_change(data: Path) -> int | None:

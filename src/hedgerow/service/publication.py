@@ -20,6 +20,7 @@ from hedgerow.errors import (
     of_system,
 )
 from hedgerow.privacy.ledger.nearby import SUFFIX, ledger_path
+from hedgerow.privacy.ledger.url import LedgerUrl, Where
 from hedgerow.privacy.rational import exact
 from hedgerow.release import catalogue, folder
 from hedgerow.release.numerals import amount, rest, used_up
@@ -243,7 +244,7 @@ class Publication:
 
         Files that an unfinished release of the same plan gave their names before it was stopped are its own.
         """
-        mine = runs.own_files(self.out, self.dataset.path, plan)
+        mine = runs.own_files(self.out, self.dataset, plan)
         there, own = self.out.is_dir(), (self.dataset.data, self.dataset.path)
         for path in (self.out / name for name in FILES):
             if any(_same(path, kept) for kept in own):
@@ -304,12 +305,14 @@ def _public(path: Path, domain: Domain) -> Synopsis:
     return prior
 
 
-def _same(path: Path, kept: Path) -> bool:
+def _same(path: Path, kept: Where) -> bool:
     """Whether two paths name one file, or will."""
+    if isinstance(kept, LedgerUrl):
+        return False
     return path.resolve() == kept.resolve() or (path.exists() and kept.exists() and path.samefile(kept))
 
 
-def refuse_existing(path: Path, *, force: bool, option: str = "--out", ledger: Path | None = None) -> None:
+def refuse_existing(path: Path, *, force: bool, option: str = "--out", ledger: Where | None = None) -> None:
     """Refuse to write over a file unless it is forced; data with a budget, and ledgers, whatever is said."""
     folders = path.resolve().parents[:-1] if path.suffix == ".parquet" else ()
     own = SUFFIX in path.name or (ledger is not None and _same(path, ledger))

@@ -20,6 +20,7 @@ from hedgerow.release.writing import put
 
 if TYPE_CHECKING:
     from hedgerow.mechanisms.card import Card
+    from hedgerow.service.dataset import Dataset
 
 _NOTE = ".hedgerow-unfinished.json"
 _ACCOUNT = re.compile(r"\S+ (release ([0-9a-f]{16}) \d+)( #\d+)?")
@@ -67,12 +68,12 @@ def note_files(folder: Path, run: str, drafts: Sequence[Path]) -> None:
     put(draft, folder / _NOTE)
 
 
-def own_files(folder: Path, ledger: Path, plan: str) -> list[Path]:
+def own_files(folder: Path, dataset: Dataset, plan: str) -> list[Path]:
     """The files of a folder that an unfinished release of this plan wrote."""
     known = _noted(folder)
-    if not known["files"] or not ledger.exists():
+    if not known["files"] or not dataset.has_ledger:
         return []
-    with Ledger.open(ledger, create=False) as opened:
+    with Ledger.open(dataset.path, create=False) as opened:
         if known["run"] != first_unsaved(opened, plan):
             return []
     return [path for path in folder.iterdir() if path.is_file() and _digest(path) in known["files"]]

@@ -20,6 +20,7 @@ from hedgerow.errors import BudgetExceeded, HedgerowError, LedgerError
 from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.ledger.nearby import cache_folder
 from hedgerow.privacy.ledger.receipt import Receipt
+from hedgerow.privacy.ledger.url import Where
 from hedgerow.release.numerals import amount
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def note(ledger: Ledger, file: Path) -> None:
         raise
 
 
-def refuse_new(path: Path, files: Iterable[Path]) -> None:
+def refuse_new(path: Where, files: Iterable[Path]) -> None:
     """Refuse to make a ledger where receipts show that there was one.
 
     Args:
@@ -100,6 +101,11 @@ def excuse_older(ledger: Ledger, files: Iterable[Path], reason: str) -> None:
     except BudgetExceeded as error:
         said = f"{str(error)[:1].lower()}{str(error)[1:]}"
         raise error.worded(f"what lost lines spent is set aside first, and {said}") from None
+
+
+def tells_of(ledger: Ledger, files: Iterable[Path]) -> bool:
+    """Whether one of some receipts is this ledger's, whether it lacks its line or not."""
+    return any(receipt.settings.ledger == ledger.settings.ledger for _, receipt in _receipts(files))
 
 
 def _lost(ledger: Ledger, files: Iterable[Path]) -> Iterator[tuple[Path, Receipt]]:

@@ -57,6 +57,7 @@ class Cache:
         self._sure: dict[str, list[Kept]] = {}
         self._unwritten: list[tuple[str, str]] = []
         self._waiting: set[Source] = set()
+        self._fresh: set[tuple[str, str]] = set()
 
     def __len__(self) -> int:
         return len(self._exact)
@@ -70,17 +71,20 @@ class Cache:
         """Whether an answer from one of these sources is not written down."""
         return not self._waiting.isdisjoint(sources)
 
-    def find(self, key: str, promise: Promise, asked: Asked | None = None) -> Answer | None:
+    def find(
+        self, key: str, promise: Promise, asked: Asked | None = None, *, settled: bool = False
+    ) -> Answer | None:
         """The same answer again, if it was given before with this promise or a stronger one.
 
         Args:
             key: the question's.
             promise: what is asked of the answer.
             asked: the question, for the columns of a table.
+            settled: only what was told to somebody (see `settle`).
         """
         self._look(key)
         kept = self._exact.get((key, promise.text)) or self._stronger(key, promise)
-        if kept is None:
+        if kept is None or (settled and any(kept is self._exact.get(fresh) for fresh in list(self._fresh))):
             return None
         answer = _copied(kept.answer) if kept.answer else _restored(asked, kept.line or {})
         return replace(answer, cached=True, cost=None)
@@ -97,9 +101,14 @@ class Cache:
 
     def keep(self, key: str, promise: Promise, answer: Answer, alpha: float | None) -> None:
         """Remember an answer, to be written down with the next others."""
+        self._fresh.add((key, promise.text))
         self._put((key, promise.text), Kept(alpha, _copied(answer)))
         self._unwritten.append((key, promise.text))
         self._waiting.add(answer.source)
+
+    def settle(self) -> None:
+        """All that was answered is in the ledger for good: whoever reads beside the session may know it."""
+        self._fresh.clear()
 
     def load(self, lines: list[dict[str, Any]]) -> None:
         """Remember answers that the ledger has."""

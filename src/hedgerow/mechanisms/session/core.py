@@ -115,7 +115,7 @@ class Core(SessionState):
         """
         ledger = self.curator.ledger
         with self.lock, ledger.alone():
-            if self._broken:
+            if self._broken or self._lost:
                 self._restart()
             self._broken = True
             if ledger.newest != self._newest:
@@ -132,12 +132,22 @@ class Core(SessionState):
                 raise
             self._end_turn()
 
+    @property
+    def _lost(self) -> bool:
+        """Whether the ledger lacks the newest line that is known: a turn was lost before it was committed."""
+        return self.curator.ledger.hash_at(self._newest) != self._line
+
+    @property
+    def behind(self) -> bool:
+        """Whether another process wrote something that this one has not followed yet: a turn does."""
+        ledger, known = self.curator.ledger, self._newest
+        return ledger.elsewhere > known or (ledger.newest >= known and self._lost)
+
     def _end_turn(self) -> None:
         """Nothing is told before it is written: else the next turn begins by reading everything anew."""
         self.write_answers(learned=not self.curator.ledger.simulation)
         self.save()
-        self._newest = self.curator.ledger.newest
-        self._broken = False
+        self._stop_at_newest()
 
     # -- starting -----------------------------------------------------------------------------------------
 
@@ -151,7 +161,12 @@ class Core(SessionState):
         else:
             self.belief = self._believe(decided)
         self.follow(lines)
+        self._stop_at_newest()
+
+    def _stop_at_newest(self) -> None:
+        """All is known and written, up to this line."""
         self._newest = self.curator.ledger.newest
+        self._line = self.curator.ledger.hash_at(self._newest)
         self._broken = False
 
     def _restart(self) -> None:
@@ -268,7 +283,8 @@ class Core(SessionState):
             self.log.write(
                 {"do": "guard", "number": guard.number, "alpha": str(goal.alpha),
                  "confidence": goal.confidence, "price": guard.price.to_json(), "debt": str(guard.debt),
-                 "share": str(guard.share)}
+                 "share": str(guard.share)},
+                durable=False,  # what it leads to is charged, and covers it
             )  # fmt: skip
             self.guards.append(guard)
         return guard

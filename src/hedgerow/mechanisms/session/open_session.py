@@ -176,6 +176,18 @@ class OpenSession:
             made = self._core.belief.table(self._core.domain.order(asked.attributes))
             return asked.shaped(made).copy()  # what is learned stays so
 
+    def settle(self) -> None:
+        """What was asked until now is in the ledger for good: whoever reads beside the session may know it.
+
+        For whoever put several questions into one `Ledger.turn`, after that has ended.
+        """
+        self._core.cache.settle()
+
+    def follow(self) -> None:
+        """Learn what other processes have done with this session since."""
+        with self._core.turn():
+            pass
+
     def close(self) -> None:
         """Write down what was said and give back what was set aside; `Session.open` continues it."""
         with self._core.turn():

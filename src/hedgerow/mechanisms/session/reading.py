@@ -72,6 +72,11 @@ class SessionReading(OpenSession):
         return self._core.belief.version != self._stamp[0]
 
     @property
+    def behind(self) -> bool:
+        """Whether other processes wrote something since: then what is read here may be out of date."""
+        return self._core.behind
+
+    @property
     def rows(self) -> float:
         """About how many rows there are, as it was released."""
         return self._belief.total
@@ -145,8 +150,8 @@ class SessionReading(OpenSession):
             return in_stages(staged, ask, confidence, terms.simultaneous)
 
     def _known(self, asked: Asked, promise: Promise) -> Answer | None:
-        """What was said before: by the session, which only ever adds to it, or by a reading."""
-        known = self._core.cache.find(asked.key, promise, asked)
+        """What was said before: by the session, once it is in the ledger for good, or by a reading."""
+        known = self._core.cache.find(asked.key, promise, asked, settled=True)
         if known is None:
             known = self._learnt.get((asked.key, promise.text))
         return None if known is None else replace(known, cached=True, cost=None)

@@ -26,7 +26,6 @@ import numpy as np
 
 from hedgerow.mechanisms.session.dense_belief import DenseBelief
 from hedgerow.mechanisms.session.factored_belief import FactoredBelief
-from hedgerow.privacy.ledger.nearby import cache_folder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,10 +57,9 @@ class SealedFile:
     @property
     def path(self) -> Path | None:
         """The file, whether it is there or not."""
-        if self.ledger.path is None:
-            return None
+        folder = self.ledger.cache
         digest = hashlib.sha256(self.session.encode()).hexdigest()[:24]
-        return cache_folder(self.ledger.path) / f"{digest}.{self.what}.npz"
+        return None if folder is None else folder / f"{digest}.{self.what}.npz"
 
     def load(self) -> Held | None:
         """What is kept, with arrays that are read when they are looked up; None if there is none to use."""
@@ -85,6 +83,7 @@ class SealedFile:
         rest = out.getbuffer()
         if path is not None and rest.nbytes + _SEAL <= _MOST:
             with suppress(OSError):
+                path.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 path.parent.mkdir(mode=0o700, exist_ok=True)
                 _write(path, self._seal(rest), rest)
 

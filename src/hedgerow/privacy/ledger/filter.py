@@ -6,7 +6,7 @@ import json
 from fractions import Fraction
 
 from hedgerow.errors import BudgetExceeded, LedgerError, LimitExceeded, RequestReused
-from hedgerow.privacy.budget import Budget, Cost, Currency
+from hedgerow.privacy.budget import Budget, Cost, Currency, rho_of
 from hedgerow.privacy.event import Event
 from hedgerow.privacy.ledger.entry import OWNER, Account, Entry, Raise, Settings
 from hedgerow.privacy.ledger.limit import Limit
@@ -54,6 +54,15 @@ class Filter:
             found += [self._promise(line).conversion_delta, Raise.read(line).budget.conversion_delta]
             line = self._raise(line.seq - 1)
         return tuple(dict.fromkeys([*found, self.made.budget.conversion_delta]))
+
+    def meant(self, epsilon: Fraction, request: str | None = None) -> Cost:
+        """The rho that an epsilon stands for: now, or when the line of a request id was written."""
+        line = None if request is None else self.store.requested(request)
+        if line is None:
+            return Cost("rho", rho_of(epsilon, self.budget().conversion_delta))
+        paid = Entry.read(line).cost.amount
+        amounts = (rho_of(epsilon, delta) for delta in self.readings())
+        return Cost("rho", min(amounts, key=lambda rho: abs(rho - paid)))
 
     def _raise(self, seq: int | None = None) -> Line | None:
         return self.store.raised(seq)

@@ -10,26 +10,26 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self, cast
 
-from hedgerow.privacy.budget import Budget, Cost, Currency, rho_of
+from hedgerow.privacy.budget import Budget, Cost, Currency
 from hedgerow.privacy.event import Event
-from hedgerow.privacy.ledger.claim import CLAIMS, Claim
-from hedgerow.privacy.ledger.copies import refuse_older_log
+from hedgerow.privacy.ledger.claim import Claim
+from hedgerow.privacy.ledger.company import Company
 from hedgerow.privacy.ledger.entry import OWNER, Entry, Settings
-from hedgerow.privacy.ledger.failure import no_ledger
-from hedgerow.privacy.ledger.filter import Filter
 from hedgerow.privacy.ledger.limit import Limit
-from hedgerow.privacy.ledger.making import begin, make_new, new_settings, refuse_no_budget, refuse_second_name
+from hedgerow.privacy.ledger.making import begin, new_settings, open_database, open_file, refuse_no_budget
 from hedgerow.privacy.ledger.place import Data, note
-from hedgerow.privacy.ledger.receipt import Receipt, Verification, exported, verify_export, verify_lines
+from hedgerow.privacy.ledger.receipt import Receipt, Verification, verify_export
 from hedgerow.privacy.ledger.sqlite_store import SQLiteStore
 from hedgerow.privacy.ledger.store import Store
 from hedgerow.privacy.ledger.transaction import BYTES, Act, Question, Transaction, opening
+from hedgerow.privacy.ledger.url import LedgerUrl
+from hedgerow.privacy.ledger.vouching import Vouching
 from hedgerow.privacy.raising import doubled
 
 __all__ = ["Entry", "Ledger", "Receipt", "Settings", "Transaction", "Verification", "verify_export"]
 
 
-class Ledger:
+class Ledger(Vouching):
     """A dataset's budget, everything that was ever charged to it, and the answers that were given for it.
 
     >>> from hedgerow.privacy.budget import Budget
@@ -42,14 +42,13 @@ class Ledger:
     """
 
     def __init__(self, store: Store) -> None:
-        self._store = store
-        self._filter = Filter(store)
-        self._made = self._filter.made
+        super().__init__(store)
+        self._company = Company(store)
 
     @classmethod
     def open(
         cls,
-        path: str | os.PathLike[str] | Store,
+        path: str | os.PathLike[str] | LedgerUrl | Store,
         *,
         budget: Budget | None = None,
         neighbours: str | None = None,
@@ -65,7 +64,8 @@ class Ledger:
         """Open a ledger, or make it; None means whatever the ledger says, any other difference is refused.
 
         Args:
-            path: the file, ":memory:" for simulation, or a store of one's own (`hedgerow.extending.Store`).
+            path: the file, `postgresql://...`, ":memory:" for simulation, or a store of one's own
+                (`hedgerow.extending.Store`).
             budget: what may be spent in all; needed to make a ledger.
             neighbours: "add_remove" (made so by default) or "replace".
             unit: the column that names the protected unit; a new ledger without one protects rows.
@@ -88,33 +88,22 @@ class Ledger:
         refuse_no_budget(budget)
         if str(path) == ":memory:":
             return cls(SQLiteStore(None, opening(new_settings(budget, asked, simulation=True))))
-        if not isinstance(path, str | os.PathLike):
-            begin(path, budget, asked, reason, create=create and not readonly)
-            return cls(path)._agreed(budget, asked)
-        file = Path(path).resolve()
-        known = None if data is None else Data.named(data)
-        if not os.path.lexists(file):
-            if not create or readonly or os.path.islink(path):  # a link's disk may be away
-                raise no_ledger(file)
-            make_new(file, new_settings(budget, asked, simulation=False), known, reason)
-        return cls._of_file(file, budget, asked, known, readonly=readonly)
-
-    @classmethod
-    def _of_file(
-        cls, file: Path, budget: Budget | None, asked: dict[str, Any], known: Data | None, *, readonly: bool
-    ) -> Ledger:
-        """A ledger that is there, in a file."""
-        if not readonly:
-            refuse_second_name(file)
-        refuse_older_log(file)
-        store = SQLiteStore(file, readonly=readonly)
+        known, may = None if data is None else Data.named(data), create and not readonly
+        if (url := LedgerUrl.of(path)) is not None:
+            store = open_database(url, budget, asked, known, reason, may=may, readonly=readonly)
+        elif isinstance(path, str | os.PathLike):
+            store = open_file(path, budget, asked, known, reason, may=may, readonly=readonly)
+        else:
+            store = cast(Store, path)
+            begin(store, budget, asked, reason, create=may)
         try:
             ledger = cls(store)._agreed(budget, asked)
-            if not readonly:
+            if isinstance(store, SQLiteStore) and not readonly:
                 note(store, known)
                 store.sync()  # a log that was left behind
         except BaseException:
-            store.close()
+            if store is not path:
+                store.close()
             raise
         return ledger
 
@@ -144,8 +133,13 @@ class Ledger:
 
     @property
     def path(self) -> Path | None:
-        """The file; None for a ledger in memory."""
+        """The file; None for a ledger in memory or in a database."""
         return self._store.path
+
+    @property
+    def cache(self) -> Path | None:
+        """A folder for what may be deleted at any time, if there is one."""
+        return self._store.cache(self._made.ledger)
 
     @property
     def budget(self) -> Budget:
@@ -223,30 +217,25 @@ class Ledger:
 
         A raise changes what an epsilon buys, and must not change what was bought.
         """
-        line = None if request is None else self._store.requested(request)
-        if line is None:
-            return Cost("rho", rho_of(epsilon, self.budget.conversion_delta))
-        paid = Entry.read(line).cost.amount
-        amounts = (rho_of(epsilon, delta) for delta in self._filter.readings())
-        return Cost("rho", min(amounts, key=lambda rho: abs(rho - paid)))
+        return self._filter.meant(epsilon, request)
 
     def recall(self, request: str, question: str | bytes | Event, analyst: str = OWNER) -> Entry | None:
         """What a request id was answered, or None; RequestReused if it belongs to another question."""
         return self._filter.recall(request, question, analyst)
 
-    def replay(self, run: str | None, after: int = -1) -> Iterator[Entry]:
-        """The entries of a run in order, with answers and secret states, to rebuild it after a restart.
-
-        Args:
-            run: the run's label; every entry of the ledger if None.
-            after: only what came after the line of this number.
-        """
-        return (Entry.read(line) for line in self._store.lines(run, after))
-
     @property
     def newest(self) -> int:
         """The number of the newest line."""
         return self._store.newest()
+
+    @property
+    def elsewhere(self) -> int:
+        """The number of the newest line that was not written through this object, since it was opened."""
+        return self._company.met()
+
+    def accept_move(self) -> None:
+        """Go on with a database that took the place of another; for its owner, who has looked at receipts."""
+        self._store.accept()
 
     def alone(self) -> AbstractContextManager[None]:
         """A stretch of work that only one holder of this ledger does at a time, in whichever process.
@@ -255,6 +244,17 @@ class Ledger:
         same thread may enter it again.
         """
         return self._store.alone()
+
+    def turn(self) -> AbstractContextManager[None]:
+        """As `alone`, for one short piece of work that writes; nothing in it is shown before it ends.
+
+        A store may commit what was charged only then, all together, and let others wait with charging.
+        """
+        return self._store.turn()
+
+    def still(self) -> AbstractContextManager[None]:
+        """A stretch in which several reads may be answered as of one moment, its beginning."""
+        return self._store.still()
 
     def children(self, account: str = OWNER) -> list[str]:
         """The accounts that were ever allotted from an account, in order."""
@@ -273,11 +273,14 @@ class Ledger:
         """
         with self._store.transaction(durable):
             transaction = Transaction(self._filter, durable)
+            self._company.met()
             try:
                 yield transaction
                 transaction.refuse_failed()
+                self._company.writes(transaction.head)
             finally:
                 transaction.over = True
+        self._company.wrote()
 
     def charge(
         self,
@@ -361,39 +364,3 @@ class Ledger:
         """
         with self.transaction() as transaction:
             return transaction.raise_budget(budget, reason)
-
-    def receipt(self) -> Receipt:
-        """What the ledger says now; a later ledger that disagrees with it was altered."""
-        self._store.sync()  # a receipt must not outlive the lines it vouches for
-        head = self._store.head()
-        settings = replace(self._made, budget=self._filter.budget(head.seq))
-        spent, claims = self._filter.account(OWNER, head.seq).spent, self.claims(head.seq)
-        return Receipt(settings, head.seq, head.hash.hex(), spent, claims)
-
-    def claims(self, upto: int | None = None) -> tuple[int, ...]:
-        """The numbers of the charges that rest on somebody's claim, up to a line."""
-        notes = (entry for entry in self.replay(CLAIMS) if upto is None or entry.seq <= upto)
-        return tuple(entry.details["line"] for entry in notes)
-
-    def knows(self, receipt: Receipt) -> bool:
-        """Whether the line that a receipt was given for is in this ledger."""
-        return receipt.head == self.hash_at(receipt.seq)
-
-    def hash_at(self, seq: int) -> str | None:
-        """The chain's hash at a line, which vouches for all up to it; None if there is no such line."""
-        return line.hash.hex() if (line := self._store.at(seq)) else None
-
-    def sync(self) -> None:
-        """Wait until everything committed so far is on the disk."""
-        self._store.sync()
-
-    def verify(self, receipt: Receipt | None = None) -> Verification:
-        """Walk the chain again, recompute every cost and total, and compare with an earlier receipt."""
-        outcome, damage = verify_lines(self._store.lines(), receipt), self._store.damage()
-        if damage is None:
-            return outcome
-        return replace(outcome, problems=(*outcome.problems, f"The file is damaged: {damage}."))
-
-    def export(self, answers: bool = False) -> dict[str, Any]:
-        """The public side of the ledger as JSON data, for `verify_export`; `answers` includes the answers."""
-        return exported(self._store.lines(), answers)

@@ -13,13 +13,16 @@ from typing import Any
 
 from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger.copies import refuse_older_log
 from hedgerow.privacy.ledger.entry import Settings
-from hedgerow.privacy.ledger.failure import failure
+from hedgerow.privacy.ledger.failure import failure, no_ledger
 from hedgerow.privacy.ledger.line import Line
 from hedgerow.privacy.ledger.place import Data, refuse_known
 from hedgerow.privacy.ledger.sqlite import connect, flush, lay_out, uri
+from hedgerow.privacy.ledger.sqlite_store import SQLiteStore
 from hedgerow.privacy.ledger.store import Store
 from hedgerow.privacy.ledger.transaction import opening
+from hedgerow.privacy.ledger.url import LedgerUrl
 
 
 def refuse_no_budget(given: object) -> None:
@@ -51,6 +54,55 @@ def begin(
                 store.append(first)
     if not store.durable and not Settings.from_json(store.first().field("details")).simulation:
         raise LedgerError("The store is not durable, but its ledger says that it is no simulation.")
+
+
+def open_file(
+    path: str | os.PathLike[str],
+    budget: Budget | None,
+    asked: Mapping[str, Any],
+    data: Data | None,
+    reason: str | None,
+    *,
+    may: bool,
+    readonly: bool,
+) -> SQLiteStore:
+    """The store of a ledger in a file, made if need be and if that may be; see `Ledger.open`."""
+    file = Path(path).resolve()
+    if not os.path.lexists(file):
+        if not may or os.path.islink(path):  # a link's disk may be away
+            raise no_ledger(file)
+        make_new(file, new_settings(budget, asked, simulation=False), data, reason)
+    if not readonly:
+        refuse_second_name(file)
+    refuse_older_log(file)
+    return SQLiteStore(file, readonly=readonly)
+
+
+def open_database(
+    url: LedgerUrl,
+    budget: Budget | None,
+    asked: Mapping[str, Any],
+    data: Data | None,
+    reason: str | None,
+    *,
+    may: bool,
+    readonly: bool,
+) -> Store:
+    """The store of a ledger in PostgreSQL, the same way; data that a file's ledger knows need a reason."""
+    from hedgerow.privacy.ledger.postgres_store import PostgresStore
+
+    store = PostgresStore(url, create=may and budget is not None, readonly=readonly)
+    try:
+        if store.newest() < 0:
+            if not may:
+                raise LedgerError(f"There is no ledger at {url}.")
+            if data is not None and reason is None:
+                refuse_known(data, Path(os.devnull))
+        begin(store, budget, asked, reason, create=may)
+    except BaseException:
+        store.close()
+        raise
+    return store
 
 
 def _make(path: Path, first: Line) -> None:

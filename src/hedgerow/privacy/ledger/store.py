@@ -8,12 +8,13 @@ and `close`. The other reads have bodies that walk all lines; a store with an in
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from hedgerow.errors import LedgerError
 from hedgerow.privacy.ledger.line import Line
+from hedgerow.privacy.ledger.nearby import cache_folder
 
 
 @runtime_checkable
@@ -100,6 +101,30 @@ class Store(Protocol):
 
     def sync(self) -> None:
         """Wait until everything committed so far is durable."""
+        return None
+
+    def turn(self) -> AbstractContextManager[None]:
+        """As `alone`, for one short piece of work that writes: a store may keep other writers waiting.
+
+        The transactions in it may be committed together, at its end or by `sync`: until then nothing that was
+        done in it is shown to anybody.
+        """
+        return self.alone()
+
+    def still(self) -> AbstractContextManager[None]:
+        """A stretch in which several reads may be answered as of one moment, its beginning."""
+        return nullcontext()
+
+    def cache(self, ledger: str) -> Path | None:
+        """A folder of this machine for what may be deleted at any time, if there is one.
+
+        Args:
+            ledger: the ledger's id.
+        """
+        return None if self.path is None else cache_folder(self.path)
+
+    def accept(self) -> None:
+        """Take the place where the lines are now for the right one; most stores cannot be elsewhere."""
         return None
 
     def damage(self) -> str | None:

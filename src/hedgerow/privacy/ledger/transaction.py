@@ -44,6 +44,11 @@ class Transaction:
         self.over = False
 
     @property
+    def head(self) -> Line:
+        """The ledger's newest line, with those of this transaction."""
+        return self._head
+
+    @property
     def newest(self) -> int:
         """The number of the ledger's newest line, with those of this transaction."""
         return self._head.seq

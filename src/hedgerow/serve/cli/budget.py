@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as jsons
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -226,6 +226,28 @@ def verify(
         raise typer.Exit(say(outcome.describe(), FAILED))
 
 
+@app.command("moved")
+def moved(
+    data: Data,
+    reason: Annotated[str, typer.Option(help="Why; it is kept in the ledger for good.", show_default=False)],
+    receipt: Annotated[
+        Path | None, typer.Option(help="The newest receipt.json; the one beside the data if not given.")
+    ] = None,
+    ledger: LedgerFile = None,
+    json: Json = False,
+) -> None:
+    """Go on with a ledger in a database that was promoted or restored.
+
+    What the receipt says was spent beyond it is set aside for good.
+    """
+    from hedgerow.service import moving
+    from hedgerow.service.dataset import Dataset
+
+    dataset = Dataset(data, ledger)
+    with moving.go_on(dataset, receipt, reason) as opened:
+        _show_state(opened, dataset.path, json, [f"The ledger goes on: {reason.strip()}"])
+
+
 @app.command("export")
 def export(
     data: DataOrLedger,
@@ -255,7 +277,7 @@ def export(
         screen().print(f"Wrote {len(content['entries'])} lines to {out}.", soft_wrap=True)
 
 
-def _path(data: Path, ledger: Path | None) -> Path:
+def _path(data: Path, ledger: str | None) -> Any:
     from hedgerow.service.dataset import find_ledger
 
     return find_ledger(data, ledger)
@@ -277,7 +299,7 @@ def _show_parts(ledger: hr.Ledger, parts: list[Part], json: bool) -> None:
     to.print(f"Left for everybody else: {rest(ledger.remaining(), budget)}.")
 
 
-def _show_state(ledger: hr.Ledger, path: Path, json: bool, first: list[str]) -> None:
+def _show_state(ledger: hr.Ledger, path: Any, json: bool, first: list[str]) -> None:
     from hedgerow.service import budgeting, wire
 
     if json:

@@ -138,7 +138,7 @@ def _make_room(out: Path) -> None:
             f"the folder {str(out)!r} is not empty and holds no earlier demo: choose another --out"
         )
     writable(out)
-    ledger = Dataset(out / DATA).path
+    ledger = Path(str(Dataset(out / DATA).path))
     beside = (Path(f"{ledger}{end}") for end in ("", "-wal", "-shm"))
     for path in (*(out / name for name in (*FILES, DATA, SCHEMA)), *beside, note_path(ledger)):
         path.unlink(missing_ok=True)

@@ -59,12 +59,14 @@ As = Annotated[
     typer.Option("--as", metavar="NAME", help="Whose account pays, as `budget allot` set it aside."),
 ]
 LedgerFile = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--ledger",
         envvar="HEDGEROW_LEDGER",
         show_envvar=False,
-        help="The ledger file, if not beside the data; HEDGEROW_LEDGER in the environment says the same.",
+        metavar="PATH",
+        help="The ledger, if not beside the data: a file, or postgresql://...; HEDGEROW_LEDGER in the "
+        "environment says the same.",
     ),
 ]
 

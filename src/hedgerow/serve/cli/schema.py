@@ -93,7 +93,7 @@ def _draft_privately(
     least: int,
     unit: str | None,
     epsilon: Any,
-    ledger: Path | None,
+    ledger: str | None,
     force: bool,
     json: bool,
 ) -> None:

@@ -353,6 +353,29 @@ def _alone(make: Make) -> None:
     require(order == ["first", "second"], f"two were alone at once, or one for ever: {order}")
 
 
+@STORE.promises("what was done in a turn is there when it ends, and what failed in it is not")
+def _turns(make: Make) -> None:
+    place = make()
+    ledger = _open(place)
+    other = _others(place, ledger)[-1]
+    with ledger.turn():
+        ledger.charge(_costs("1/10"), _says(b"1"), request="one")
+        with suppress(ZeroDivisionError):
+            ledger.charge(_costs("1/10"), lambda: (b"%d" % (1 // 0), None), request="never")
+        with ledger.turn(), ledger.alone():
+            again = ledger.charge(_costs("1/10"), _never, request="one")
+        require(again.answer == b"1", "a turn does not know what was done in it")
+        ledger.record(b"free", request="two", durable=False)
+        receipt = ledger.receipt()
+        require(ledger.spent().amount == Fraction(1, 10), "a turn does not know what it has spent")
+    require(other.knows(receipt) and other.newest == receipt.seq, "a turn ended, and not all of it is there")
+    with suppress(ZeroDivisionError), ledger.turn():
+        ledger.charge(_costs("1/10"), _says(b"3"), request="three")
+        _ = 1 // 0
+    require(other.spent().amount == Fraction(1, 5), "a charge that was made is lost with what came after it")
+    require(other.verify().ok, other.verify().describe())
+
+
 @STORE.promises("a closed store refuses everything")
 def _closed(make: Make) -> None:
     ledger = _open(make())
