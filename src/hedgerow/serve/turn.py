@@ -7,7 +7,7 @@ through the dataset's lane, and comes back at a point of the grid. A request id 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -45,18 +45,34 @@ class Turn:
         Args:
             question: what is asked.
         """
-        self.host.refuse_unready()
         self.host.refuse_haste(self.who)
         self.hosted.refuse_spending(question, self.who)
-        log, key = self.host.log, (self.hosted.name, self.who.name)
-        if question.request is not None:
-            known = log.bind(*key, question.request, question.bound)
-            if known is not None:
-                self.hosted.refuse_frozen()
-                return known | {"cached": True, "cost": None}
-        told = self._noted(await self._answered(question))
-        if question.request is not None:
-            log.answered(*key, question.request, wire.plain(told))
+
+        async def answer() -> dict[str, Any]:
+            return self.noted(await self._answered(question))
+
+        return await self.once(question.request, question.bound, answer)
+
+    async def once(
+        self, request: str | None, bound: str, answer: Callable[[], Awaitable[dict[str, Any]]]
+    ) -> dict[str, Any]:
+        """What a request id got before, free; else what it gets now, which is kept.
+
+        Args:
+            request: the id, if there is one.
+            bound: what it is bound to.
+            answer: asks.
+        """
+        if request is None:
+            return await answer()
+        log, key = self.host.log, (self.hosted.name, self.who.name, request)
+        known = log.bind(*key, bound)
+        if known is not None:
+            self.hosted.refuse_frozen()
+            again = {"cached": True, "cost": None}
+            return {"answers": [a | again for a in known["answers"]]} if "answers" in known else known | again
+        told = await answer()
+        log.answered(*key, wire.plain(told))
         return told
 
     async def explain(self, question: Ask) -> dict[str, Any]:
@@ -65,7 +81,6 @@ class Turn:
         Args:
             question: what would be asked.
         """
-        self.host.refuse_haste(self.who)
         found = await self.read(lambda: self.hosted.foretell(question))
         if found is None:
             return wire.explained(await self.charge(lambda: self.hosted.explain(question, self.who)))
@@ -73,12 +88,7 @@ class Turn:
 
     async def read(self, work: Callable[[], Any]) -> Any:
         """Do something that needs no row, in a thread of the readers."""
-        loop = asyncio.get_running_loop()
-        try:
-            async with asyncio.timeout(self.host.config.limits.statement_seconds):
-                return await loop.run_in_executor(self.readers, work)
-        except TimeoutError:
-            raise RangeTooLarge("this takes longer than a statement may", hint="ask for less") from None
+        return await read(self.host, self.readers, work)
 
     async def charge(self, work: Callable[[], Any]) -> Any:
         """Do something in the dataset's lane, and come back at a point of the grid."""
@@ -103,8 +113,25 @@ class Turn:
             given = await self.charge(lambda: self.hosted.ask(question, self.who))
         return given
 
-    def _noted(self, given: Answered) -> dict[str, Any]:
+    def noted(self, given: Answered) -> dict[str, Any]:
+        """An answer as plain data, once the log has it."""
         told = wire.answered(given)
         item = {name: told[name] for name in ("sql", "source", "cost", "request")}
         self.host.log.note(self.hosted.name, self.who.name, item)
         return told
+
+
+async def read(host: Host, readers: Executor, work: Callable[[], Any]) -> Any:
+    """Do something that needs no row, in a thread of the readers.
+
+    Args:
+        host: whose limits it has.
+        readers: the threads.
+        work: what is done.
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(host.config.limits.statement_seconds):
+            return await loop.run_in_executor(readers, work)
+    except TimeoutError:
+        raise RangeTooLarge("this takes longer than a statement may", hint="ask for less") from None

@@ -26,6 +26,7 @@ from hedgerow.errors import (
     StorageUnavailable,
 )
 from hedgerow.serve.http.visitor import cookie_name, refuse_other_sites
+from hedgerow.serve.turn import Turn, read
 from hedgerow.service import wire
 
 if TYPE_CHECKING:
@@ -150,29 +151,14 @@ class Call:
             raise BadValue(f"`{name}` is a whole number between {least} and {most}")
         return value
 
+    @property
+    def turn(self) -> Turn:
+        """How the dataset is asked."""
+        return Turn(self.host, self.hosted, self.who, self.readers)
+
     async def read(self, work: Callable[[], Any]) -> Any:
         """Do something that needs no row, in a thread of the readers."""
-        loop = asyncio.get_running_loop()
-        try:
-            async with asyncio.timeout(self.limits.statement_seconds):
-                return await loop.run_in_executor(self.readers, work)
-        except TimeoutError:
-            raise RangeTooLarge("this takes longer than a statement may", hint="ask for less") from None
-
-    async def charge(self, work: Callable[[], Any]) -> Any:
-        """Do something in the dataset's lane, and come back at a point of the grid."""
-        loop, hosted, host = asyncio.get_running_loop(), self.hosted, self.host
-        began = loop.time()
-        try:
-            async with asyncio.timeout(self.limits.statement_seconds):
-                return await asyncio.shield(asyncio.wrap_future(hosted.in_lane(work)))
-        except TimeoutError:
-            raise LedgerUnavailable(
-                "the question is still being worked on",
-                hint="ask it again with the same request id, which is charged once",
-            ) from None
-        finally:
-            await asyncio.sleep(max(0.0, host.grid.wait(loop.time() - began)))
+        return await read(self.host, self.readers, work)
 
     async def in_lane(self, work: Callable[[], Any]) -> Any:
         """Do what an owner does with a dataset, in its lane; owners see rows anyway, and wait for no grid."""

@@ -104,6 +104,7 @@ class Statements:
         return known
 
     async def _explain(self, planned: StatementPlan, given: list[Any]) -> StatementResult:
+        self._host.refuse_haste(self.who)
         told = await self._turn.explain(
             self._ask(plan(planned.sql, self.hosted.name, self.hosted.domain), given)
         )
