@@ -248,7 +248,7 @@ def test_groups_of_a_cut_column_are_its_declared_bins():
         "40-59",
         "60-79",
         "80-99",
-        "(missing)",
+        "NULL",
     ]
     month = hr.sql(DOMAIN, "SELECT day.month, COUNT(*) FROM t WHERE day > '2020-02-10' GROUP BY day.month")
     assert len(month.labels) == 12

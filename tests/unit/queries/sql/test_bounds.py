@@ -97,7 +97,8 @@ def test_what_was_paid_for_is_not_lost_to_released_numbers_or_to_zero(text):
 @pytest.mark.parametrize(
     ("text", "parts", "together"),
     [
-        ("SELECT g, COUNT(*) / 2, SUM(k) + 1 FROM t GROUP BY g", 2, False),  # the numbers of one row
+        ("SELECT g, COUNT(*) / 2, SUM(k) + 1 FROM t GROUP BY g", 1, False),  # each number for itself
+        ("SELECT g, COUNT(*) * SUM(k) FROM t GROUP BY g", 2, False),  # a product needs both of them
         ("SELECT g, SQRT(COUNT(*)) FROM t GROUP BY g ORDER BY 2 LIMIT 1", 1, True),
         ("SELECT g FROM t GROUP BY g HAVING COUNT(*) > 10", 1, True),
         ("SELECT MAX(n) FROM (SELECT g, COUNT(*) AS n FROM t GROUP BY g)", 1, True),
