@@ -15,7 +15,7 @@ import hedgerow as hr
 DOMAIN = hr.Domain({"a": 4, "b": 3, "c": hr.bins(0, 60, 10)})
 ROWS = 6000
 BUDGET = hr.Budget(rho=1, delta=1e-6)
-PLAN = hr.Session(budget=hr.Budget(rho="1/1000", delta=0), within=0.04, questions=60)
+PLAN = hr.Session(budget=hr.Budget(rho="1/20", delta=0), within=0.04, questions=60)
 ALLOTTED = {"ann": "1/20", "bob": "1/5", "cat": "1/1000000"}
 STATEMENTS = [
     "SELECT COUNT(*) FROM t WHERE a = 1",

@@ -254,3 +254,69 @@ def _asks(place, token):
     for _ in range(5):
         assert state(client.query(SQL)) is None
     client.close()
+
+
+def test_statements_that_are_long_deep_or_unclosed_are_refused_at_once(place, token):
+    client = WireClient(place)
+    client.sign_in("ann", token)
+    deep = "SELECT * FROM " + "(" * 3000 + "SELECT 1" + ")" * 3000
+    assert state(client.query(deep)) == "42601"
+    assert state(client.query("SELECT 1," + "1," * 20_000 + "1")) == "54000"
+    assert state(client.query("SELECT 1 " + "/*a" * 6000)) == "42601"
+    twice = "SELECT dp_low(COUNT(*)) FROM people UNION ALL SELECT 1 FROM people"
+    assert state(client.query(twice)) == "0A000"
+    assert (
+        state(client.query("SELECT * FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) x")) == "0A000"
+    )
+    assert state(client.query("SELECT x FROM generate_series(1, 100000000) g(x)")) == "0A000"
+    assert state(client.query(SQL)) is None
+    client.close()
+
+
+def test_settings_of_one_transaction_and_of_a_pool_are_put_back(place, token):
+    client = WireClient(place)
+    client.sign_in("ann", token)
+
+    def spends():
+        return any(b"on" in content for kind, content in client.query("SHOW hedgerow.spend") if kind == "D")
+
+    client.query("BEGIN; SET LOCAL hedgerow.spend = on")
+    assert spends()
+    client.query("COMMIT")
+    assert not spends()
+    client.query('SET "hedgerow.spend" = on')
+    assert spends()
+    client.query("DISCARD ALL")
+    assert not spends()
+    assert state(client.query("SET hedgerow.spend")) == "42601"
+    client.query("BEGIN")
+    client.send("P", b"s\0" + SQL.encode() + b"\0\0\0")
+    client.send("S")
+    client.until()
+    client.query("SELECT nothing FROM people")
+    client.send("B", b"\0s\0\0\0\0\0\0\0")
+    client.send("E", b"\0\0\0\0\0")
+    client.send("S")
+    assert (
+        state(client.until()) == "25P02"
+    )  # a prepared statement is not asked in a failed transaction either
+    client.close()
+
+
+def test_cancelling_shortens_no_wait(server):
+    import asyncio
+
+    from hedgerow.serve import turn
+
+    async def cancelled():
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        task = asyncio.ensure_future(turn._wait_until(began + 0.3))
+        for _ in range(3):
+            await asyncio.sleep(0.03)
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return loop.time() - began
+
+    assert asyncio.run(cancelled()) >= 0.299

@@ -45,7 +45,10 @@ class Address:
         if not url:
             raise BadValue("no server was named", hint="say url='http://HOST:PORT', or set HEDGEROW_URL")
         url = re.sub(r"^(https?):/+", r"\1://", url)  # a path keeps one slash only
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            raise BadValue("a server is http://HOST:PORT, perhaps with /DATASET") from None
         path = parts.path.strip("/")
         if parts.scheme not in ("http", "https") or not parts.hostname or not _is_port(parts.netloc):
             raise BadValue(f"a server is http://HOST:PORT, perhaps with /DATASET, not {_plain(url)!r}")

@@ -153,6 +153,8 @@ class Cursor:
         self._refuse_closed()
         self.answer = self._columns = None
         here = self.connection
+        if isinstance(parameters, str | bytes | dict):
+            raise ProgrammingError("values are a list, one for each ?")
         with raised():
             self.answer = here.client.ask(operation, list(parameters), spend=here.spend, **here.wish)
         whole = self.answer.to_dict()

@@ -49,7 +49,8 @@ class Turn:
         self.hosted.refuse_spending(question, self.who)
 
         async def answer() -> dict[str, Any]:
-            return self.noted(await self._answered(question))
+            told: dict[str, Any] = await self._answered(question)
+            return told
 
         return await self.once(question.request, question.bound, answer)
 
@@ -103,15 +104,17 @@ class Turn:
                 hint="ask it again with the same request id, which is charged once",
             ) from None
         finally:
-            await asyncio.sleep(max(0.0, self.host.grid.wait(loop.time() - began)))
+            now = loop.time()
+            await _wait_until(now + max(0.0, self.host.grid.wait(now - began)))
 
-    async def _answered(self, question: Ask) -> Answered:
+    async def _answered(self, question: Ask) -> Any:
+        """The answer as plain data; what was charged is noted in its turn, whoever waits for it or not."""
         given = self.hosted.again(question, self.who)
         if given is None:
             given = await self.read(lambda: self.hosted.free(question, self.who))
         if given is None:
-            given = await self.charge(lambda: self.hosted.ask(question, self.who))
-        return given
+            return await self.charge(lambda: self.noted(self.hosted.ask(question, self.who)))
+        return self.noted(given)
 
     def noted(self, given: Answered) -> dict[str, Any]:
         """An answer as plain data, once the log has it."""
@@ -135,3 +138,15 @@ async def read(host: Host, readers: Executor, work: Callable[[], Any]) -> Any:
             return await loop.run_in_executor(readers, work)
     except TimeoutError:
         raise RangeTooLarge("this takes longer than a statement may", hint="ask for less") from None
+
+
+async def _wait_until(time: float) -> None:
+    """Wait for a point of the grid; who is cancelled meanwhile is cancelled then, and not a moment sooner."""
+    loop, cut = asyncio.get_running_loop(), None
+    while (left := time - loop.time()) > 0:
+        try:
+            await asyncio.sleep(left)
+        except asyncio.CancelledError as error:
+            cut = error
+    if cut is not None:
+        raise cut

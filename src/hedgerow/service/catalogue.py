@@ -14,7 +14,7 @@ import sqlglot
 from sqlglot import exp
 
 import hedgerow
-from hedgerow.errors import BadSQL, UnsupportedSQL
+from hedgerow.errors import BadSQL, RangeTooLarge, UnsupportedSQL
 from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.queries.sql.stages.engine import ReleasedEngine
 from hedgerow.service.catalogue_tables import TABLE, TYPES, tables
@@ -22,6 +22,7 @@ from hedgerow.service.catalogue_tables import TABLE, TYPES, tables
 if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import Domain
 
+ROWS, CELLS, COLUMNS, SECONDS = 10_000, 100_000, 200, 2.0  # of a result; how long it may take
 VERSION = f"15.0 (Hedgerow {hedgerow.__version__})"
 _TRUE_OF = "pg_has_role"
 _FALSE_OF = "pg_is_in_recovery pg_relation_is_publishable pg_is_other_temp_schema row_security_active"
@@ -34,9 +35,9 @@ pg_stat_get_numscans inet_server_addr inet_server_port inet_client_addr pg_get_s
 pg_tablespace_location pg_get_function_result pg_get_function_arguments pg_my_temp_schema
 """
 _PASS_OF = """
-coalesce nullif count sum min max avg lower upper length substring trim concat concat_ws replace position
+coalesce nullif count sum min max avg lower upper length substring trim concat concat_ws position
 strpos array_to_string string_agg array_agg row_number rank greatest least cast exists any all in
-generate_series unnest split_part starts_with left right abs mod if case regexp_like regexp_replace now
+generate_series unnest split_part starts_with left right abs mod if case regexp_like now
 current_timestamp and or not any_value array group_concat is_null like str_position list_contains
 array_contains array_length array_size date_trunc explode
 exploding_generate_series logical_and logical_or bool_and bool_or dense_rank
@@ -88,7 +89,14 @@ class Catalogue:
             if made is not node:
                 tree = made if node is tree else tree
                 node.replace(made)
-        rows = self._engine.run(tree.sql(dialect="duckdb"))
+        most = min(ROWS, CELLS // max(1, len(names)))
+        if len(names) > COLUMNS or most == 0:
+            raise RangeTooLarge(f"a statement about the catalogue may have up to {COLUMNS} columns")
+        if isinstance(tree, exp.Query) and not tree.args.get("limit"):
+            tree = tree.limit(most + 1)
+        rows = self._engine.run(tree.sql(dialect="duckdb"), seconds=SECONDS)
+        if len(rows) > most:
+            raise RangeTooLarge(f"a statement about the catalogue may have up to {most:,} rows")
         if rows and len(rows[0]) != len(names):
             names = [f"column{i + 1}" for i in range(len(rows[0]))]
         return names, rows
@@ -146,8 +154,14 @@ class Catalogue:
 
     @staticmethod
     def _is_cte(node: exp.Table, name: str) -> bool:
-        scope = node.root()
-        return not node.db and name in {cte.alias.lower() for cte in scope.find_all(exp.CTE)}
+        """Whether a statement around it has a part of that name."""
+        above: Any = node.parent
+        while above is not None and not node.db:
+            held = above.args.get("with_") or above.args.get("with")
+            if held is not None and name in {cte.alias.lower() for cte in held.expressions}:
+                return True
+            above = above.parent
+        return False
 
     def _cast(self, node: exp.Cast) -> exp.Expr:
         to = node.to.sql(dialect="postgres").lower().removeprefix("pg_catalog.").strip('"')
@@ -189,13 +203,15 @@ class Catalogue:
             "to_regproc",
         ):
             return exp.cast(exp.Null(), "BIGINT")
-        if name == "generate_subscripts":
+        if isinstance(node, (exp.GenerateSeries, exp.ExplodingGenerateSeries)):
+            return _bounded(node)
+        if name == "generate_subscripts" and node.expressions:
             return sqlglot.parse_one(
                 f"unnest(range(1, len({node.expressions[0].sql('duckdb')}) + 1))", read="duckdb"
             )
         if name in _NULL:
             return exp.cast(exp.Null(), "VARCHAR")
-        if name == "format_type":
+        if name == "format_type" and node.expressions:
             return self._format(node.expressions[0])
         if name == "current_schemas":
             return exp.array("'pg_catalog'", "'public'", dialect="duckdb")
@@ -268,11 +284,21 @@ def _named(column: exp.Expr) -> str:
 
 def _value(node: exp.Expr, values: Sequence[Any]) -> exp.Expr:
     held = node.this.name if isinstance(node.this, exp.Expr) else str(node.this or "")
-    number = int(held) if held.isdigit() else 1
+    number = int(held) if held.isascii() and held.isdigit() else 1
     if not 0 < number <= len(values):
         return exp.Null()
     value = values[number - 1]
     return exp.Null() if value is None else exp.convert(value)
+
+
+def _bounded(node: exp.Func) -> exp.Expr:
+    """A series that is short, or empty."""
+    end = node.args.get("end")
+    if isinstance(end, exp.Cast):
+        end = end.this
+    if isinstance(end, exp.Null) or (isinstance(end, exp.Literal) and end.is_int and int(end.name) <= ROWS):
+        return node
+    raise UnsupportedSQL(f"a series here ends with a number of up to {ROWS:,}")
 
 
 def _operator(node: exp.Operator) -> exp.Expr:

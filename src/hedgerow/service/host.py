@@ -162,7 +162,7 @@ class Host:
 
     def refuse_haste(self, who: Token, questions: int = 1) -> None:
         """Refuse whoever asks faster than they may."""
-        if not self.rate.allows(who.id, questions):
+        if not self.rate.allows(who.name, questions):
             raise RateLimited("this token asks faster than it may", hint="wait a little and ask again")
 
     # -- tokens -------------------------------------------------------------------------------------------

@@ -188,6 +188,12 @@ class ServerState:
         named = [pair for pair in live if pair[0].id == name] or live
         return named[0] if len(named) == 1 else None
 
+    @property
+    def pepper(self) -> bytes:
+        """A secret of this state that stays the same: what is kept of its oldest token."""
+        rows = self.rows("SELECT digest FROM token ORDER BY made, id LIMIT 1")
+        return bytes(rows[0][0]) if rows else bytes(32)
+
     def used(self, times: dict[str, str]) -> None:
         """Note when tokens were last used."""
         with self.writing() as db:

@@ -291,13 +291,16 @@ class Core(SessionState):
 
     def likely_guard(self, goal: Goal) -> Guard:
         """The guard that `guard` would give, without making it."""
+        own = goal == self.own_goal and self.primed
         for guard in self.guards:
+            if own and guard.debt and guard.goal != goal:  # its own accuracy waits for no other one's debt
+                continue
             if goal.alpha / 2 <= guard.goal.alpha <= goal.alpha and guard.goal.confidence >= goal.confidence:
                 return guard
         number = len(self.guards)
         price, share = self._run_price(goal, number), guard_share(number)
         made = Guard(goal, price, self.questions, self.log, number, share=share)
-        if goal != self.own_goal or not self.primed:
+        if not own:
             made.debt = made.opening.amount
         return made
 

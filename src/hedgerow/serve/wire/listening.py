@@ -41,6 +41,7 @@ class WireServer:
     def __init__(self, host: Host, listening: socket.socket, cert: str | None, key: str | None) -> None:
         self._host, self._listening = host, listening
         self._readers = ThreadPoolExecutor(2, "wire reader")
+        self._lookups = ThreadPoolExecutor(1, "catalogue reader")
         self._talks: dict[tuple[int, int], Talk] = {}
         self._catalogues: dict[str, Catalogue] = {}
         self._open: set[asyncio.Task[None]] = set()
@@ -76,6 +77,7 @@ class WireServer:
         for task in self._open:
             task.cancel()
         self._readers.shutdown(wait=False)
+        self._lookups.shutdown(wait=False)
         for catalogue in self._catalogues.values():
             catalogue.close()
 
@@ -88,7 +90,13 @@ class WireServer:
         self._open.add(task)
         try:
             await Talk(
-                self._host, WireLine(reader, writer), self._readers, self._tls, self._talks, self._catalogues
+                self._host,
+                WireLine(reader, writer),
+                self._readers,
+                self._tls,
+                self._talks,
+                self._catalogues,
+                self._lookups,
             ).hold()
         finally:
             self._open.discard(task)

@@ -79,28 +79,30 @@ def plan(sql: str, table: str, domain: Any) -> StatementPlan:
 
 
 def _canned(word: str, text: str) -> StatementPlan | None:
-    rest = text.split(None, 1)[1] if " " in text else ""
+    rest = [*text.split(None, 1), ""][1]
     if word in ("begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release"):
         tags = {"start": "BEGIN", "end": "COMMIT", "abort": "ROLLBACK"}
         to = word in ("rollback", "abort") and re.search(r"\bto\b", rest, re.I) is not None
         return StatementPlan("transaction", tags.get(word, word.upper()), words=("to" if to else "",))
     if word == "set":
-        found = re.fullmatch(r"(?:session\s+|local\s+)?([\w.]+)\s*(?:=|\bto\b)\s*(.*)", rest, re.I | re.S)
+        found = re.fullmatch(r'(session\s+|local\s+)?"?([\w.]+)"?\s*(?:=|\bto\b)\s*(.*)', rest, re.I | re.S)
         if found is None:
+            if "hedgerow" in rest.lower():
+                raise BadSQL("a setting is set by SET hedgerow.NAME = VALUE")
             return StatementPlan("nothing", "SET")
-        value = found[2].strip()
+        value, local = found[3].strip(), (found[1] or "").strip().lower()
         bare = value[1:-1].replace("''", "'") if value[:1] == "'" and value[-1:] == "'" else value.strip('"')
         kind = "reset" if bare.lower() == "default" else "set"
-        return StatementPlan(kind, "SET", words=(found[1], bare))
+        return StatementPlan(kind, "SET", words=(found[2], bare, local))
     if word == "show":
         name = rest.strip().strip('"')
         return StatementPlan("show", "SHOW", ((name.lower(), values.TEXT, -1),), words=(name,))
     if word == "reset":
         return StatementPlan("reset", "RESET", words=(rest.strip(),))
-    if word in ("discard", "deallocate", "close", "unlisten"):
-        return StatementPlan(
-            "nothing", {"discard": "DISCARD ALL", "close": "CLOSE CURSOR"}.get(word, word.upper())
-        )
+    if word == "discard":
+        return StatementPlan("discard", "DISCARD ALL")
+    if word in ("deallocate", "close", "unlisten"):
+        return StatementPlan("nothing", {"close": "CLOSE CURSOR"}.get(word, word.upper()))
     return None
 
 
@@ -176,7 +178,7 @@ def _preview(tree: exp.Select, table: str, domain: Any) -> StatementPlan:
         )
     picked: list[tuple[str, str]] = []
     for column in tree.selects:
-        if isinstance(column, exp.Star) or isinstance(column.unalias(), exp.Star) or column.name == "*":
+        if column.is_star:
             picked += [(name, name) for name in kinds]
         else:
             picked.append((column.unalias().name, column.alias_or_name))
@@ -195,11 +197,19 @@ def _asked(text: str, tree: exp.Expr, table: str, domain: Any) -> StatementPlan:
         raise UnsupportedSQL("ask with SELECT ... FROM ...")
     if any(node.name.lower() in _PARTS for node in tree.find_all(exp.Anonymous)) or _rewritten(tree):
         return _with_parts(tree, domain)
-    columns, picks = [], []
-    for number, column in enumerate(tree.selects):
-        columns.append(_typed(_name(column), column.unalias(), domain))
-        picks.append((str(number), "value"))
-    return StatementPlan("question", columns=tuple(columns), sql=text, tree=tree, picks=tuple(picks))
+    return _plain(text, tree, domain)
+
+
+def _plain(text: str, tree: exp.Query, domain: Any) -> StatementPlan:
+    """A question whose columns are those of its answer, in order."""
+    if any(c.is_star for c in tree.selects):
+        raise UnsupportedSQL("name the columns of the inner statement instead of *")
+    names = [column.alias_or_name or column.sql() for column in tree.selects]
+    if len(set(names)) < len(names):
+        raise UnsupportedSQL("two columns have one name: give them names of their own with AS")
+    columns = tuple(_typed(_name(column), column.unalias(), domain) for column in tree.selects)
+    picks = tuple((str(number), "value") for number in range(len(columns)))
+    return StatementPlan("question", columns=columns, sql=text, tree=tree, picks=picks)
 
 
 def _rewritten(tree: exp.Query) -> bool:
@@ -219,7 +229,11 @@ def _with_parts(tree: exp.Query, domain: Any) -> StatementPlan:
         if isinstance(limit.expression, exp.Cast):
             limit.set("expression", limit.expression.this)
     if not isinstance(tree, exp.Select):
-        return _asked(tree.sql(dialect="duckdb"), tree, "", domain)
+        if any(node.name.lower() in _PARTS for node in tree.find_all(exp.Anonymous)):
+            raise UnsupportedSQL(
+                "dp_low, dp_high, dp_error and dp_source stand in one SELECT, not in a UNION"
+            )
+        return _plain(tree.sql(dialect="duckdb"), tree, domain)
     _ordinals(tree)
     kept: list[exp.Expr] = []
     labels: dict[str, int] = {}

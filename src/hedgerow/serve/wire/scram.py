@@ -15,7 +15,6 @@ from hedgerow.serve.wire.failure import ProtocolViolation
 
 MECHANISM = "SCRAM-SHA-256"
 _ROUNDS = 4096
-_PEPPER = secrets.token_bytes(32)  # for the salts of names that are none
 
 
 class ScramExchange:
@@ -24,12 +23,13 @@ class ScramExchange:
     Args:
         verifier: as PostgreSQL writes it; None where the name is unknown.
         name: who says to be there.
+        pepper: what salts of unknown names are made with.
     """
 
-    def __init__(self, verifier: str | None, name: str) -> None:
+    def __init__(self, verifier: str | None, name: str, pepper: bytes) -> None:
         self._known = verifier is not None
         if verifier is None:
-            salt = hmac.digest(_PEPPER, name.encode(), "sha256")[:16]
+            salt = hmac.digest(pepper, name.encode(), "sha256")[:16]
             self._rounds, self._salt = _ROUNDS, salt
             self._stored, self._server = secrets.token_bytes(32), secrets.token_bytes(32)
         else:

@@ -44,6 +44,7 @@ _OWN: dict[str, str] = {
     "hedgerow.confidence": "",
     "hedgerow.request": "",
 }
+_MOST = 200  # settings of one connection
 _NOT_SET = ("server_version", "server_encoding", "integer_datetimes", "is_superuser", "server_version_num")
 
 
@@ -59,6 +60,7 @@ class WireSettings:
     def __init__(self, user: str) -> None:
         self._held = _REPORTED | _FIXED | _OWN | {"session_authorization": user}
         self._names = {name.lower(): name for name in self._held}
+        self._before: dict[str, str] = {}
 
     @property
     def reported(self) -> dict[str, str]:
@@ -79,13 +81,16 @@ class WireSettings:
         """What a setting is; empty if it is none that is known."""
         return self._held[self._names[name.lower()]] if name.lower() in self._names else ""
 
-    def set(self, name: str, value: str) -> None:
+    def set(self, name: str, value: str, *, local: bool = False) -> None:
         """Set one; those of Hedgerow's are checked, those of PostgreSQL's are kept and do nothing.
 
         Args:
             name: the setting.
             value: its new value.
+            local: whether it is put back when the transaction ends.
         """
+        if len(name) > 64 or len(value) > 1000 or len(self._names) > _MOST:
+            raise BadValue("a setting has a name of up to 64 and a value of up to 1,000 characters")
         name = self._names.setdefault(name.lower(), name)
         if name in _NOT_SET:
             raise BadValue(f"the setting {name} cannot be changed")
@@ -96,7 +101,14 @@ class WireSettings:
             "unicode",
         ):
             raise BadValue("texts are UTF-8 here")
+        if local:
+            self._before.setdefault(name, self._held.get(name, ""))
         self._held[name] = value
+
+    def end(self) -> None:
+        """Put back what was set for one transaction."""
+        self._held |= self._before
+        self._before = {}
 
     def reset(self, name: str) -> None:
         """Put one back, or all of them."""

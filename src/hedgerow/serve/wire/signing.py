@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hedgerow.errors import NotFound, NoToken
@@ -28,10 +29,14 @@ async def begin(line: WireLine, tls: ssl.SSLContext | None) -> dict[str, str] | 
         line: the connection.
         tls: what TLS is spoken with, if it is.
     """
+    asked: set[int] = set()
     while True:
         parts = Parts(await line.first())
         code = parts.int32()
         if code in (messages.TLS, messages.GSS):
+            if code in asked or line.writer.get_extra_info("ssl_object") is not None:
+                raise ProtocolViolation("TLS was asked for already")
+            asked.add(code)
             await _secure(line, tls if code == messages.TLS else None)
         elif code == messages.CANCEL:
             return parts.int32(), parts.int32()
@@ -56,7 +61,7 @@ async def sign_in(
         raise NoToken("this server speaks TLS only: say sslmode=require")
     name = said.get("user", "")
     found = host.state.verifier(name, datetime.now(UTC))
-    exchange = ScramExchange(None if found is None else found[1], name)
+    exchange = ScramExchange(None if found is None else found[1], name, host.state.pepper)
     line.writer.write(messages.authentication(10, messages.text(MECHANISM) + b"\0"))
     first = Parts(await line.reply("p"))
     if first.text() != MECHANISM:
@@ -80,9 +85,10 @@ def options(said: dict[str, str]) -> list[tuple[str, str]]:
     [('application_name', 'psql'), ('hedgerow.spend', 'on')]
     """
     found = [(name, value) for name, value in said.items() if name not in _NOT_SETTINGS]
-    words = said.get("options", "").replace("\\ ", "\0").replace("-c", " ").replace("--", " ").split()
-    for word in words:
-        name, sep, value = word.replace("\0", " ").partition("=")
+    words = said.get("options", "").replace("\\ ", "\0").split()
+    for before, word in pairwise(["", *words]):
+        bare = word if before == "-c" else word[2:] if word.startswith(("-c", "--")) else ""
+        name, sep, value = bare.replace("\0", " ").partition("=")
         if sep:
             found.append((name, value))
     return [(name, value) for name, value in found if not name.startswith("_pq_.")]
@@ -90,6 +96,8 @@ def options(said: dict[str, str]) -> list[tuple[str, str]]:
 
 async def _secure(line: WireLine, tls: ssl.SSLContext | None) -> None:
     """Go over to TLS, or say that it is not spoken."""
+    if getattr(line.reader, "_buffer", b""):
+        raise ProtocolViolation("something came before it was said whether TLS is spoken")
     line.writer.write(b"N" if tls is None else b"S")
     await line.writer.drain()
     if tls is not None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import NoToken
-from hedgerow.serve.turn import Turn
+from hedgerow.serve.turn import Turn, read
 from hedgerow.serve.wire import results
 from hedgerow.serve.wire.plans import StatementPlan, plan
 from hedgerow.serve.wire.results import StatementResult
@@ -32,18 +33,26 @@ class Statements:
         who: whose token signed in.
         readers: the threads that read what was learned.
         catalogues: those of datasets that were looked up, by name.
+        lookups: the one thread that looks them up.
     """
 
     def __init__(
-        self, host: Host, hosted: Hosted, who: Token, readers: Executor, catalogues: dict[str, Catalogue]
+        self,
+        host: Host,
+        hosted: Hosted,
+        who: Token,
+        readers: Executor,
+        catalogues: dict[str, Catalogue],
+        lookups: Executor,
     ) -> None:
         self.who, self.hosted = who, hosted
         self.settings = WireSettings(who.name)
         self._host, self._turn = host, Turn(host, hosted, who, readers)
-        self._catalogues = catalogues
+        self._catalogues, self._lookups = catalogues, lookups
         self._ways: dict[str, Callable[[StatementPlan, list[Any]], Awaitable[StatementResult]]] = {
             "empty": self._nothing,
             "nothing": self._nothing,
+            "discard": self._discard,
             "transaction": self._nothing,
             "set": self._set,
             "reset": self._reset,
@@ -55,9 +64,12 @@ class Statements:
             "question": self._question,
         }
 
-    def plan(self, sql: str) -> StatementPlan:
+    async def plan(self, sql: str) -> StatementPlan:
         """What a statement is; nothing is asked."""
-        return plan(sql, self.hosted.name, self.hosted.domain)
+        self.refuse_ended()
+        self._host.refuse_haste(self.who)
+        found: StatementPlan = await self._turn.read(lambda: plan(sql, self.hosted.name, self.hosted.domain))
+        return found
 
     async def run(self, planned: StatementPlan, given: Sequence[Any] = ()) -> StatementResult:
         """Carry out a plan.
@@ -80,11 +92,16 @@ class Statements:
         return StatementResult(None, (), planned.tag)
 
     async def _set(self, planned: StatementPlan, given: list[Any]) -> StatementResult:
-        self.settings.set(*planned.words)
+        name, value, local = planned.words
+        self.settings.set(name, value, local=local == "local")
         return StatementResult(None, (), planned.tag)
 
     async def _reset(self, planned: StatementPlan, given: list[Any]) -> StatementResult:
         self.settings.reset(planned.words[0])
+        return StatementResult(None, (), planned.tag)
+
+    async def _discard(self, planned: StatementPlan, given: list[Any]) -> StatementResult:
+        self.settings.reset("all")
         return StatementResult(None, (), planned.tag)
 
     async def _show(self, planned: StatementPlan, given: list[Any]) -> StatementResult:
@@ -92,14 +109,20 @@ class Statements:
 
     async def _look_up(self, planned: StatementPlan, given: list[Any]) -> StatementResult:
         self._host.refuse_haste(self.who)
-        names, rows = await self._turn.read(lambda: self._catalogue().run(planned.tree, given, self.who.name))
+        work = partial(self._looked_up, planned, given)
+        names, rows = await read(self._host, self._lookups, work)
         return StatementResult(results.guessed(names, rows), rows, f"SELECT {len(rows)}")
+
+    def _looked_up(self, planned: StatementPlan, given: list[Any]) -> Any:
+        return self._catalogue().run(planned.tree, given, self.who.name)
 
     def _catalogue(self) -> Catalogue:
         """One for all who ask about a dataset, made anew when its schema is another."""
         name, domain = self.hosted.name, self.hosted.domain
         known = self._catalogues.get(name)
         if known is None or known.domain is not domain:
+            if known is not None:
+                known.close()
             known = self._catalogues[name] = Catalogue(name, domain)
         return known
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hedgerow.wire")
 _SIGN_IN = 20.0  # seconds
-_MOST_HELD = 1000  # statements and portals of one connection
+_MOST_HELD = 100  # statements and portals of one connection
 
 
 @dataclass
@@ -69,6 +69,7 @@ class Talk:
         tls: what TLS is spoken with, if it is.
         talks: all connections, by the numbers that cancel them.
         catalogues: those of datasets that were looked up, by name.
+        lookups: the one thread that looks them up.
     """
 
     host: Host
@@ -77,6 +78,7 @@ class Talk:
     tls: ssl.SSLContext | None
     talks: dict[tuple[int, int], Talk]
     catalogues: dict[str, Catalogue]
+    lookups: Executor
     key: tuple[int, int] = field(
         default_factory=lambda: (secrets.randbelow(1 << 31), secrets.randbelow(1 << 31))
     )
@@ -129,7 +131,7 @@ class Talk:
     async def _begin(self, said: dict[str, str]) -> None:
         """Sign in, and say what the settings are."""
         who, hosted, proof = await signing.sign_in(self.line, self.host, said, self.tls)
-        self.statements = Statements(self.host, hosted, who, self.readers, self.catalogues)
+        self.statements = Statements(self.host, hosted, who, self.readers, self.catalogues, self.lookups)
         for name, value in signing.options(said):
             self.statements.settings.set(name, value)
         self.line.writer.write(messages.authentication(12, proof) + messages.authentication(0))
@@ -147,6 +149,8 @@ class Talk:
             return False
         if kind == "S":
             self.skipping = False
+            if self.state == "I":
+                self.portals.clear()
             self.line.writer.write(messages.ready(self.state))
             return True
         if kind == "Q":
@@ -175,7 +179,7 @@ class Talk:
             if not parts:
                 self.line.writer.write(messages.message("I"))
             for part in parts:
-                planned = self._planned(part)
+                planned = await self._planned(part)
                 result = await self._run(planned, (), part)
                 if planned.kind == "copy":
                     self.line.writer.write(
@@ -186,6 +190,9 @@ class Talk:
                     self.line.writer.write(messages.columns(result.columns, written))
                     self.line.writer.write(results.sent(result.columns, result.rows, written))
                 self._done(planned, result)
+                await self.line.writer.drain()
+        except ConnectionError:
+            raise
         except Exception as error:
             self._failed(error, sql)
 
@@ -198,7 +205,7 @@ class Talk:
         if len(self.prepared) >= _MOST_HELD:
             raise HedgerowError("too many statements are prepared: close some")
         text = found[0] if found else ""
-        self.prepared[name] = PreparedStatement(text, self._planned(text), kinds)
+        self.prepared[name] = PreparedStatement(text, await self._planned(text), kinds)
         self.line.writer.write(messages.message("1"))
 
     async def _bind(self, parts: Parts) -> None:
@@ -221,6 +228,7 @@ class Talk:
 
     async def _describe(self, parts: Parts) -> None:
         kind, name = parts.take(1), parts.text()
+        self.statements.refuse_ended()
         if kind == b"S":
             if name not in self.prepared:
                 raise NoStatement("there is no such prepared statement")
@@ -282,14 +290,18 @@ class Talk:
 
     # -- carrying out ----------------------------------------------------------------------------------------
 
-    def _planned(self, sql: str) -> StatementPlan:
-        found: StatementPlan = self.statements.plan(sql)
-        if self.state == "E" and found.kind != "transaction":
-            raise FailedTransaction("a statement of this transaction failed: say ROLLBACK")
+    async def _planned(self, sql: str) -> StatementPlan:
+        found: StatementPlan = await self.statements.plan(sql)
+        self._refuse_failed(found)
         return found
+
+    def _refuse_failed(self, planned: StatementPlan) -> None:
+        if self.state == "E" and planned.kind != "transaction":
+            raise FailedTransaction("a statement of this transaction failed: say ROLLBACK")
 
     async def _run(self, planned: StatementPlan, given: Sequence[Any], sql: str) -> StatementResult:
         """Carry out a plan, so that another connection can cancel it."""
+        self._refuse_failed(planned)
         self.work = asyncio.ensure_future(self.statements.run(planned, given))
         try:
             result: StatementResult = await self.work
@@ -312,6 +324,11 @@ class Talk:
             if tag == "COMMIT" and self.state == "E":
                 tag = "ROLLBACK"
             self.state = "T" if tag in ("BEGIN", "SAVEPOINT", "RELEASE") or planned.words[0] == "to" else "I"
+            if self.state == "I":
+                self.statements.settings.end()
+        if planned.kind == "discard":
+            self.prepared.clear()
+            self.portals.clear()
         if planned.kind == "set":
             name = planned.words[0]
             for held, value in self.statements.settings.reported.items():

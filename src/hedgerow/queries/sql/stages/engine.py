@@ -69,22 +69,23 @@ class ReleasedEngine:
         self._clock.end()
         self._base.close()
 
-    def run(self, text: str, values: Sequence[Any] = ()) -> Rows:
+    def run(self, text: str, values: Sequence[Any] = (), seconds: float = SECONDS) -> Rows:
         """The rows of a statement that was printed here, never of one that somebody typed.
 
         Args:
             text: the statement.
             values: of its parameters.
+            seconds: the most that it may take.
         """
         import duckdb
 
         with self._lock:
-            self._clock.start(SECONDS, self._base.interrupt)
+            self._clock.start(seconds, self._base.interrupt)
             try:
                 found: Rows = self._base.execute(text, list(values)).fetchmany(ROWS + 1)
             except duckdb.InterruptException:
                 raise RangeTooLarge(
-                    f"working on the released numbers takes more than {SECONDS:g} seconds"
+                    f"working on the released numbers takes more than {seconds:g} seconds"
                 ) from None
             except duckdb.OutOfMemoryException:
                 raise RangeTooLarge(

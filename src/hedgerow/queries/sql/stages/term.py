@@ -1,11 +1,10 @@
 """Term: an expression as it is printed for the engine, and between which two expressions the truth lies.
 
 The rules are interval arithmetic: if all released numbers lie within their bounds, all terms do too. How
-sure each of them must be for that is counted here. Errors are linear images of symmetric log-concave noise,
-so a sum needs at most the sum of the half-widths of its parts, however they hang together: quantiles are the
-support function of the noise's floating body, which is convex [MR91] [Bob10]. So a sum needs no union bound;
-nor does a ratio of two, whose bounds are where a - r b may be zero; nor a rising function of one. All else
-goes over the union of its parts.
+sure each of them must be for that is counted here: a term of several released numbers goes over the union of
+its parts. Quantiles of continuous, symmetric, log-concave noise would add up without it (its floating bodies
+are convex [MR91] [Bob10]), but those of whole numbers do not: at high epsilon the half-width of a discrete
+Laplace number is 0, and that of a sum of eight is not.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ def summed(term: Term, parts: Sequence[Term]) -> Term:
     """A term that is a sum of others with coefficients that are sure."""
     if term.sure or not all(p.linear for p in parts):
         return term
-    return replace(term, parts=1, linear=True)
+    return replace(term, linear=True)
 
 
 def ends(parts: Sequence[Term]) -> tuple[list[str], list[str]] | None:
@@ -138,7 +137,7 @@ def over(a: Term, b: Term) -> Term:
     found = _corners("over", f"({a.text} / {b.text})", a, b)
     if b.sure:
         return summed(found, [a])
-    return replace(found, parts=1) if not found.sure and a.linear and b.linear else found
+    return found
 
 
 def _positive(a: Term) -> bool:
