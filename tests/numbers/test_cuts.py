@@ -21,7 +21,7 @@ DOMAIN = hr.Domain(
         "sex": ["F", "M"],
         "age": hr.bins(0, 100, 20, step=1),
         "pay": hr.Bins([-20, 0, 50, 2000], step=0.5),
-        "old": hr.bins(0, 10, 2.5),
+        "old": hr.bins(0, 10, 2.5, step=0.01),
         "day": hr.dates("2020-01-01", "2021-01-01", "month"),
     }
 )
@@ -165,7 +165,7 @@ def released():
     n = 4000
     frame = rows(n, 5)
     frame["age"] = np.where(np.arange(n) % 3 == 0, 39.0, 20.0)
-    frame["old"] = np.full(n, 2.499)
+    frame["old"] = np.full(n, 2.49)
     table = hr.Table.open(frame, DOMAIN)
     curator = hr.Curator(table, budget=hr.Budget(epsilon=400, delta=1e-6), ledger=":memory:")
     return frame, hr.AdaptiveRelease(epsilon=300.0).release(curator, hr.marginals(DOMAIN, 2))

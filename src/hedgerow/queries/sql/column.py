@@ -194,9 +194,10 @@ class SqlColumn:
     def _cut(self, op: str, places: list[int], c: Any, spelled: str) -> NoReturn:
         """Whoever compiles this is told which bins to cut, and what to say where that does not do."""
         words = f"the comparison {self.name} {op} {spelled} cuts a bin; {self._nearest(op, c)}"
-        if not self._bins.lattice.declared:
-            words += f" (numbers are read in steps of {self._bins.lattice.spell(1)}, as none is declared)"
         refusal = CutsBin(words)
+        if not self._bins.lattice.declared:  # rounded numbers lie on either side of a cut by chance
+            refusal.hint = f"declare a step of {self.name!r}: then comparisons may cut its bins"
+            raise refusal
         raise CutAt(self.attribute, places_inside(self._bins.lattice, places), refusal)
 
     def _up_to(self, op: str, below: int) -> Pair:

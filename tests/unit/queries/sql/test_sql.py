@@ -366,13 +366,15 @@ def test_refused_statements_name_the_part_in_one_sentence(text: str, part: str) 
 
 
 CUT = [
+    ("SELECT COUNT(*) FROM t WHERE visit >= '2024-02-15'", "2024-02-01 and 2024-03-01"),
+    ("SELECT COUNT(*) FROM t WHERE visit = '2024-02-01'", "2024-02-01 and 2024-03-01"),
+]
+NO_STEP = [
     ("SELECT COUNT(*) FROM t WHERE age = 30", "30 and 40"),
     ("SELECT COUNT(*) FROM t WHERE age >= 33", "30 and 40"),
     ("SELECT COUNT(*) FROM t WHERE age > 30", "30 and 40"),
     ("SELECT COUNT(*) FROM t WHERE age BETWEEN 30 AND 39", "30 and 40"),
     ("SELECT COUNT(*) FROM t WHERE income < 500", "0 and 500.5"),
-    ("SELECT COUNT(*) FROM t WHERE visit >= '2024-02-15'", "2024-02-01 and 2024-03-01"),
-    ("SELECT COUNT(*) FROM t WHERE visit = '2024-02-01'", "2024-02-01 and 2024-03-01"),
 ]
 
 
@@ -385,6 +387,13 @@ def test_a_statement_that_cuts_a_bin_says_the_nearest_edges_and_has_no_exact_ans
     assert question.notes[-1].startswith(question.cut.split(";")[0])
     with pytest.raises(CutsBin, match=part):
         question.evaluate(table_of)
+
+
+@pytest.mark.parametrize(("text", "part"), NO_STEP)
+def test_bins_of_numbers_without_a_step_are_not_cut(text: str, part: str) -> None:
+    with pytest.raises(CutsBin, match=part) as said:
+        sql(DOMAIN, text)
+    assert "declare a step" in str(said.value.hint)
 
 
 def test_hard_statements_fit_into_a_small_thread_stack() -> None:

@@ -120,6 +120,8 @@ SQL = {
     "SELECT COUNT(*) FROM t JOIN s": "unsupported_sql",
     "SELECT COUNT(*) FROM t WHERE height > 3": "unknown_column",
     "SELECT COUNT(*) FROM t WHERE sex = 'X'": "unknown_level",
+    "SELECT COUNT(*) FROM t WHERE age > 33": "cuts_bin",
+    "SELECT COUNT(*) FROM t WHERE age = 33": "cuts_bin",
 }
 
 
