@@ -49,4 +49,9 @@ class Loop:
     def _made(self) -> Any:
         import numba
 
-        return numba.njit(**self._options)(self._function)
+        made = numba.njit(**self._options)(self._function)
+        if self._options.get("cache"):
+            from hedgerow.compiled_cache import keep_apart
+
+            return keep_apart(made)
+        return made

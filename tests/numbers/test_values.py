@@ -240,6 +240,22 @@ def test_variances_of_rows_are_those_of_the_clamped_rows():
 def test_all_weights_are_whole_and_below_the_largest_that_is_allowed():
     for text in QUESTIONS:
         for form in hr.sql(DOMAIN, text).forms:
-            for piece in form.rounded():
+            off = next((f.worth.coarse(DOMAIN) for f in form.factors if f.worth is not None), 0.0)
+            assert (off > 0.0) == ("old" in text and form.attributes != () and form.reach() is not None)
+            for i, piece in enumerate(form.rounded()):
                 assert 0 <= int(piece.query.most.min()) <= int(piece.query.most.max()) <= ONE < 2**31
-                assert piece.off == 0.0  # nothing is rounded
+                assert piece.off == (0.0 if i else off)  # only a column without a step is rounded, once
+
+
+def test_the_error_of_a_sum_holds_how_far_numbers_without_a_step_are_rounded():
+    n, number = 200_000, 10.00049  # rounded to a lattice, each row is off by as much, and all one way
+    domain = hr.Domain({"x": hr.bins(0, 40, 10)})
+    curator = hr.Curator(
+        hr.Table.open({"x": np.full(n, number)}, domain), hr.Budget(epsilon=1e7, delta=1e-6), ":memory:"
+    )
+    session = hr.Session(epsilon=5).open(curator)
+    answer = session.ask("SELECT SUM(x) FROM t", within_count=1)
+    assert abs(answer.value - n * number) <= answer.error
+    assert abs(answer.value - n * number) > 40  # beyond what noise alone was allowed
+    mean = session.ask("SELECT AVG(x) FROM t", within_count=1)
+    assert abs(mean.value - number) <= mean.error

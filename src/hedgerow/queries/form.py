@@ -183,9 +183,11 @@ class LinearForm:
                 inside = inside & spread((axis.attribute,), axis.parent == cell, signed.attributes)
         inside = np.broadcast_to(inside, signed.weights.shape)
         masks = {f.attributes: f.weights for f in factors if f is not signed} | {signed.attributes: inside}
-        out = []
+        out: list[Piece] = []
         for worth, value, left in self._valued:
             if bool((value.most * inside).any()):
+                assert signed.worth is not None
+                left += 0.0 if out else signed.worth.coarse(self.domain)  # once: it is the whole number's
                 unit = Factor(signed.attributes, value.middle * inside)
                 query = self._query([unit if f is signed else f for f in factors], unit)
                 if query.factors is not None:

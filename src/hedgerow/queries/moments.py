@@ -145,6 +145,11 @@ class WithinBins:
     moments: BinMoments
     table: Tables
 
+    @property
+    def heavy(self) -> bool:
+        """Whether remainders were measured with Laplace noise, under a pure budget."""
+        return self.moments.noise.family == "laplace"
+
     def of(self, form: LinearForm, counts: Floats, worst: Floats) -> tuple[Floats, Floats] | None:
         """For each group the sum of its rows' remainders, and its standard deviation; None if unknown."""
         signed = next(f for f in form.factors if f.worth is not None)

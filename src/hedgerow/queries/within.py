@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import log, sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 class Within(Protocol):
     """Whoever measured what is within bins."""
+
+    @property
+    def heavy(self) -> bool:
+        """Whether the noise on it has the tails of Laplace's, and not of a normal law's."""
 
     def of(self, form: LinearForm, counts: Floats, worst: Floats) -> tuple[Floats, Floats] | None:
         """For each group the sum of its rows' remainders and the standard deviation of that; None if unknown.
@@ -44,15 +49,18 @@ class Opened:
         value: what is known of them.
         soft: a half-width of that, independent of the noise of counts.
         hard: what the schema alone allows beyond it.
+        heavy: whether half-widths are those of Laplace noise: they add up, and not their squares.
     """
 
     value: Floats
     soft: Floats
     hard: Floats
+    heavy: bool = False
 
     def on(self, errors: Floats) -> Floats:
         """The errors of sums of middles with what bins leave open."""
-        return np.asarray(np.hypot(errors, self.soft) + self.hard)
+        both = errors + self.soft if self.heavy else np.hypot(errors, self.soft)
+        return np.asarray(both + self.hard)
 
     def over(self, counts: Floats, off: Floats) -> Opened:
         """The same of averages: by counts that may be off by so much."""
@@ -61,7 +69,8 @@ class Opened:
             value = self.value / counts
             drift = np.abs(value) * off / least
             made = (value, self.soft / least + drift, self.hard / least)
-        return Opened(*(np.nan_to_num(x, nan=0.0, posinf=np.inf, neginf=-np.inf) for x in made))
+        value, soft, hard = (np.nan_to_num(x, nan=0.0, posinf=np.inf, neginf=-np.inf) for x in made)
+        return Opened(value, soft, hard, self.heavy)
 
 
 def opened(
@@ -87,12 +96,21 @@ def opened(
         return Opened(usual, np.zeros_like(usual), hard)
     worst, off = found(reach)
     worst = np.maximum(worst, 0.0) + off
-    known: Any = None
-    if within is not None:
-        known = within.of(form, np.maximum(found(support)[0], 0.0), worst)
+    if within is None:
+        return Opened(usual, np.zeros_like(worst), worst + hard)
+    known = within.of(form, np.maximum(found(support)[0], 0.0), worst)
     if known is None:
         return Opened(usual, np.zeros_like(worst), worst + hard)
     value, deviation = known
     value = np.clip(value, -worst, worst)
-    wide = -NormalDist().inv_cdf((1.0 - confidence) / numbers / 2.0) * deviation
-    return Opened(value + usual, np.minimum(wide, worst + np.abs(value)), hard)
+    wide = _quantile((1.0 - confidence) / numbers, heavy=within.heavy) * deviation
+    return Opened(value + usual, np.minimum(wide, worst + np.abs(value)), hard, within.heavy)
+
+
+def _quantile(beta: float, *, heavy: bool) -> float:
+    """How many standard deviations noise stays within but for a probability.
+
+    Sums of Laplace numbers have tails between that of one of them, exp(-sqrt(2) x), and a normal law's.
+    """
+    normal = -NormalDist().inv_cdf(beta / 2.0)
+    return max(normal, log(1.0 / beta) / sqrt(2.0)) if heavy else normal

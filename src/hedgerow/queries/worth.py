@@ -138,6 +138,20 @@ class Worth:
 
     # -- for rows -----------------------------------------------------------------------------------------
 
+    def coarse(self, domain: Domain) -> float:
+        """How far, at most, a row's number is from what it is worth: columns without a step are rounded."""
+        off = {n: self._lattice(domain, n).coarse for n in self._named}
+        if not any(off.values()):
+            return 0.0
+        far = {
+            n: np.abs(self._lattice(domain, n).middles) + self._lattice(domain, n).halves for n in self._named
+        }
+        most = {n: float(np.max(far[n])) for n in self._named}
+        out = sum(float(np.abs(c).max()) * off[n] for n, c in self.coefficients)
+        for (a, b), c in self.squares:
+            out += float(np.abs(c).max()) * (off[a] * most[b] + off[b] * most[a] + off[a] * off[b])
+        return out
+
     def unit(self, domain: Domain) -> Fraction:
         """What all rows' numbers are whole multiples of."""
         per = [(self._half(domain, n), c) for n, c in self.coefficients]
