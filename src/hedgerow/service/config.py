@@ -98,7 +98,7 @@ class Limits:
     Args:
         body_bytes: the largest request.
         statement_seconds: how long a question may be worked on before whoever asked is told to come back.
-        asks_per_minute: of one token.
+        asks_per_minute: of one person, through all doors and tokens together.
         connections: at once.
         keep_days: how long the log of questions and the answers of request ids are kept.
     """
