@@ -14,6 +14,7 @@ import pytest
 from hedgerow.privacy.ledger.ledger import Ledger
 from services.crowd import Crowd, D, crowd_of_fifty, question, sql_of, write_crowd
 from services.hosts import HOW, Hosts
+from services.patience import eventually
 from services.postgres import Cluster, fresh_name, shared
 from services.server import RunningServer
 
@@ -88,13 +89,6 @@ def ask(server: RunningServer, token: str | None = None, **body: Any) -> dict[st
     reply = server.post(f"{D}/ask", body, token)
     assert reply.status_code == 200, reply.text
     return dict(reply.json())
-
-
-def eventually(what: Any) -> None:
-    deadline = time.monotonic() + 60
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def test_what_one_server_says_the_other_says_too(pair: Pair) -> None:

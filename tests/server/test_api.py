@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from services.patience import eventually
 from services.server import SQL
 
 pytestmark = pytest.mark.xdist_group("server")
@@ -119,10 +120,12 @@ def test_budget_and_history_have_their_shapes(server):
     assert told["forecast"][0].keys() == {"what", "within_count", "questions"}
     for request in ("seen", "seen too"):
         server.ask(request=request)
-    items: list[dict[str, object]] = []
-    while len(items) < 2:  # the log is written a moment later
-        time.sleep(0.05)
-        items = server.get(f"{D}/history", params={"limit": 1000}).json()["items"]
+
+    def history() -> list[dict[str, object]]:
+        return server.get(f"{D}/history", params={"limit": 1000}).json()["items"]
+
+    eventually(lambda: len(history()) >= 2)  # the log is written a moment later
+    items = history()
     assert items[-1].keys() == {"seq", "time", "who", "sql", "source", "cost", "request"}
     page = server.get(f"{D}/history", params={"limit": 1}).json()
     assert page["next"] == page["items"][0]["seq"]
@@ -134,8 +137,8 @@ def test_an_analyst_sees_their_own_history_only(server):
     ann, bob = (server.new_token(name) for name in ("histann", "histbob"))
     server.ask(ann, sql="SELECT COUNT(*) AS secret_of_ann FROM people")
     server.ask(bob)
-    time.sleep(0.2)
-    assert "secret_of_ann" in server.get(f"{D}/history", ann).text
+    eventually(lambda: "secret_of_ann" in server.get(f"{D}/history", ann).text)
+    eventually(lambda: server.get(f"{D}/history", bob).json()["items"])
     assert "secret_of_ann" not in server.get(f"{D}/history", bob).text
 
 
@@ -227,8 +230,8 @@ def test_charged_questions_are_answered_on_the_grid_and_learned_ones_are_not(ser
 
 def test_state_belongs_to_its_owner_and_holds_no_secret(server):
     server.ask(request="logged")
-    time.sleep(0.2)
     folder = server.folder / ".hedgerow"
+    eventually((folder / "asked.jsonl").exists)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     for file in folder.iterdir():
         assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
