@@ -10,6 +10,7 @@ A name made from the signature needs no index, and what a file says it is for is
 
 from __future__ import annotations
 
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from pickle import UnpicklingError, loads
@@ -27,8 +28,9 @@ class SignatureFiles(IndexDataCacheFile):
             path.unlink(missing_ok=True)
 
     def save(self, key: Any, data: Any) -> None:
-        """Keep what was compiled for a signature."""
-        self._save_data(self._name(_short(key)), (self._stamp, str(key), data))
+        """Keep what was compiled for a signature; where a disk is full it is compiled anew the next time."""
+        with suppress(OSError):
+            self._save_data(self._name(_short(key)), (self._stamp, str(key), data))
 
     def load(self, key: Any) -> Any:
         """What was compiled for a signature from this very source; None if nothing readable was."""

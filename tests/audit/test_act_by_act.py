@@ -20,10 +20,10 @@ PAIRS = tuple(neighbouring_tables("add_remove")[:1])
 LEARNERS = ("OfflineMW", "AdaptiveRelease")
 
 
-def findings(monkeypatch, name: str, epsilon: float = 1.0):
-    cases = [c for c in AUDITS[name] if c.claim is not None]
+def findings(monkeypatch, name: str, epsilon: float = 1.0, samples: int = 3000, acts: slice = slice(None)):
+    cases = [c for c in AUDITS[name] if c.claim is not None][acts]
     monkeypatch.setattr(registry, "AUDITS", {name: cases})
-    return list(audits([epsilon], 3000, 60.0))
+    return list(audits([epsilon], samples, 60.0))
 
 
 @pytest.mark.slow
@@ -56,9 +56,10 @@ def test_a_forgotten_number_of_rows_of_a_person_is_refuted(monkeypatch, name):
 
 @pytest.mark.slow
 def test_a_choice_that_is_too_sharp_is_refuted(monkeypatch):
+    """The fourth act shows it: the bound comes to 1.34 of a claim of 1, give or take 0.03."""
     event, real = CHOICES["exponential"]
     monkeypatch.setitem(CHOICES, "exponential", (event, lambda s, d, epsilon, e: real(s, d, 3 * epsilon, e)))
-    assert any(f.refuted for f in findings(monkeypatch, "OfflineMW"))
+    assert any(f.refuted for f in findings(monkeypatch, "OfflineMW", samples=12_000, acts=slice(3, 4)))
 
 
 def test_acts_that_rows_decide_on_are_an_error_without_any_statistics():

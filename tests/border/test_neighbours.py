@@ -135,7 +135,7 @@ def of(kind: pa.DataType):
     return lambda values: pa.array(values, kind)
 
 
-RAW = list({t.encode("utf-8", "surrogatepass") for t in TEXT} | set(BYTES))
+RAW = sorted({t.encode("utf-8", "surrogatepass") for t in TEXT} | set(BYTES))
 CLEAN = [t for t in TEXT if not any(0xD800 <= ord(c) < 0xE000 for c in t)]
 LINES = [t for t in CLEAN if not set(t) & set("\0\r\n\x1a\x85\u2028\ufeff\x0b\x0c")]
 ARROW = {

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import hedgerow as hr
+from services.patience import eventually
 
 pytestmark = pytest.mark.xdist_group("clients")
 SQL = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
@@ -73,6 +74,7 @@ def test_everything_else_that_may_be_read(db, tmp_path):
     assert db.table("sex", "k").groups[0] == ("F", "0")
     assert [a["name"] for a in db.schema()["attributes"]] == ["sex", "k"]
     assert db.budget()["budget"]["epsilon"] == 2
+    eventually(db.history)  # the log is written a moment later
     assert db.history()[0]["who"] == "ann"
     assert set(db.sample(20)[0]) == {"sex", "k"}
     assert db.sample(5, to=tmp_path / "rows.parquet").stat().st_size > 100

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import socket
 import subprocess
 import sys
 
@@ -60,24 +59,22 @@ def test_two_commands_and_five_lines_of_curl_work_as_printed(tmp_path):
 
 def test_without_json_one_line_says_that_it_is_ready_and_the_rest_is_on_stderr(tmp_path):
     (tmp_path / "people.csv").write_text("sex\nF\nM\n")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     process = subprocess.Popen(
-        [sys.executable, "-m", "hedgerow", "serve", "people.csv", "--port", str(port), "--wire-port", "0"],
+        [sys.executable, "-m", "hedgerow", "serve", "people.csv", "--port", "0", "--wire-port", "0"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     line = process.stdout.readline()
     process.terminate()
     rest, words = process.communicate(timeout=30)
-    ready = rf"Hedgerow is ready at http://127\.0\.0\.1:{port} \(PostgreSQL 127\.0\.0\.1:\d+\)\n"
-    assert re.fullmatch(ready, line)
+    ready = r"Hedgerow is ready at http://127\.0\.0\.1:(\d+) \(PostgreSQL 127\.0\.0\.1:\d+\)\n"
+    found = re.fullmatch(ready, line)
+    assert found
     assert rest == ""
     assert process.returncode == 0
     assert "Nothing has been spent." in words
     assert "The dataset people is not set up" in words
     assert re.search(r"^  hr_\w+_\w+$", words, re.M)  # as it is copied
-    assert re.search(rf"^  http://127.0.0.1:{port}/login\?link=\w+$", words, re.M)
+    assert re.search(rf"^  http://127.0.0.1:{found[1]}/login\?link=\w+$", words, re.M)
 
 
 def test_the_configuration_of_the_page_is_good(tmp_path):

@@ -57,7 +57,6 @@ class Cluster:
             "unix_socket_directories": f"'{folder}'", "shared_buffers": "16MB", "max_wal_senders": "4",
             "dynamic_shared_memory_type": "mmap", "autovacuum": "off", "wal_level": "replica",
         } | (settings or {})  # fmt: skip
-        self._made = False
 
     def make(self) -> Cluster:
         """Make it, empty."""
@@ -138,9 +137,13 @@ def _environment() -> dict[str, str]:
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Below the ports that connections are given: nobody takes it before the start."""
+    for _ in range(1000):
+        port = 10_000 + int.from_bytes(os.urandom(4), "big") % 20_000
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError("no port is free")
 
 
 _started: Cluster | None = None

@@ -56,6 +56,15 @@ def test_a_torn_file_is_compiled_anew(two_processes, tmp_path, content):
     assert not list(tmp_path.glob("*.nbc"))
 
 
+def test_a_loop_that_cannot_be_kept_runs_all_the_same(two_processes, monkeypatch):
+    def full(self, name, data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(SignatureFiles, "_save_data", full)
+    two_processes[0].save("int16", "code")
+    assert two_processes[0].load("int16") is None
+
+
 def test_every_kept_loop_is_kept_apart():
     shift(np.zeros(1, np.int64), 0, 1, 1, np.zeros(1, np.int32))
     assert type(getattr(shift, "compiled", shift)._cache._cache_file) is SignatureFiles

@@ -267,8 +267,8 @@ def test_what_was_asked_well_can_be_read_with_sql(data, workload, mechanism):
         assert done.exit_code == 0, (where, done.output)
         n = json.loads(done.stdout)["rows"][0]["n"]
         truth = sum(TRUTH[where](*row) for row in rows)
-        assert abs(n["value"] - truth) <= 3 * n["error"] + 3
-        assert n["error"] < 100
+        assert abs(n["value"] - truth) <= 5 * n["error"] + 3  # one number with Laplace noise: 1.3e-7
+        assert n["error"] < 50
 
 
 @pytest.mark.parametrize("kind", ["cells", "literals", "prefixes", "ranges"])

@@ -91,7 +91,8 @@ def test_a_release_states_its_errors_at_every_epsilon(epsilon, delta):
 @pytest.mark.parametrize("mechanism", [hr.GaussianBaseline(), hr.AdaptiveRelease()])
 def test_what_released_numbers_chose_has_the_bars_that_hold_for_all_of_them(mechanism):
     rows = {"sex": ["F", "M"] * 50, "age": list(range(100))}
-    curator = hr.Curator(hr.Table.open(rows, DOMAIN), hr.Budget(epsilon=1, delta=1e-6), ":memory:")
+    budget, entropy = hr.Budget(epsilon=1, delta=1e-6), hr.testing.seeded(1)
+    curator = hr.Curator(hr.Table.open(rows, DOMAIN), budget, ":memory:", entropy=entropy)
     released = mechanism.release(curator, hr.marginals(DOMAIN, 1))
     groups = "SELECT age, COUNT(*) AS n FROM t GROUP BY age"
     each, top = released.answer(groups), released.answer(f"{groups} ORDER BY n DESC LIMIT 2")

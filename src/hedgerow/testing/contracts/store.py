@@ -337,15 +337,17 @@ def _processes(make: Make) -> None:
 def _alone(make: Make) -> None:
     place = make()
     ledger = _open(place)
-    other, order = _others(place, ledger)[-1], list[str]()
+    other, order, begun = _others(place, ledger)[-1], list[str](), threading.Event()
 
     def wait() -> None:
+        begun.set()
         with other.alone():
             order.append("second")
 
     with ledger.alone(), ledger.alone():
         thread = threading.Thread(target=wait, daemon=True)
         thread.start()
+        begun.wait(WAIT)
         thread.join(0.2)
         ledger.charge(_costs("1/10"), _says())
         order.append("first")

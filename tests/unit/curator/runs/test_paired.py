@@ -212,7 +212,7 @@ def test_what_is_certified_holds_for_every_below_at_once(size: Any) -> None:
     """False alarm 1e-6, for 200 questions of a run; Laplace questions need to know how many there are."""
     for laws in PAIRS:
         plan = paired_plan(Cost("epsilon", Fraction(1)), Fraction(1), 20, 1, count=3, laws=laws)
-        bound = plan.certified(Fraction(1, 10**6), 200)
+        bound = plan.certified(Fraction(1, 10**8), 200)  # for each of at most 100 runs
         for _ in range(size(3, 30)):
             values = np.full(200, int(bound) + 1)
             _, places, _, asked = advance(plan, begin(plan, os_entropy), values, os_entropy)

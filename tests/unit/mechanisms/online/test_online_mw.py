@@ -196,7 +196,7 @@ class TestAnswers:
         assert both.value.tolist() == [a.value, b.value]
 
     def test_fractional_weights_and_the_total_are_questions_too(self) -> None:
-        session = hr.OnlineMW(updates=5, epsilon=1.0).open(curator())
+        session = hr.OnlineMW(updates=5, epsilon=1.0, threshold=500).open(curator())  # the total: 3e-10
         mean = hr.Query.of(DOMAIN, ["x"], np.arange(16) / 15, scale=15)
         assert session.ask(mean).source in ("certified", "measured")
         assert session.ask(hr.Query.total()).value == pytest.approx(3000)

@@ -227,7 +227,8 @@ def test_the_papers_error_grows_with_the_root_of_the_sparsity():
     for m in (4, 64):
         asked = [hr.SparseQuery.of({f"{m}-{j}-{i}": 1 for i in range(m)}) for j in range(200)]
         spread[m] = synopsis.answer(asked).value.std()
-    assert 3.0 < spread[64] / spread[4] < 5.3  # sqrt(16) = 4; 200 answers each: a false alarm below 1e-6
+    # sqrt(16) = 4; of 200 answers each the logarithm has deviation 0.071, and this is six of it
+    assert 2.6 < spread[64] / spread[4] < 6.2
 
 
 def test_many_threads_get_the_answers_of_one():

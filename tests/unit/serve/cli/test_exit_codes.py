@@ -196,7 +196,7 @@ def test_a_session_that_another_process_holds_too_long_is_to_be_tried_again(impa
     assert run("ask", "people.csv", "SELECT COUNT(*) FROM t").exit_code == 0
 
 
-def test_a_ledger_on_a_full_disk_is_to_be_tried_again_and_charges_once():
+def test_a_ledger_on_a_full_disk_is_to_be_tried_again_and_charges_once(released):
     assert run("budget", "init", "people.csv", "--epsilon", 1).exit_code == 0
     limit = max(p.stat().st_size for p in Path().glob(f"{LEDGER}*"))
     with no_file_larger_than(limit):
