@@ -164,3 +164,24 @@ def test_a_body_that_comes_too_slowly_is_refused(one, monkeypatch):
     reply = asyncio.run(send())
     assert (reply.status_code, reply.json()["error"]["code"]) == (400, "bad_input")
     assert "took longer" in reply.json()["error"]["message"]
+
+
+def test_whoever_reads_while_a_dataset_is_opened_anew_reads_on(one, monkeypatch):
+    from hedgerow.mechanisms.session.reading import SessionReading
+
+    host, owner = one
+    dataset, real = host.datasets["people"], SessionReading.free
+
+    def free(self, *args, **wish):
+        monkeypatch.setattr(SessionReading, "free", real)
+        dataset.reopen()  # as when a job ends
+        return real(self, *args, **wish)
+
+    monkeypatch.setattr(SessionReading, "free", free)
+    sql = "SELECT COUNT(*) AS n FROM people WHERE k = 2"
+    reply = owner.post("/v1/datasets/people/ask", json={"sql": sql})
+    assert (reply.status_code, reply.json()["source"]) == (200, "learned"), reply.text
+    assert len(dataset._leaving._open) > 0
+    dataset._leaving.close()
+    assert dataset._leaving._open == []
+    assert owner.post("/v1/datasets/people/ask", json={"sql": f"{sql} AND sex = 'F'"}).status_code == 200

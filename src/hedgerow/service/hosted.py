@@ -31,7 +31,7 @@ from hedgerow.privacy.ledger.limit import set_limit
 from hedgerow.service import accounts, budgeting, freezing
 from hedgerow.service.asking import Answered, Ask, Desk, not_learned
 from hedgerow.service.learning import Learning
-from hedgerow.service.opened import OpenedDataset, Pace, Remainders, end_session, last_change, settle
+from hedgerow.service.opened import Leaving, OpenedDataset, Pace, Remainders, end_session, last_change, settle
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
@@ -67,7 +67,7 @@ class Hosted:
         self._changed, self._seen = False, -1
         self._looks, self._glances = Pace(_LOOK), Pace(_LOOK)
         self._frozen = False
-        self._left = Remainders()
+        self._left, self._leaving = Remainders(), Leaving()
         self._idle: threading.Timer | None = None
 
     # -- states -------------------------------------------------------------------------------------------
@@ -108,10 +108,6 @@ class Hosted:
         """See what there is now: a schema, a budget, something learned, other rows."""
         self.in_lane(self.reopen_here).result()
 
-    def reopen_here(self) -> None:
-        """The same for whoever is in the lane; says why it cannot be asked, if that is so."""
-        self._reopen()
-
     def forget(self) -> None:
         """What somebody has left is read again: the budget is another one."""
         self._left.clear()
@@ -127,8 +123,8 @@ class Hosted:
         self._lane.submit(self._shut).result()
         self._lane.shutdown()
 
-    def _reopen(self) -> None:
-        """Open anew, then close what was open: whoever reads meanwhile reads what was there."""
+    def reopen_here(self) -> None:
+        """The same for whoever is in the lane. What was open is closed later: somebody may be reading it."""
         before, fresh, why = self._opened, None, None
         end_session(before)
         until = ExitStack()
@@ -152,7 +148,7 @@ class Hosted:
         self._opened, self._why = fresh, why
         self._left.clear()
         if before is not None:
-            before.until.close()
+            self._leaving.add(before.until)
 
     def _session(self, curator: Curator) -> tuple[OpenSession | None, SessionReading | None]:
         """The dataset's session if it was learned; of a file that has changed since only what can be read."""
@@ -171,6 +167,7 @@ class Hosted:
         end_session(opened)
         if opened is not None:
             opened.until.close()
+        self._leaving.close()
 
     def _has_changed(self, opened: OpenedDataset) -> bool:
         """Whether the data file was written since it was opened; looked at once a second."""
@@ -247,7 +244,7 @@ class Hosted:
         if opened.session is not None:
             opened.session.follow()
         elif opened.reading is None and Learning().known(opened.curator)[1] is not None:
-            self._reopen()
+            self.reopen_here()
         self._after()
         return True
 
@@ -255,7 +252,7 @@ class Hosted:
         """Let the lane look, once a second, whether others thawed or learned what cannot be asked here."""
         if self._glances.due():
             with suppress(RuntimeError):  # the lane is closed
-                self._lane.submit(self._reopen if self._opened is None else self._catch_up)
+                self._lane.submit(self.reopen_here if self._opened is None else self._catch_up)
 
     def ask_all(self, asks: Sequence[Ask], who: Token) -> list[Answered]:
         """All answers, or one refusal before anything is charged; for the lane."""
@@ -389,7 +386,7 @@ class Hosted:
             raise HedgerowError("say why the rows are the same: the ledger keeps that")
         own, self.dataset = self.dataset, replace(self.dataset, same_rows=True)
         try:
-            self._reopen()
+            self.reopen_here()
             self.opened.ledger.record(note=f"The same rows, says the owner: {reason.strip()}")
         finally:
             self.dataset = own

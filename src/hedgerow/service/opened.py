@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -78,6 +79,38 @@ class Remainders:
     def clear(self) -> None:
         """Read everything again: the budget is another one."""
         self._left.clear()
+
+
+class Leaving:
+    """What another took the place of, closed a while later: whoever reads it by then has read it.
+
+    Args:
+        seconds: the while.
+    """
+
+    def __init__(self, seconds: float = 10.0) -> None:
+        self._seconds, self._lock = seconds, threading.Lock()
+        self._open: list[ExitStack] = []
+
+    def add(self, until: ExitStack) -> None:
+        """Close it later."""
+        with self._lock:
+            self._open.append(until)
+        timer = threading.Timer(self._seconds, self._close, (until,))
+        timer.daemon = True
+        timer.start()
+
+    def close(self) -> None:
+        """Close everything now."""
+        for until in list(self._open):
+            self._close(until)
+
+    def _close(self, until: ExitStack) -> None:
+        with self._lock:
+            if until not in self._open:
+                return
+            self._open.remove(until)
+        until.close()
 
 
 def settle(opened: OpenedDataset | None) -> None:

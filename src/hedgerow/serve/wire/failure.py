@@ -40,6 +40,7 @@ STATES = {
 """The SQLSTATE of each error's code; others are XX000."""
 
 _HIDDEN = (LedgerError, StorageUnavailable, SourceError, OSError)
+_OWN = ("request_reused", "data_changed")
 
 
 class ProtocolViolation(HedgerowError):
@@ -95,14 +96,19 @@ def fields(error: BaseException, owner: bool, sql: str = "", severity: str = "ER
     """
     told = wire.error(error)["error"]
     code, words, hint, at = (told[name] for name in ("code", "message", "hint", "position"))
-    system = isinstance(error, NotPermitted) and error.hint is None
-    own = code in ("request_reused", "data_changed")
-    if not owner and (system or (isinstance(error, _HIDDEN) and not own)):
+    if not owner and hidden(error):
         code, words, hint = "ledger_unavailable", "This cannot be done just now.", "Ask again later."
     elif not owner and not isinstance(error, HedgerowError):
         words = "Hedgerow met an error of its own; the server's log says where."
     made = {"S": severity, "V": severity, "C": STATES.get(code, "XX000"), "M": words, "H": hint}
     return made | ({} if at is None else {"P": _place(sql, at)})
+
+
+def hidden(error: BaseException) -> bool:
+    """Whether it says something about files or the system, which is for owners and the log only."""
+    if isinstance(error, NotPermitted):
+        return error.hint is None  # our own refusals say what to do
+    return isinstance(error, _HIDDEN) and wire.error(error)["error"]["code"] not in _OWN
 
 
 def _place(sql: str, at: dict[str, int]) -> int:

@@ -338,7 +338,9 @@ class Talk:
 
     def _failed(self, error: Exception, sql: str = "") -> None:
         owner = self.statements.who.owns
-        if not isinstance(error, HedgerowError):
+        if failure.hidden(error):
+            log.error("cannot be used: %s", error)
+        elif not isinstance(error, HedgerowError):
             log.error("a fault of our own: %s", type(error).__name__)
         self.line.writer.write(messages.report("E", failure.fields(error, owner, sql)))
         self.state = "E" if self.state in "TE" else "I"
