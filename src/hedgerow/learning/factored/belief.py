@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hedgerow.errors import HedgerowError, RangeTooLarge
-from hedgerow.learning.factored import kernels
+from hedgerow.learning.factored import kernels, log_kernels
 from hedgerow.learning.factored.junction_tree import JunctionTree
 from hedgerow.learning.factored.resolution import Node, finest
 
@@ -112,8 +112,7 @@ class Beliefs:
     def calibrate(self, theta: Floats) -> float:
         """Make all cliques agree on the distribution exp(sum of potentials); returns its log normaliser."""
         scale = kernels.exponentials(theta, self.starts, self._factors)
-        log_sum = kernels.calibrate(
-            self._factors,
+        rest = (
             self._base,
             self._cells,
             self._parent,
@@ -127,6 +126,9 @@ class Beliefs:
             self.beliefs,
             self._sep_beliefs,
         )
+        log_sum = kernels.calibrate(self._factors, *rest)
+        if np.isnan(log_sum):  # potentials so large that their products are lost: they are added instead
+            return float(log_kernels.calibrate_logs(theta, *rest))
         return float(scale + log_sum)
 
     def project(self) -> Floats:

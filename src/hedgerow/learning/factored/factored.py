@@ -41,6 +41,7 @@ CELLS = 4_000_000
 _WRITTEN = 1 << 16  # product queries over more cells are answered without their table
 _EXACT = 1e-2  # a table without noise is taken to have this standard deviation
 _WRONG = 4.0  # one-way tables this many noise variances off mean that the fit failed
+_STEEPEST = 100.0  # a potential of 1 moves a cell by this part of its noise at least
 _MATTERS = 0.01  # if that is also more than this part of all rows
 _SLACKS = (1.0, 10.0, 0.1)  # what is tried then
 
@@ -271,11 +272,13 @@ class FactoredHypothesis:
         rest = [n for n in self.potentials if n not in set(free)]
         beliefs = self._build([*free, *rest, *self.fixed])
         cut = int(beliefs.starts[len(free)])
-        y = np.concatenate([t.counts for t in targets])
+        # No cell holds more than all rows: a count beyond that would push its potential out of all bounds.
+        y = np.minimum(np.concatenate([t.counts for t in targets]), self.total)
         sigma = np.concatenate([np.full(len(t.counts), t.sigma) for t in targets])
-        # The price of a deviation: a cell of count c with noise sigma knows its potential up to sigma / c.
+        # The price of a deviation: a cell of count c with noise sigma knows its potential up to sigma / c. It
+        # has a least, so that tables that no rows could have do not push potentials without end.
         each = np.concatenate([np.full(len(t.counts), slack * t.slack) for t in targets])
-        price = each * sigma**2 / np.maximum(y, sigma)
+        price = each * np.maximum(sigma**2 / np.maximum(y, sigma), sigma / _STEEPEST)
         still = [*(self.potentials[n] for n in rest), *self.fixed.values()]
         held = np.concatenate(still) if still else np.zeros(0)
         theta = np.concatenate([self.potentials[n] for n in free])

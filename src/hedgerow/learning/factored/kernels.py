@@ -12,6 +12,7 @@ from hedgerow.compiled import njit
 
 MIN_WEIGHT, MIN_FILL = 0, 1
 _TINY = 1e-140  # smaller weights are none: subnormal numbers are a hundred times slower
+_SAFE = 1e-90  # where the largest weight is above this, what was taken as none is less than 1e-40 of it
 _FLOOR = -300.0  # potentials this far below their largest are taken as exp(-300): never exactly zero
 
 
@@ -157,7 +158,7 @@ def calibrate(
         parent: of each clique, -1 for a root; a parent comes first.
         clique_tables: where each clique's list of tables begins; table_maps, table_at: their maps and cells.
         maps: all index maps; up_map, down_map: where a separator's maps from child and from parent begin.
-    Returns the logarithm of the normaliser; nan when no cell has any weight.
+    Returns the logarithm of the normaliser; nan when no cell has a weight that floats can hold.
     """
     cliques = len(parent)
     log_sum = 0.0
@@ -176,7 +177,7 @@ def calibrate(
             total = 0.0
             for i in range(start, start + size):
                 total += beliefs[i]
-            if not total > 0.0 or not np.isfinite(total):
+            if not total > _SAFE or not np.isfinite(total):
                 return np.nan
             log_sum += np.log(total)
             for i in range(start, start + size):
@@ -188,7 +189,7 @@ def calibrate(
         for i in range(size):
             message[maps[shift + i]] += beliefs[start + i]
         most = message.max()
-        if not most > 0.0 or not np.isfinite(most):
+        if not most > _SAFE or not np.isfinite(most):
             return np.nan
         log_sum += np.log(most)
         for s in range(len(message)):

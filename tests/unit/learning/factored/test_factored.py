@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -257,3 +258,38 @@ def test_a_product_query_is_answered_without_its_table(seed):
     assert hypothesis.expectation(query) == pytest.approx(float(query.apply(table)), abs=1e-12)
     squares = float((table * (query.weights / 2**20) ** 2).sum())
     assert hypothesis.expectation(query, 2) == pytest.approx(squares, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", [3, 5, 6, 8, 10])
+def test_tables_that_no_rows_could_have_are_fitted_all_the_same(seed):
+    """Cells below zero and above all rows, with little noise: their potentials stay finite and right."""
+    rng, counts = np.random.default_rng(seed), np.zeros(DOMAIN.shape)
+    counts[0, 0, :2, :2, :3] = rng.multinomial(4000, np.ones(12) / 12).reshape(2, 2, 3)
+    pairs = [noisy(counts, keep, 0.1, rng) for n in (1, 2) for keep in combinations(range(5), n)]
+    hypothesis = FactoredHypothesis(DOMAIN)
+    hypothesis.fit_targets(pairs, iterations=400)
+    for t in pairs:
+        assert np.abs(hypothesis.total * hypothesis.table(t.nodes).ravel() - t.counts).sum() < 40
+
+
+@pytest.mark.parametrize("spread", [1.0, 30.0, 400.0, 5000.0])
+def test_potentials_of_any_size_are_added_up_rightly(spread):
+    """Against all cells in logarithms; products of such potentials are zero in floats from 400 on."""
+    rng, hypothesis = np.random.default_rng(2), FactoredHypothesis(DOMAIN)
+    tables = [((0, 0), (1, 0)), ((1, 0), (2, 0)), ((2, 0), (3, 0)), ((3, 0), (4, 0)), ((0, 0),)]
+    for nodes in tables:
+        hypothesis.graph.add(nodes)
+    beliefs = hypothesis._build(tables)
+    theta = rng.normal(0, spread, int(beliefs.starts[-1]))
+    cells = np.zeros(DOMAIN.shape)
+    for i, nodes in enumerate(tables):
+        axes = [a for a, _ in nodes]
+        shape = [n if a in axes else 1 for a, n in enumerate(DOMAIN.shape)]
+        cells += theta[beliefs.starts[i] : beliefs.starts[i + 1]].reshape(shape)
+    log_z = cells.max() + np.log(np.exp(cells - cells.max()).sum())
+    assert beliefs.calibrate(theta) == pytest.approx(log_z, rel=1e-12)
+    exact, found = np.exp(cells - log_z), beliefs.project()
+    for i, nodes in enumerate(tables):
+        axes = tuple(a for a in range(5) if a not in [n for n, _ in nodes])
+        here = found[beliefs.starts[i] : beliefs.starts[i + 1]]
+        np.testing.assert_allclose(here, exact.sum(axis=axes).ravel(), atol=1e-12)
