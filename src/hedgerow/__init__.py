@@ -48,6 +48,7 @@ _HOME = {
     # guard rows
     "Table": "curator.rows.table",
     "Curator": "curator.curator",
+    "Growing": "curator.growing.growing",
     "Budget": "privacy.budget",
     "Ledger": "privacy.ledger.ledger",
     "Receipt": "privacy.ledger.receipt",

@@ -10,6 +10,7 @@ from hedgerow import theory as theory
 from hedgerow.client.async_client import connect_async as connect_async
 from hedgerow.client.client import connect as connect
 from hedgerow.curator.curator import Curator as Curator
+from hedgerow.curator.growing.growing import Growing as Growing
 from hedgerow.curator.rows.table import Table as Table
 from hedgerow.errors import BudgetExceeded as BudgetExceeded
 from hedgerow.errors import DomainMismatch as DomainMismatch

@@ -1,4 +1,4 @@
-"""Announcing: blocks of growing data as lines of the ledger, each with the units that it saw as its secret state.
+"""Announcing: blocks of growing data as lines, each with the units that it had as its secret state.
 
 Why blocks are only appended, and what ends their being charged side by side, is in docs/privacy/growing.md.
 """
@@ -59,8 +59,8 @@ class Block:
             return f"a block is named by a file, or by a day such as 2026-03-31, not {self.name!r}"
         if before and self.by == before.by == "day" and self.name < before.name:
             return (
-                f"the block of {before.name} is there already: rows that come late belong to the block of the day "
-                "on which they come"
+                f"the block of {before.name} is there already: rows that come late belong to the "
+                "block of the day on which they come"
             )
         if before and self.year < before.year:
             return f"blocks of the year {before.year} are there already, and years only grow"
@@ -86,7 +86,9 @@ class Announcing:
         made = self._filter.made
         if made.growing is None:
             raise LedgerError("The ledger was not made for growing data.")
-        there = [Block.read(e) for e in map(Entry.read, self._filter.store.lines(BLOCKS)) if e.kind == "block"]
+        there = [
+            Block.read(e) for e in map(Entry.read, self._filter.store.lines(BLOCKS)) if e.kind == "block"
+        ]
         year = int(name[:4]) if by == "day" and _is_day(name) else int(self._time[:4])
         block = Block(expected, named("block's name", name), by, year)
         names, years = {b.name for b in there}, {b.year for b in there}
@@ -101,7 +103,7 @@ class Announcing:
         return self._write("block", owner, details=told, words=words, state=state, asker=asker)
 
     def end_parallel(self, reason: str) -> Entry:
-        """Write that units may be in several blocks from here on: every later charge is made to all of them."""
+        """Write that units may be in several blocks: every charge from here on is made to all of them."""
         if not isinstance(reason, str) or not reason.strip():
             raise LedgerError("That blocks are no longer charged side by side is written with a reason.")
         owner = self._filter.account(OWNER)

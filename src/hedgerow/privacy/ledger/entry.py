@@ -36,8 +36,8 @@ class Settings:
         unit_type: the declared type of unit ids in columns of objects.
         spelling: the version of the unit ids' spelling.
         simulation: whether the ledger lives in memory only.
-        growing: how blocks of rows are charged: "confined" (each has the whole budget, as a unit's rows count in
-            its first block only), "shared" (they add up), "yearly" (the rows that arrived in a year have it);
+        growing: how blocks of rows are charged: "confined" (each has the whole budget, as a unit's rows
+            count in its first block only), "shared" (they add up), "yearly" (the rows that arrived in a year have it);
             None where rows do not grow.
         years: of how many years of arrival a person's rows may be, for the promise of a lifetime.
         reserve: the part of a block's budget that only questions over several blocks may use, as "p/q".
@@ -71,7 +71,9 @@ class Settings:
         if self.growing not in _GROWING:
             raise BadValue(f"Data grow 'confined', 'shared' or 'yearly', not {self.growing!r}.")
         if self.growing is not None and self.neighbours != "add_remove":
-            raise BadValue("Growing data are protected under 'add_remove' only: a swap would change two blocks.")
+            raise BadValue(
+                "Growing data are protected under 'add_remove' only: a swap would change two blocks."
+            )
         if self.years is not None and (self.growing != "yearly" or self.years < 1):
             raise BadValue("A number of years, 1 or more, is declared for data that grow 'yearly'.")
         if not 0 <= exact(self.reserve) < 1 or (exact(self.reserve) and self.growing != "confined"):
@@ -115,7 +117,9 @@ class Settings:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Settings:
         """The settings that `to_json` wrote."""
-        form = FORMAT if data.get("growing") is None else GROWING  # earlier versions would charge it otherwise
+        form = (
+            FORMAT if data.get("growing") is None else GROWING
+        )  # earlier versions would charge it otherwise
         if data["format"] != form or data["grain"] != str(GRAIN):
             raise LedgerError(f"The ledger has format {data['format']}, and this version reads {FORMAT}.")
         budget = Budget.from_json(data["budget"])
@@ -133,8 +137,8 @@ class Settings:
 class Account:
     """An account as its newest line leaves it.
 
-    Of growing data the owner's has a profile, and what it has spent is the largest sum in it. Any other one has a
-    scope: the blocks or years that its money was set aside for.
+    Of growing data the owner's has a profile, and what it has spent is the largest sum in it. Any other one
+    has a scope: the blocks or years that its money was set aside for.
     """
 
     name: str
@@ -163,6 +167,8 @@ class Account:
         """The blocks or years of money that is set aside from it; refused if they are not its own."""
         if self.profile is not None:
             return self.profile.scope(asked)
+        if self.scope is None:
+            return None
         if asked is not None and not within(asked, self.scope):
             raise LedgerError(f"The account {self.name!r} is not for those blocks.")
         return asked or self.scope
@@ -225,7 +231,8 @@ class Entry:
     Args:
         seq: its number; line 0 holds the settings.
         time: when its transaction began, UTC, in whole seconds.
-        kind: open, charge, note, allot, close, return, raise; under a limit also limit, grow and shrink; of growing data block.
+        kind: open, charge, note, allot, close, return, raise; under a limit also limit, grow and shrink;
+            of growing data block and ended.
         account: whose money it is about.
         parent: the account that one was allotted from.
         analyst: who asked.

@@ -24,9 +24,9 @@ class Grown(Vouching):
         """As in `Ledger.transaction`."""
         raise NotImplementedError
 
-    def blocks(self) -> list[Block]:
-        """The blocks that were appended, in order, each with its secret state."""
-        return [Block.read(entry) for entry in self.replay(BLOCKS) if entry.kind == "block"]
+    def blocks(self, after: int = -1) -> list[Block]:
+        """The blocks that were appended after a line, in order, each with its secret state."""
+        return [Block.read(entry) for entry in self.replay(BLOCKS, after) if entry.kind == "block"]
 
     def announce(self, name: str, by: str, state: bytes, expected: int) -> Entry:
         """Announce a block, as in `Transaction.announce`."""
@@ -56,23 +56,24 @@ class Grown(Vouching):
         if not within(scope, held):
             told = "none" if held is None else f"{held[0]} to {held[1] or 'any'}"
             raise LedgerError(
-                f"The account {account!r} is for blocks {told}, not for {scope[0]} to {scope[1]}: set money aside "
-                "for those."
+                f"The account {account!r} is for blocks {told}, not for {scope[0]} to {scope[1]}: "
+                "set money aside for those."
             )
 
     def lifetime(self) -> str:
         """One sentence: what all blocks together amount to for one person."""
         made, budget = self._made, self._filter.budget()
         if made.growing == "shared":
-            return f"All blocks share one budget: {budget} is the promise, however long data grow."
+            return f"All blocks share one budget: {budget} is the promise for good."
         if made.growing == "confined" and not self.ended:
-            return f"A unit's rows count in its first block only: {budget} is the promise, however long data grow."
+            return f"A unit's rows count in its first block only: {budget} is the promise for good."
         if made.growing == "confined":
             return f"What was seen was lost, so blocks add up from then on: {budget} is still the promise."
         if made.growing is None:
             return f"{budget} is the promise."
+        yearly = f"Rows that arrived in one year have {budget};"
         if made.years is None:
-            return f"Rows that arrived in one year have {budget}; no number of years was declared: no lifetime promise."
+            return f"{yearly} no number of years was declared: there is no lifetime promise."
         if budget.currency == "epsilon":
             assert budget.epsilon_exact is not None
             whole = f"epsilon {float(budget.epsilon_exact * made.years):.4g}"
@@ -80,4 +81,4 @@ class Grown(Vouching):
             delta = budget.delta_exact + (made.years - 1) * budget.event_delta
             epsilon = epsilon_of(Fraction(budget.cost.amount * made.years), budget.conversion_delta)
             whole = f"epsilon {epsilon:.4g}, delta {float(delta):.4g}"
-        return f"Rows that arrived in one year have {budget}; over the {made.years} declared years it is {whole}."
+        return f"{yearly} over the {made.years} declared years it is {whole}."

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hedgerow.privacy.ledger.announcing import BLOCKS, Block
 from hedgerow.privacy.ledger.entry import OWNER, Account, Entry, Settings
-from hedgerow.privacy.ledger.profile import Profile, Scope, checked
+from hedgerow.privacy.ledger.profile import Profile, Scope, checked, within
 
 
 class GrowthWalk:
@@ -28,7 +28,10 @@ class GrowthWalk:
         scope = None if entry.scope is None else checked(entry.scope)
         before = accounts.get(entry.account)
         if entry.account != OWNER:
+            above = accounts.get(entry.parent or "")
             held = given if before is None else before.scope
+            if before is None and above is not None and above.parent is not None and scope is not None:
+                held = scope if within(scope, above.scope) else None
             return None if scope == held else "its blocks are not those that its money was set aside for"
         if before is None or before.profile is None or entry.profile is None:
             return "it does not say what blocks were charged"

@@ -208,14 +208,14 @@ class Ledger(Grown):
         parent = self._filter.account(account).parent
         return parent is not None and (parent == ancestor or self.descends(parent, ancestor))
 
-    def check(self, cost: Cost, account: str = OWNER) -> None:
+    def check(self, cost: Cost, account: str = OWNER, scope: Scope | None = None) -> None:
         """Raise BudgetExceeded if an account cannot afford a cost; charges nothing.
 
         >>> Ledger.open(":memory:", budget=Budget(epsilon=1)).check(Cost("epsilon", 2))
         Traceback (most recent call last):
         hedgerow.errors.BudgetExceeded: This asks for epsilon 2, but of epsilon 1 only 1 remains.
         """
-        self._filter.afford(cost, account)
+        self._filter.afford(cost, account, scope)
 
     def meant(self, epsilon: Fraction, request: str | None = None) -> Cost:
         """The rho that an epsilon stands for: now, or when the line of a request id was written.

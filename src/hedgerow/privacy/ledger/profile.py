@@ -1,7 +1,7 @@
 """Profile: what every cell of growing data was charged; the owner's total is the largest of them.
 
-A cell is a block whose units are confined to it, or a year of arrival. Each is held to the whole budget by itself
-(docs/privacy/growing.md, Theorems 1 and 3). Cells that are still to come may be charged already.
+A cell is a block whose units are confined to it, or a year of arrival. Each is held to the whole budget by
+itself (docs/privacy/growing.md, Theorems 1 and 3). Cells that are still to come may be charged already.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Profile:
         currency: what is summed.
         first, last: the cells that there are; 0 where there is none yet.
         ended: whether confinement was broken: from then on every charge is made to all cells.
-        steps: from which cell on how much was charged, in increasing order of cells; nothing before the first.
+        steps: from which cell on how much was charged, in the order of cells; nothing before the first.
 
     >>> Profile("epsilon", 1, 3).charged((2, 3), Cost("epsilon", 1)).most((1, 1)).is_zero
     True
@@ -55,7 +55,10 @@ class Profile:
     def most(self, scope: Scope | None = None) -> Cost:
         """The largest sum among some cells or all, part by part."""
         low, high = scope or (0, None)
-        held = [self.at(low), *(c for start, c in self.steps if start >= low and (high is None or start <= high))]
+        held = [
+            self.at(low),
+            *(c for start, c in self.steps if start >= low and (high is None or start <= high)),
+        ]
         return Cost(self.currency, max(c.amount for c in held), max(c.delta for c in held))
 
     def charged(self, scope: Scope, cost: Cost, *, back: bool = False) -> Profile:
@@ -107,4 +110,3 @@ def within(inner: Scope, outer: Scope | None) -> bool:
         return False
     last = outer[1]
     return outer[0] <= inner[0] and (last is None or (inner[1] is not None and inner[1] <= last))
-

@@ -164,7 +164,9 @@ class Transaction(Announcing):
         holder, rest, scope = self._filter.account(parent), account.remaining, account.scope
         holder = holder.paying(rest, scope, back=True)
         words = f"Came back from account {name!r}."
-        back = self._write("return", holder, rest, details={"child": name}, words=words, note=note, scope=scope)
+        back = self._write(
+            "return", holder, rest, details={"child": name}, words=words, note=note, scope=scope
+        )
         return self._emptied(parent) or back
 
     def limit(self, name: str, most: Cost | None, note: str = "") -> Entry:
