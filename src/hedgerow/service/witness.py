@@ -98,6 +98,8 @@ def excuse_older(ledger: Ledger, files: Iterable[Path], reason: str) -> None:
             if not spent.is_zero:
                 words = "Spent by lines that were lost."
                 together.allot(f"lost lines {newest.head[:16]}", spent, note=words)
+            if ledger.settings.growing is not None:
+                together.end_parallel("Lines were lost, and with them who was in their blocks")
     except BudgetExceeded as error:
         said = f"{str(error)[:1].lower()}{str(error)[1:]}"
         raise error.worded(f"what lost lines spent is set aside first, and {said}") from None

@@ -17,6 +17,7 @@ from hedgerow.curator.growing.seen import Seen
 from hedgerow.curator.rows.engine import BATCH_ROWS
 from hedgerow.curator.rows.parquet_files import _family
 from hedgerow.errors import DataChanged, SourceError
+from hedgerow.privacy.ledger.sqlite import flush
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,19 +54,28 @@ class BlockFiles:
             self._held[number] = rows
             return hashlib.sha256(str(number).encode()).digest()
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        draft = self.folder / f".{secrets.token_hex(8)}.new"
-        try:
-            handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
-            with os.fdopen(handle, "wb") as out:
-                pq.write_table(rows, out)
-                out.flush()
-                os.fsync(out.fileno())
-            found = _digest(draft)
-            os.replace(draft, self.path(number))
-            _flush(self.folder)
-        finally:
-            draft.unlink(missing_ok=True)
+        for left in self.folder.glob(f".{self.path(number).name}.*"):  # of an append that did not end
+            left.unlink()
+        draft = self.folder / f".{self.path(number).name}.{secrets.token_hex(8)}"
+        with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600), "wb") as out:
+            pq.write_table(rows, out)
+            out.flush()
+            os.fsync(out.fileno())
+        found = _digest(draft)
+        os.replace(draft, self._draft(number, found))
+        flush(self.folder)
         return found
+
+    def _draft(self, number: int, digest: bytes) -> Path:
+        """A block's file until its line is written: under its own name there are only announced blocks."""
+        path = self.path(number)
+        return path.with_name(f".{path.name}.{digest.hex()}")
+
+    def announced(self, number: int, digest: bytes) -> None:
+        """Give a block its name; one that was announced before a crash gets it when it is next read."""
+        if self.folder is not None:
+            os.replace(self._draft(number, digest), self.path(number))
+            flush(self.folder)
 
     def read(self, block: Block) -> pa.Table:
         """The rows of a block, if they are those that were appended."""
@@ -76,6 +86,8 @@ class BlockFiles:
             return self._held[block.number]
         digest, _ = Seen.unpacked(block.state)
         try:
+            if not self.path(block.number).exists() and self._draft(block.number, digest).exists():
+                self.announced(block.number, digest)
             data = self.path(block.number).read_bytes()
         except OSError:
             raise SourceError(f"the file of block {block.number} ({block.name}) cannot be read") from None
@@ -87,10 +99,10 @@ class BlockFiles:
         return pq.read_table(pa.BufferReader(data))
 
     def unknown(self, known: int) -> list[Path]:
-        """Files of blocks that no line tells of, beyond the one that an append may have left unfinished."""
+        """Files of blocks that no line tells of: an older ledger was put back."""
         if self.folder is None or not self.folder.is_dir():
             return []
-        expected = {self.path(n) for n in range(1, known + 2)}
+        expected = {self.path(n) for n in range(1, known + 1)}
         return sorted(p for p in self.folder.glob("block-*.parquet") if p not in expected)
 
 
@@ -151,11 +163,3 @@ def refuse_unlike(first: pa.Table, rows: Any, *, text: bool) -> None:
 def _digest(path: Path) -> bytes:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest()
-
-
-def _flush(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

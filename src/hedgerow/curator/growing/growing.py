@@ -55,12 +55,9 @@ class Growing:
         if settings.growing is None:
             raise LedgerError("the ledger was not made for growing data: make one with Growing.make")
         self.domain, self.ledger = domain, ledger
-        self.unit = settings.unit and Unit(
-            settings.unit,
-            settings.max_rows,
-            "row" if settings.null_units == "row" else "drop",
-            settings.unit_type,
-        )
+        alone: NullUnits = "row" if settings.null_units == "row" else "drop"
+        name, most = settings.unit, settings.max_rows
+        self.unit = None if name is None else Unit(name, most, alone, settings.unit_type)
         self._files, self._growing, self._entropy = files, settings.growing, None
         self._blocks: list[Block] = []
         self._seen, self._upto = Seen(), 0
@@ -195,6 +192,7 @@ class Growing:
             number = len(known) + 1
             digest = self._files.keep(number, accepted.rows, untyped=table._engine.untyped)
             self.ledger.announce(label, by, accepted.seen.packed(digest), number)
+            self._files.announced(number, digest)
         return replace(self._known()[-1], state=None)
 
     def _accepted(self, rows: Rows) -> Any:

@@ -37,8 +37,8 @@ class Settings:
         spelling: the version of the unit ids' spelling.
         simulation: whether the ledger lives in memory only.
         growing: how blocks of rows are charged: "confined" (each has the whole budget, as a unit's rows
-            count in its first block only), "shared" (they add up), "yearly" (the rows that arrived in a year have it);
-            None where rows do not grow.
+            count in its first block only), "shared" (they add up), "yearly" (the rows of a year of
+            arrival have it); None where rows do not grow.
         years: of how many years of arrival a person's rows may be, for the promise of a lifetime.
         reserve: the part of a block's budget that only questions over several blocks may use, as "p/q".
 
