@@ -20,7 +20,7 @@ from hedgerow.curator.rows.unit import NullUnits, Unit
 from hedgerow.curator.spender import Spend, Spender
 from hedgerow.errors import DomainMismatch, LedgerError, UnsupportedQuery
 from hedgerow.privacy.budget import Budget, Cost, exact
-from hedgerow.privacy.ledger.announcing import Block
+from hedgerow.privacy.ledger.announcing import BLOCKS, Block
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.ledger.nearby import ledger_path
 from hedgerow.privacy.ledger.profile import Scope
@@ -60,7 +60,7 @@ class Growing:
         self.unit = None if name is None else Unit(name, most, alone, settings.unit_type)
         self._files, self._growing, self._entropy = files, settings.growing, None
         self._blocks: list[Block] = []
-        self._seen, self._upto = Seen(), 0
+        self._seen, self._upto, self._ended = Seen(), 0, False
 
     _entropy: Entropy | None
 
@@ -137,7 +137,7 @@ class Growing:
 
     def _refuse_unknown(self) -> None:
         """An older ledger was put back: what its blocks saw is lost, and units may come a second time."""
-        if self._files.unknown(len(self._known())) and not self.ledger.ended:
+        if self._files.unknown(len(self._known())) and not self.ended:
             self.ledger.end_parallel(
                 "Files of blocks are there that no line tells of: an old ledger was put back"
             )
@@ -146,6 +146,12 @@ class Growing:
     def blocks(self) -> list[Block]:
         """The blocks in the order of their arrival."""
         return [replace(block, state=None) for block in self._known()]
+
+    @property
+    def ended(self) -> bool:
+        """Whether units may be in several blocks, because what was seen was lost."""
+        self._known()
+        return self._ended
 
     @property
     def words(self) -> str:
@@ -203,7 +209,9 @@ class Growing:
         """The blocks that were announced, and who was in them, up to the ledger's newest line."""
         if self.ledger.newest > self._upto:
             self._upto = self.ledger.newest
-            new = self.ledger.blocks(after=self._blocks[-1].line if self._blocks else -1)
+            lines = list(self.ledger.replay(BLOCKS, self._blocks[-1].line if self._blocks else -1))
+            new = [Block.read(line) for line in lines if line.kind == "block"]
+            self._ended = self._ended or any(line.kind == "ended" for line in lines)
             self._seen = self._seen.with_more(Seen.in_all(block.state for block in new))
             self._blocks += new
         return self._blocks
@@ -253,6 +261,22 @@ class Growing:
     def left(self, first: End = None, last: End = None) -> Budget:
         """What can still be spent on every block of a range."""
         return self.ledger.budget.part(self._left(self._some(first, last)))
+
+    def reach(self, first: int, horizon: int) -> Scope | None:
+        """What is charged for so many blocks from one on, those to come included; None for one sum."""
+        if self._growing == "shared":
+            return None
+        if self._growing == "confined":
+            return first, first + horizon - 1
+        return self._scope(self._some(first, first))  # the totals end with the year
+
+    def price(self, horizon: int, spend: Spend) -> Cost:
+        """An amount, for so many blocks from the newest one on; all that is left for them if None."""
+        if spend is not None:
+            return Spender(self.ledger, "owner").price(spend)
+        first = max(len(self._known()), 1)
+        left = self.ledger.remaining(scope=self.reach(first, horizon))
+        return Cost(left.currency, left.amount)
 
     def _left(self, some: list[Block]) -> Cost:
         left = self.ledger.remaining(scope=self._scope(some) if self.ledger.settings.cells else None)

@@ -43,6 +43,10 @@ class Grown(Vouching):
         """Whether units may be in several blocks, because what was seen was lost."""
         return any(entry.kind == "ended" for entry in self.replay(BLOCKS))
 
+    def knows_account(self, account: str) -> bool:
+        """Whether there has ever been an account of a name."""
+        return self._store.last(account) is not None
+
     def charged(self, cell: int) -> Cost:
         """What one block (or year, where years have allowances) was charged so far."""
         owner = self._filter.account(OWNER)
