@@ -14,7 +14,6 @@ from hedgerow.curator.curator import Curator
 from hedgerow.curator.growing.accepting import accept
 from hedgerow.curator.growing.block_rows import BlockFiles, BlockRows, refuse_unlike
 from hedgerow.curator.growing.seen import Seen
-from hedgerow.curator.noise.noise import Entropy
 from hedgerow.curator.rows.table import Rows, Table
 from hedgerow.curator.rows.unit import NullUnits, Unit
 from hedgerow.curator.spender import Spend, Spender
@@ -58,11 +57,9 @@ class Growing:
         alone: NullUnits = "row" if settings.null_units == "row" else "drop"
         name, most = settings.unit, settings.max_rows
         self.unit = None if name is None else Unit(name, most, alone, settings.unit_type)
-        self._files, self._growing, self._entropy = files, settings.growing, None
+        self._files, self._growing = files, settings.growing
         self._blocks: list[Block] = []
         self._seen, self._upto, self._ended = Seen(), 0, False
-
-    _entropy: Entropy | None
 
     @classmethod
     def make(
@@ -191,7 +188,7 @@ class Growing:
         )  # fmt: skip
         with self.ledger.alone():
             known = self._known()
-            rows = Rows(table, self.ledger.row_key, self.ledger.settings.spelling)
+            rows = Rows(table, self._key, self.ledger.settings.spelling)
             accepted = self._accepted(rows)
             if known:
                 refuse_unlike(self._files.read(known[0]), accepted.rows, text=table._engine.untyped)
@@ -200,6 +197,11 @@ class Growing:
             self.ledger.announce(label, by, accepted.seen.packed(digest), number)
             self._files.announced(number, digest)
         return replace(self._known()[-1], state=None)
+
+    @property
+    def _key(self) -> bytes:
+        """The secret key by which a unit's rows are chosen, and units are known again."""
+        return self.ledger.row_key
 
     def _accepted(self, rows: Rows) -> Any:
         """The rows of a new block that count; see `accepting`."""
@@ -227,7 +229,7 @@ class Growing:
 
         The owner's account pays for all blocks that there are: use `range` to pay for these alone.
         """
-        return Curator(self.table(first, last), None, self.ledger, entropy=self._entropy, account=account)
+        return Curator(self.table(first, last), None, self.ledger, account=account)
 
     @contextmanager
     def range(

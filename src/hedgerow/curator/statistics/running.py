@@ -24,7 +24,7 @@ class DaySteps:
     """For every level t of an attribute the sum over s <= t of c_(t-s) x_s, x_s the rows of level s.
 
     A row of level s moves the answers from s on by c_0, c_1, ...: Theorem 4 of docs/privacy/growing.md with
-    the horizon as the number of levels. Two rows' moves have no negative number, so a swap is at most their sum.
+    the horizon as the number of levels. No move is negative, so a swap is at most the sum of two.
     """
 
     attribute: str

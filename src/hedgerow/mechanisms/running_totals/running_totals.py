@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 class RunningTotals:
     """The total so far, every day of a declared horizon, for one price.
 
-    Privacy: Theorem 4 of docs/privacy/growing.md: a unit moves the answers of all days by at most k |c|, c the
-    whole-number square root of the summing matrix ([DMRST22], [FHU23]), and each day is a discrete Gaussian act
-    ([CKS20] Thm 4). Accuracy: a day's error is a known weighted sum of independent noise, 2.94 times that of one
-    total at worst over 365 days; stated with every answer. Charged in `RunningRun`, whole, when it is opened.
+    Privacy: Theorem 4 of docs/privacy/growing.md: a unit moves the answers of all days by at most k |c|, c
+    the whole-number square root of the summing matrix ([DMRST22], [FHU23]), and each day is a discrete
+    Gaussian act ([CKS20] Thm 4). Accuracy: a day's error is a known weighted sum of independent noise, 2.94
+    times that of one total at worst over 365 days; stated with every answer. Charged in `RunningRun`, whole,
+    when it is opened.
 
     Args:
         horizon: for how many blocks, those to come included.
@@ -138,9 +139,10 @@ class OpenTotals:
         error = reach(day, self.horizon, self.sigma, confidence)
         notes = (self._words,) if self._run.private else (self._words, "Not private: a simulation.")
         axes = self._axes()
-        shaped = float(value) if np.ndim(value) == 0 else value
-        return Answer(shaped, error if axes is None else np.full(np.shape(value), error), confidence, "measured",
-                      notes=notes, axes=axes)  # fmt: skip
+        if axes is None:
+            return Answer(float(value), error, confidence, "measured", notes=notes)
+        errors = np.full(np.shape(value), error)
+        return Answer(value, errors, confidence, "measured", notes=notes, axes=axes)
 
     def _axes(self) -> Any:
         names, domain = self._run.plan.attributes, self._run.growing.domain
