@@ -1,4 +1,4 @@
-"""A ledger of growing data: cells that are each held to the budget, blocks in order, and what verifying finds."""
+"""A ledger of growing data: cells that are each held to the budget, blocks in order, faults found."""
 
 from __future__ import annotations
 
