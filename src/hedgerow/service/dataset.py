@@ -269,6 +269,8 @@ class Dataset:
 
         known = self.settings(epsilon)
         unit, max_rows = self._whom(known, epsilon)
+        if known.growing is not None:
+            return known, self._blocks(domain)
         table = Table.open(
             self.data,
             domain,
@@ -283,6 +285,17 @@ class Dataset:
             later=later and self.has_ledger,
         )
         return known, table
+
+    def _blocks(self, domain: Domain) -> Table:
+        """All blocks of data that grow: what is asked of them is charged to each."""
+        from hedgerow.curator.growing.growing import Growing
+
+        growing = Growing.open(self.data, domain, ledger=self.path)
+        try:
+            self.tell(growing.words)
+            return growing.table()
+        finally:
+            growing.ledger.close()
 
     def refuse_put_back(self, out: Path | None = None) -> None:
         """Refuse a ledger that is older than what was charged to it, and a new one in place of a lost one.

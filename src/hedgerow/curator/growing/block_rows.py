@@ -117,13 +117,17 @@ class BlockRows:
     """
 
     in_memory = False
-    written: int | None = None
 
     def __init__(self, files: BlockFiles, blocks: Sequence[Block], scope: Scope, ledger: str) -> None:
         self.scope, self.ledger, self.blocks = scope, ledger, tuple(blocks)
         self._files = files
         self._first = files.read(blocks[0])
         self.untyped = untyped(self._first)
+
+    @property
+    def written(self) -> int:
+        """Which blocks these are: a run that began with others does not go on with them."""
+        return (self.blocks[0].number << 32) + self.blocks[-1].number
 
     def __repr__(self) -> str:
         return f"{self.blocks[0].number} to {self.blocks[-1].number}"

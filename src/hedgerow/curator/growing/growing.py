@@ -23,6 +23,7 @@ from hedgerow.privacy.ledger.announcing import BLOCKS, Block
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.ledger.nearby import ledger_path
 from hedgerow.privacy.ledger.profile import Scope
+from hedgerow.privacy.ledger.url import LedgerUrl
 from hedgerow.queries.domain.domain import Domain
 
 End = int | str | None
@@ -75,7 +76,7 @@ class Growing:
         unit_type: str | None = None,
         years: int | None = None,
         reserve: Any = 0,
-        ledger: str | os.PathLike[str] | None = None,
+        ledger: str | os.PathLike[str] | LedgerUrl | None = None,
     ) -> Growing:
         """Make a table that grows, and its ledger beside it.
 
@@ -114,7 +115,7 @@ class Growing:
         path: str | os.PathLike[str],
         domain: Domain,
         *,
-        ledger: str | os.PathLike[str] | None = None,
+        ledger: str | os.PathLike[str] | LedgerUrl | None = None,
     ) -> Growing:
         """Open a table that grows; blocks that its ledger does not know end charging side by side.
 

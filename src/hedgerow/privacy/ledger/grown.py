@@ -67,22 +67,28 @@ class Grown(Vouching):
     def lifetime(self) -> str:
         """One sentence: what all blocks together amount to for one person."""
         made, budget = self._made, self._filter.budget()
+        told = _words(budget.epsilon, budget.delta)
         if made.growing == "shared":
-            return f"All blocks share one budget: {budget} is the promise for good."
+            return f"All blocks share one budget: {told} is the promise for good."
         if made.growing == "confined" and not self.ended:
-            return f"A unit's rows count in its first block only: {budget} is the promise for good."
+            return f"A unit's rows count in its first block only: {told} is the promise for good."
         if made.growing == "confined":
-            return f"What was seen was lost, so blocks add up from then on: {budget} is still the promise."
+            return f"What was seen was lost, so blocks add up from then on: {told} is still the promise."
         if made.growing is None:
-            return f"{budget} is the promise."
-        yearly = f"Rows that arrived in one year have {budget};"
+            return f"{told} is the promise."
+        yearly = f"Rows that arrived in one year have {told};"
         if made.years is None:
             return f"{yearly} no number of years was declared: there is no lifetime promise."
         if budget.currency == "epsilon":
             assert budget.epsilon_exact is not None
-            whole = f"epsilon {float(budget.epsilon_exact * made.years):.4g}"
+            whole = _words(float(budget.epsilon_exact * made.years), 0.0)
         else:
             delta = budget.delta_exact + (made.years - 1) * budget.event_delta
             epsilon = epsilon_of(Fraction(budget.cost.amount * made.years), budget.conversion_delta)
-            whole = f"epsilon {epsilon:.4g}, delta {float(delta):.4g}"
+            whole = _words(epsilon, float(delta))
         return f"{yearly} over the {made.years} declared years it is {whole}."
+
+
+def _words(epsilon: float, delta: float) -> str:
+    """A promise in words."""
+    return f"epsilon {epsilon:.4g}" + (f", delta {delta:.4g}" if delta else "")
