@@ -13,6 +13,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.audit.coupled.growing import live, replay_growing, streams, worth
 from hedgerow.audit.coupled.planted_growing import PLANTED, SOUND, each_block, totals
+from hedgerow.audit.ledger_replay import replay
 from hedgerow.curator.growing import growing as growing_module
 from hedgerow.curator.growing.seen import Seen, tags_of
 from hedgerow.errors import DataChanged, HedgerowError, LedgerError, RunClosed, SourceError
@@ -393,3 +394,49 @@ def test_streams_differ_in_one_unit():
     for (one, two), _ in zip(streams(2, 3, 1), range(9), strict=False):
         for here, there in zip(one, two, strict=True):
             assert [row for row in here if row[0] != 99] == list(there)
+
+
+# ---- what is open stays with its blocks ------------------------------------------------------------------
+
+
+def test_a_run_that_was_paid_for_by_some_blocks_never_reads_others():
+    growing = hr.Growing.make(":memory:", DOMAIN, hr.Budget(epsilon=10))
+    growing.append(rows((1, "F", 1)), name="one")
+    growing.curator().sparse_vector(3, 1.0, run="x")
+    growing.curator().one_sided(3, 1.0, side="over", run="y")
+    hr.Session(epsilon=1.0).open(growing.curator())
+    growing.append(rows((2, "F", 1)), name="two")
+    for goes_on in (
+        lambda: growing.curator().sparse_vector(3, 1.0, run="x"),
+        lambda: growing.curator().one_sided(3, 1.0, side="over", run="y"),
+        lambda: hr.Session(epsilon=1.0).open(growing.curator()),
+    ):
+        with pytest.raises(HedgerowError):
+            goes_on()
+    growing.curator(1, 1).sparse_vector(3, 1.0, run="x")
+
+
+def test_the_audit_of_ledgers_does_the_sums_of_blocks_again():
+    growing = made()
+    for day in (1, 2):
+        growing.append(rows((day, "F", 3)), day=f"2026-01-0{day}")
+        with growing.range(day, spend=hr.Budget(rho=0.5)) as curator:
+            curator.measure(("sex",))
+    with growing.range(1, 2, spend=hr.Budget(rho=0.25)) as curator:
+        curator.measure(("sex",))
+    growing.curator().measure(("sex",), hr.Budget(rho=0.125))
+    found = replay(growing.ledger)
+    assert found.ok
+    assert found.spent == pytest.approx(0.875)
+    export = growing.ledger.export(answers=True)
+    export["entries"][-1]["line"]["scope"] = [2, 2]
+    assert "does not charge every block" in " ".join(replay(export).problems)
+
+
+def test_the_audit_of_ledgers_finds_shared_blocks_that_are_charged_side_by_side():
+    growing = made(growing="shared")
+    growing.append(rows((1, "F", 3)), day="2026-01-01")
+    growing.curator().measure(("sex",), hr.Budget(rho=0.5))
+    export = growing.ledger.export(answers=True)
+    export["entries"][-1]["line"]["scope"] = [1, 1]
+    assert "units may be in several" in " ".join(replay(export).problems)
