@@ -35,6 +35,7 @@ from hedgerow.mechanisms.offline_mw.offline_mw import OfflineMW as OfflineMW
 from hedgerow.mechanisms.online.online_mw import OnlineMW as OnlineMW
 from hedgerow.mechanisms.online.sparse_mw import SparseMW as SparseMW
 from hedgerow.mechanisms.projection.projection import Projection as Projection
+from hedgerow.mechanisms.running_totals.running_totals import RunningTotals as RunningTotals
 from hedgerow.mechanisms.session.session import Session as Session
 from hedgerow.mechanisms.small_db.small_db import SmallDB as SmallDB
 from hedgerow.mechanisms.sparse_project.sparse_project import SparseProject as SparseProject

@@ -12,7 +12,7 @@ from hedgerow.service.dataset import find_ledger, is_there, make_budget, schema_
 
 if TYPE_CHECKING:
     from hedgerow.curator.growing.growing import Growing
-    from hedgerow.privacy.ledger.announcing import Block
+    from hedgerow.privacy.ledger.announcing import RowBlock
     from hedgerow.service.dataset import Named
 
 
@@ -58,7 +58,7 @@ class Grower:
         except ValueError as error:
             raise HedgerowError(str(error)) from None
 
-    def append(self, file: Path, day: str | None, **reading: Any) -> tuple[Block, list[str]]:
+    def append(self, file: Path, day: str | None, **reading: Any) -> tuple[RowBlock, list[str]]:
         """Append a file as a block; the block, and what the owner should know."""
         from hedgerow.service.budgeting import growing_words
 

@@ -22,7 +22,7 @@ from hedgerow.privacy.ledger.sqlite import flush
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hedgerow.privacy.ledger.announcing import Block
+    from hedgerow.privacy.ledger.announcing import RowBlock
     from hedgerow.privacy.ledger.profile import Scope
 
 _UNTYPED = b"hedgerow untyped"
@@ -77,7 +77,7 @@ class BlockFiles:
             os.replace(self._draft(number, digest), self.path(number))
             flush(self.folder)
 
-    def read(self, block: Block) -> pa.Table:
+    def read(self, block: RowBlock) -> pa.Table:
         """The rows of a block, if they are those that were appended."""
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -118,7 +118,7 @@ class BlockRows:
 
     in_memory = False
 
-    def __init__(self, files: BlockFiles, blocks: Sequence[Block], scope: Scope, ledger: str) -> None:
+    def __init__(self, files: BlockFiles, blocks: Sequence[RowBlock], scope: Scope, ledger: str) -> None:
         self.scope, self.ledger, self.blocks = scope, ledger, tuple(blocks)
         self._files = files
         self._first = files.read(blocks[0])

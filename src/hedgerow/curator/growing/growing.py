@@ -19,7 +19,8 @@ from hedgerow.curator.rows.unit import NullUnits, Unit
 from hedgerow.curator.spender import Spend, Spender
 from hedgerow.errors import DomainMismatch, LedgerError, UnsupportedQuery
 from hedgerow.privacy.budget import Budget, Cost, exact
-from hedgerow.privacy.ledger.announcing import BLOCKS, Block
+from hedgerow.privacy.ledger.announcing import BLOCKS, RowBlock
+from hedgerow.privacy.ledger.entry import Growth
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.ledger.nearby import ledger_path
 from hedgerow.privacy.ledger.profile import Scope
@@ -59,7 +60,7 @@ class Growing:
         name, most = settings.unit, settings.max_rows
         self.unit = None if name is None else Unit(name, most, alone, settings.unit_type)
         self._files, self._growing = files, settings.growing
-        self._blocks: list[Block] = []
+        self._blocks: list[RowBlock] = []
         self._seen, self._upto, self._ended = Seen(), 0, False
 
     @classmethod
@@ -102,8 +103,8 @@ class Growing:
         made = Ledger.open(
             ":memory:" if memory else ledger or ledger_path(Path(path)),
             budget=budget, neighbours="add_remove", unit=unit, max_rows=bound.max_rows if bound else 1,
-            null_units=null_units, unit_type=unit_type, growing=growing, years=years,
-            reserve=str(exact(reserve)),
+            null_units=null_units, unit_type=unit_type,
+            growth=Growth(growing, years, str(exact(reserve))),
         )  # fmt: skip
         if folder is not None:
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -141,7 +142,7 @@ class Growing:
             )
 
     @property
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[RowBlock]:
         """The blocks in the order of their arrival."""
         return [replace(block, state=None) for block in self._known()]
 
@@ -170,7 +171,7 @@ class Growing:
         encoding: str | None = None,
         delimiter: str | None = None,
         multiline: bool = False,
-    ) -> Block:
+    ) -> RowBlock:
         """Append a block: its rows are checked and accepted, then it is announced, for good.
 
         Args:
@@ -208,12 +209,12 @@ class Growing:
         """The rows of a new block that count; see `accepting`."""
         return accept(rows, self._seen, confined=self._growing == "confined")
 
-    def _known(self) -> list[Block]:
+    def _known(self) -> list[RowBlock]:
         """The blocks that were announced, and who was in them, up to the ledger's newest line."""
         if self.ledger.newest > self._upto:
             self._upto = self.ledger.newest
             lines = list(self.ledger.replay(BLOCKS, self._blocks[-1].line if self._blocks else -1))
-            new = [Block.read(line) for line in lines if line.kind == "block"]
+            new = [RowBlock.read(line) for line in lines if line.kind == "block"]
             self._ended = self._ended or any(line.kind == "ended" for line in lines)
             self._seen = self._seen.with_more(Seen.in_all(block.state for block in new))
             self._blocks += new
@@ -281,7 +282,7 @@ class Growing:
         left = self.ledger.remaining(scope=self.reach(first, horizon))
         return Cost(left.currency, left.amount)
 
-    def _left(self, some: list[Block]) -> Cost:
+    def _left(self, some: list[RowBlock]) -> Cost:
         left = self.ledger.remaining(scope=self._scope(some) if self.ledger.settings.cells else None)
         reserve = exact(self.ledger.settings.reserve)
         if len(some) > 1 or not reserve:
@@ -290,7 +291,7 @@ class Growing:
         own = self.ledger.budget.cost.share(1 - reserve).beyond(charged)
         return Cost(left.currency, min(left.amount, own.amount), left.delta)
 
-    def _some(self, first: End, last: End) -> list[Block]:
+    def _some(self, first: End, last: End) -> list[RowBlock]:
         """The blocks of a range."""
         known = self._known()
         begin, end = 1 if first is None else first, len(known) if last is None else last
@@ -300,7 +301,7 @@ class Growing:
             raise UnsupportedQuery("there is no block in that range")
         return known[low - 1 : high]
 
-    def _scope(self, some: list[Block]) -> Scope:
+    def _scope(self, some: list[RowBlock]) -> Scope:
         return some[0].cell(self._growing), some[-1].cell(self._growing)
 
     def __repr__(self) -> str:
@@ -310,11 +311,11 @@ class Growing:
         raise TypeError("a table of private rows cannot be pickled")
 
 
-def _reaches(block: Block, end: int | str) -> bool:
+def _reaches(block: RowBlock, end: int | str) -> bool:
     return block.number >= end if isinstance(end, int) else block.name >= str(end)
 
 
-def _beyond(block: Block, end: int | str) -> bool:
+def _beyond(block: RowBlock, end: int | str) -> bool:
     return block.number > end if isinstance(end, int) else block.name > str(end)
 
 

@@ -20,7 +20,7 @@ BLOCKS = "hedgerow: blocks"
 
 
 @dataclass(frozen=True)
-class Block:
+class RowBlock:
     """A block of rows as its line announces it.
 
     Args:
@@ -40,7 +40,7 @@ class Block:
     state: bytes | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def read(cls, entry: Entry) -> Block:
+    def read(cls, entry: Entry) -> RowBlock:
         """From its line."""
         told = entry.details
         return cls(told["number"], told["name"], told["by"], told["year"], entry.seq, entry.state)
@@ -49,7 +49,9 @@ class Block:
         """What it is charged as: itself, or its year."""
         return self.year if growing == "yearly" else self.number
 
-    def after(self, before: Block | None, names: set[str], years: set[int], most: int | None) -> str | None:
+    def after(
+        self, before: RowBlock | None, names: set[str], years: set[int], most: int | None
+    ) -> str | None:
         """Why it may not follow the blocks that are there, or None."""
         if self.number != (before.number if before else 0) + 1:
             return "blocks are appended at the end, one after the other"
@@ -87,10 +89,10 @@ class Announcing:
         if made.growing is None:
             raise LedgerError("The ledger was not made for growing data.")
         there = [
-            Block.read(e) for e in map(Entry.read, self._filter.store.lines(BLOCKS)) if e.kind == "block"
+            RowBlock.read(e) for e in map(Entry.read, self._filter.store.lines(BLOCKS)) if e.kind == "block"
         ]
         year = int(name[:4]) if by == "day" and _is_day(name) else int(self._time[:4])
-        block = Block(expected, named("block's name", name), by, year)
+        block = RowBlock(expected, named("block's name", name), by, year)
         names, years = {b.name for b in there}, {b.year for b in there}
         if why := block.after(there[-1] if there else None, names, years, made.years):
             raise LedgerError(f"{why[:1].upper()}{why[1:]}.")

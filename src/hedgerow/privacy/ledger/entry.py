@@ -23,6 +23,15 @@ _GROWING = (None, "confined", "shared", "yearly")
 
 
 @dataclass(frozen=True)
+class Growth:
+    """How data grow, for a new ledger; see `Settings`."""
+
+    growing: str = "confined"
+    years: int | None = None
+    reserve: str = "0"
+
+
+@dataclass(frozen=True)
 class Settings:
     """What a ledger was opened for, fixed for its life except that the budget can be raised.
 

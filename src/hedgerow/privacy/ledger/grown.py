@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Cost, epsilon_of
-from hedgerow.privacy.ledger.announcing import BLOCKS, Block
+from hedgerow.privacy.ledger.announcing import BLOCKS, RowBlock
 from hedgerow.privacy.ledger.entry import OWNER, Entry
 from hedgerow.privacy.ledger.profile import Scope, within
 from hedgerow.privacy.ledger.vouching import Vouching
@@ -24,9 +24,9 @@ class Grown(Vouching):
         """As in `Ledger.transaction`."""
         raise NotImplementedError
 
-    def blocks(self, after: int = -1) -> list[Block]:
+    def blocks(self, after: int = -1) -> list[RowBlock]:
         """The blocks that were appended after a line, in order, each with its secret state."""
-        return [Block.read(entry) for entry in self.replay(BLOCKS, after) if entry.kind == "block"]
+        return [RowBlock.read(entry) for entry in self.replay(BLOCKS, after) if entry.kind == "block"]
 
     def announce(self, name: str, by: str, state: bytes, expected: int) -> Entry:
         """Announce a block, as in `Transaction.announce`."""

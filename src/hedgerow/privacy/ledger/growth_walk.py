@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hedgerow.privacy.ledger.announcing import BLOCKS, Block
+from hedgerow.privacy.ledger.announcing import BLOCKS, RowBlock
 from hedgerow.privacy.ledger.entry import OWNER, Account, Entry, Settings
 from hedgerow.privacy.ledger.profile import Profile, Scope, checked, within
 
@@ -14,7 +14,7 @@ class GrowthWalk:
     """Blocks in their order, and what each block or year was charged."""
 
     def __init__(self) -> None:
-        self.blocks: list[Block] = []
+        self.blocks: list[RowBlock] = []
         self.given: Scope | None = None  # the range of the money that the line before set aside
 
     def fault(self, entry: Entry, made: Settings, accounts: Mapping[str, Account]) -> str | None:
@@ -80,7 +80,7 @@ class GrowthWalk:
             return "the ledger was not made for growing data"
         if entry.kind == "ended":
             return None if entry.note.strip() else "it gives no reason"
-        block = Block.read(entry)
+        block = RowBlock.read(entry)
         before, names = self.blocks[-1] if self.blocks else None, {b.name for b in self.blocks}
         self.blocks.append(block)
         return block.after(before, names, {b.year for b in self.blocks}, made.years)

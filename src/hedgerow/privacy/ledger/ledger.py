@@ -14,7 +14,7 @@ from hedgerow.privacy.budget import Budget, Cost, Currency
 from hedgerow.privacy.event import Event
 from hedgerow.privacy.ledger.claim import Claim
 from hedgerow.privacy.ledger.company import Company
-from hedgerow.privacy.ledger.entry import OWNER, Entry, Settings
+from hedgerow.privacy.ledger.entry import OWNER, Entry, Growth, Settings
 from hedgerow.privacy.ledger.grown import Grown
 from hedgerow.privacy.ledger.limit import Limit
 from hedgerow.privacy.ledger.making import begin, new_settings, open_database, open_file, refuse_no_budget
@@ -61,15 +61,12 @@ class Ledger(Grown):
         readonly: bool = False,
         data: str | os.PathLike[str] | None = None,
         reason: str | None = None,
-        growing: str | None = None,
-        years: int | None = None,
-        reserve: str | None = None,
+        growth: Growth | None = None,
     ) -> Ledger:
         """Open a ledger, or make it; None means whatever the ledger says, any other difference is refused.
 
         Args:
-            path: the file, `postgresql://...`, ":memory:" for simulation, or a store of one's own
-                (`hedgerow.extending.Store`).
+            path: the file, `postgresql://...`, ":memory:" for simulation, or a store (`extending.Store`).
             budget: what may be spent in all; needed to make a ledger.
             neighbours: "add_remove" (made so by default) or "replace".
             unit: the column that names the protected unit; a new ledger without one protects rows.
@@ -79,16 +76,15 @@ class Ledger(Grown):
             create: whether to make the ledger when there is none.
             readonly: open it for reading only, without writing to the file or its folder.
             data: the data file as it was named, so that it is known again under another name.
-            reason: why a new ledger is made for data that another one knows; kept in its first line. A store
-                of one's own knows no data files.
-            growing, years, reserve: of data that grow, as in `Settings`.
+            reason: why a new ledger is made for data that another one knows; kept in its first line.
+            growth: how data grow that arrive in blocks.
 
         >>> Ledger.open(":memory:", budget=Budget(epsilon=1), max_rows=3).settings.max_rows
         3
         """
         asked: dict[str, Any] = {
             "neighbours": neighbours, "unit": unit, "max_rows": max_rows, "null_units": null_units,
-            "unit_type": unit_type, "growing": growing, "years": years, "reserve": reserve,
+            "unit_type": unit_type, **({} if growth is None else vars(growth)),
         }  # fmt: skip
         refuse_no_budget(budget)
         if str(path) == ":memory:":

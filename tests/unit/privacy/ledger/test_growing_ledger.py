@@ -11,13 +11,14 @@ from hedgerow.errors import BudgetExceeded, LedgerError
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.event import Pure
 from hedgerow.privacy.ledger import growth_walk
+from hedgerow.privacy.ledger.entry import Growth
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.ledger.profile import Profile
 from hedgerow.privacy.ledger.receipt import verify_export
 
 
 def made(growing: str = "confined", blocks: int = 3, **more) -> Ledger:
-    ledger = Ledger.open(":memory:", budget=Budget(epsilon=1), growing=growing, **more)
+    ledger = Ledger.open(":memory:", budget=Budget(epsilon=1), growth=Growth(growing, **more))
     for number in range(1, blocks + 1):
         ledger.announce(f"2026-01-{number:02d}", "day", b"state", number)
     return ledger
@@ -102,7 +103,7 @@ def test_blocks_to_come_begin_with_what_was_already_charged_to_them():
 
 def test_growing_data_under_replace_are_refused():
     with pytest.raises(ValueError, match="a swap would change two blocks"):
-        Ledger.open(":memory:", budget=Budget(epsilon=1), neighbours="replace", growing="confined")
+        Ledger.open(":memory:", budget=Budget(epsilon=1), neighbours="replace", growth=Growth())
 
 
 @pytest.mark.parametrize(
@@ -149,7 +150,7 @@ def test_an_account_is_for_its_own_blocks():
 
 
 def test_years_have_allowances_of_their_own_and_a_declared_number_of_them():
-    ledger = Ledger.open(":memory:", budget=Budget(epsilon=1), growing="yearly", years=2)
+    ledger = Ledger.open(":memory:", budget=Budget(epsilon=1), growth=Growth("yearly", 2))
     ledger.announce("2025-12-31", "day", b"", 1)
     ledger.announce("2026-01-01", "day", b"", 2)
     ledger.allot("old", eps("1"), scope=(2025, 2025))
