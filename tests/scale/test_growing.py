@@ -440,3 +440,14 @@ def test_the_audit_of_ledgers_finds_shared_blocks_that_are_charged_side_by_side(
     export = growing.ledger.export(answers=True)
     export["entries"][-1]["line"]["scope"] = [1, 1]
     assert "units may be in several" in " ".join(replay(export).problems)
+
+
+def test_totals_may_begin_with_an_earlier_block():
+    table = made(growing="shared", max_rows=1)
+    for day in (1, 2, 3):
+        table.append(rows((day, "M", 1)), day=f"2026-01-{day:02d}")
+    opened = hr.RunningTotals(horizon=5, budget=hr.Budget(rho=0.5)).open(table, first=2)
+    assert len(opened.update()) == 2
+    assert opened.first == 2
+    with pytest.raises(HedgerowError, match="begin with one of the blocks 1 to 3"):
+        hr.RunningTotals(horizon=5, budget=hr.Budget(rho=0.1), name="late").open(table, first=9)

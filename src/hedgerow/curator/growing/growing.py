@@ -274,11 +274,11 @@ class Growing:
             return first, first + horizon - 1
         return self._scope(self._some(first, first))  # the totals end with the year
 
-    def price(self, horizon: int, spend: Spend) -> Cost:
-        """An amount, for so many blocks from the newest one on; all that is left for them if None."""
+    def price(self, horizon: int, spend: Spend, first: int | None = None) -> Cost:
+        """An amount, for so many blocks from one or the newest on; all that is left for them if None."""
         if spend is not None:
             return Spender(self.ledger, "owner").price(spend)
-        first = max(len(self._known()), 1)
+        first = first or max(len(self._known()), 1)
         left = self.ledger.remaining(scope=self.reach(first, horizon))
         return Cost(left.currency, left.amount)
 

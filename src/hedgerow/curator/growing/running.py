@@ -73,6 +73,7 @@ class RunningRun:
         attributes: of the table whose totals are wanted; none for the number of rows.
         horizon: for how many blocks, those to come included.
         price: what all of them cost together; needed where the run is new.
+        first: the block that a new run begins with; the newest if None.
     """
 
     growing: Growing
@@ -80,6 +81,7 @@ class RunningRun:
     attributes: tuple[str, ...]
     horizon: int
     price: Cost | None = None
+    first: int | None = None
     released: list[NDArray[np.int64]] = field(default_factory=list, init=False)
     plan: RunningPlan = field(init=False)
     private: bool = field(default=True, init=False)
@@ -101,7 +103,7 @@ class RunningRun:
             raise UnsupportedQuery(
                 "running totals are opened with a price, and not after what was seen was lost"
             )
-        first = max(len(self.growing.blocks), 1)
+        first = self._first()
         norms = TableOf(tuple(self.attributes)).norms
         squared = ledger.settings.privacy.sensitivity(norms).l2_squared * running_norm_squared(self.horizon)
         plan = RunningPlan(first, self.horizon, self.attributes, gaussian_sigma(squared, self.price))
@@ -114,6 +116,15 @@ class RunningRun:
                 question=question, run=self.label,
             )  # fmt: skip
         return RunningPlan.unpacked(entry.answer)
+
+    def _first(self) -> int:
+        """The first block: the one that was asked for, or the newest."""
+        newest = max(len(self.growing.blocks), 1)
+        if self.first is not None and not 1 <= self.first <= newest:
+            raise UnsupportedQuery(
+                f"totals begin with one of the blocks 1 to {newest}, not with {self.first!r}"
+            )
+        return newest if self.first is None else self.first
 
     def advance(self) -> int:
         """Draw the answers of the blocks that have come; how many days there are now."""

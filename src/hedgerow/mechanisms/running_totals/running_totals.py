@@ -59,20 +59,23 @@ class RunningTotals:
 
     citations: ClassVar[tuple[str, ...]] = ("DMRST22", "FHU23", "CKS20")
 
-    def open(self, growing: Growing, attributes: Sequence[str] = ()) -> OpenTotals:
-        """Open the totals from the newest block on, or continue them, free.
+    def open(
+        self, growing: Growing, attributes: Sequence[str] = (), *, first: int | None = None
+    ) -> OpenTotals:
+        """Open the totals, or continue them, free.
 
         Args:
             growing: the table that grows.
             attributes: of the table whose cells are totalled; none for the number of rows.
+            first: the number of the block that new totals begin with; the newest if None.
         """
         if not isinstance(growing, Growing):
             raise UnsupportedQuery("running totals are opened on a hedgerow.Growing; a Table has `along`")
         names = tuple(growing.domain.order(tuple(attributes)))
         label = f"running totals {self.name or 'of ' + (', '.join(names) or 'rows')}"
         known = growing.ledger.knows_account(label)
-        price = None if known else growing.price(self.horizon, self._spend)
-        return OpenTotals(RunningRun(growing, label, names, self.horizon, price), growing.words)
+        price = None if known else growing.price(self.horizon, self._spend, first)
+        return OpenTotals(RunningRun(growing, label, names, self.horizon, price, first), growing.words)
 
     def along(self, curator: Curator, attribute: str, *, confidence: float = 0.95) -> Answer:
         """Totals up to every level of an ordered attribute of one table, in one act; the horizon is its size.
