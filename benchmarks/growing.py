@@ -1,4 +1,4 @@
-"""A year of daily blocks: running totals against a total every day, a question over the year against one file.
+"""A year of daily blocks: running totals against daily totals, a question over the year against one file.
 
 Errors are measured with seeded noise, against exact counts of made-up rows; `passed` is about the ratio.
 """

@@ -212,3 +212,15 @@ def test_a_ledger_that_does_not_grow_says_nothing_of_blocks():
         assert "growing" not in entry["line"]["details"]
     with pytest.raises(LedgerError, match="not made for growing data"):
         ledger.announce("2026-01-01", "day", b"", 1)
+
+
+def test_an_account_of_some_blocks_is_given_nothing_more_after_what_was_seen_was_lost():
+    ledger = made()
+    with ledger.transaction() as together:
+        together.limit("ann", eps("1"))
+    ledger.charge(Pure("1/8"), says, account="ann")
+    assert ledger.charged(1) == eps("1/8")
+    ledger.end_parallel("the ledger was restored")
+    with pytest.raises(LedgerError, match="nothing is charged to some of them alone"):
+        ledger.charge(Pure("1/8"), says, account="ann")
+    assert ledger.verify().ok
