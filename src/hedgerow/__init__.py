@@ -49,6 +49,8 @@ _HOME = {
     "Table": "curator.rows.table",
     "Curator": "curator.curator",
     "Growing": "curator.growing.growing",
+    "StarEngine": "curator.rows.star",
+    "JoinedTable": "queries.domain.joined",
     "Budget": "privacy.budget",
     "Ledger": "privacy.ledger.ledger",
     "Receipt": "privacy.ledger.receipt",
