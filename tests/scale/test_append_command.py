@@ -57,3 +57,17 @@ def test_what_is_wrong_is_said_in_one_sentence(folder):
     assert "rows that come late belong to the block of the day on which they come" in " ".join(late.split())
     assert "below 1" in said("append", "p", "two.csv", "--epsilon", "1", "--reserve", "2", code=2)
     assert len(list((folder / "people").glob("block-*"))) == 1
+
+
+def test_a_block_is_joined_with_the_tables_of_the_schema(folder):
+    (folder / "schema.yaml").write_text(
+        "confirmed: true\nattributes:\n  sex: [F, M]\n  town: [north, south]\n"
+        "tables:\n  people: {file: people.csv, key: id}\n"
+    )
+    (folder / "people.csv").write_text("id,town\n" + "".join(f"{i},north\n" for i in range(60)))
+    said(*FIRST, "--epsilon", "1")
+    from hedgerow import Domain, Growing
+
+    growing = Growing.open("people", Domain.load("schema.yaml"))
+    rows = growing.curator()._rows.tables([("town",)])[("town",)]
+    assert rows.tolist() == [40, 0]

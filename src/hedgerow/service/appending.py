@@ -13,6 +13,7 @@ from hedgerow.service.dataset import find_ledger, is_there, make_budget, schema_
 if TYPE_CHECKING:
     from hedgerow.curator.growing.growing import Growing
     from hedgerow.privacy.ledger.announcing import RowBlock
+    from hedgerow.queries.domain.joined import JoinedTable
     from hedgerow.service.dataset import Named
 
 
@@ -64,7 +65,26 @@ class Grower:
 
         growing = self.open()
         try:
-            block = growing.append(file, day=day, **reading)
+            if tables := Schema.load(self.schema or schema_beside(self.data)).tables:
+                block = self._joined(growing, file, day, tables, reading)
+            else:
+                block = growing.append(file, day=day, **reading)
             return block, [growing.words, *growing_words(growing.ledger)]
         finally:
             growing.ledger.close()
+
+    @staticmethod
+    def _joined(
+        growing: Growing,
+        file: Path,
+        day: str | None,
+        tables: tuple[JoinedTable, ...],
+        reading: dict[str, Any],
+    ) -> RowBlock:
+        """Append facts with the tables beside them as they are today; a block keeps what was joined."""
+        from hedgerow.curator.rows.star import StarEngine
+
+        unit = growing.unit
+        of_type = unit.type if unit else None
+        star = StarEngine(file, unit.column if unit else None, tables, unit_type=of_type, **reading)
+        return growing.append(star, day=day, name=None if day else file.name)
