@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from fractions import Fraction
 from random import Random
 
 import numpy as np
@@ -17,6 +18,9 @@ from hedgerow.audit.ledger_replay import replay
 from hedgerow.curator.growing import growing as growing_module
 from hedgerow.curator.growing.seen import Seen, tags_of
 from hedgerow.errors import DataChanged, HedgerowError, LedgerError, RunClosed, SourceError
+from hedgerow.privacy.budget import Cost
+from hedgerow.privacy.ledger.entry import Growth
+from hedgerow.service import witness
 from sizes import size
 
 DOMAIN = hr.Domain({"sex": ["F", "M"], "age": hr.bins(0, 100, 10)})
@@ -206,6 +210,32 @@ def test_a_ledger_that_was_put_back_ends_charging_side_by_side(tmp_path):
     assert again.ledger.verify().ok
     with pytest.raises(HedgerowError):
         hr.RunningTotals(horizon=3).open(again)
+    with pytest.raises(SourceError, match="move it away"):
+        again.append(rows((2, "F", 1)), day="2026-01-03")
+
+
+def test_going_on_with_an_older_ledger_charges_what_was_lost_to_blocks_to_come(tmp_path):
+    path, receipt = tmp_path / "ledger.db", tmp_path / "receipt.json"
+    budget = hr.Budget(epsilon=1)
+    ledger = hr.Ledger.open(path, budget=budget, growth=Growth())
+    ledger.announce("2026-01-01", "day", b"", 1)
+    ledger.allot("first", Cost("epsilon", Fraction(1, 4)), scope=(1, 1))
+    ledger.close()
+    old = path.read_bytes()
+    ledger = hr.Ledger.open(path)
+    ledger.announce("2026-01-02", "day", b"", 2)
+    ledger.allot("second", Cost("epsilon", Fraction(1, 4)), scope=(2, 2))  # the largest sum stays
+    witness.note(ledger, receipt)
+    ledger.close()
+    for file in tmp_path.glob("ledger.db*"):
+        file.unlink()
+    path.write_bytes(old)
+    with hr.Ledger.open(path) as ledger:
+        witness.excuse_older(ledger, [receipt], "the disk was lost")
+        assert ledger.ended
+        assert ledger.charged(1) == Cost("epsilon", Fraction(1, 2))
+        assert ledger.charged(2) == ledger.charged(99) == Cost("epsilon", Fraction(1, 4))
+        assert ledger.verify().ok
 
 
 def test_rows_that_grow_are_read_in_their_blocks_only(tmp_path):

@@ -53,6 +53,10 @@ class BlockFiles:
         if self.folder is None:
             self._held[number] = rows
             return hashlib.sha256(str(number).encode()).digest()
+        if self.path(number).exists():
+            raise SourceError(
+                f"there is a file {self.path(number).name!r} that the ledger does not tell of: move it away"
+            )
         self.folder.mkdir(mode=0o700, exist_ok=True)
         for left in self.folder.glob(f".{self.path(number).name}.*"):  # of an append that did not end
             left.unlink()

@@ -224,3 +224,14 @@ def test_an_account_of_some_blocks_is_given_nothing_more_after_what_was_seen_was
     with pytest.raises(LedgerError, match="nothing is charged to some of them alone"):
         ledger.charge(Pure("1/8"), says, account="ann")
     assert ledger.verify().ok
+
+
+def test_a_raised_budget_is_every_blocks():
+    ledger = Ledger.open(":memory:", budget=Budget(epsilon=1, delta=1e-9), growth=Growth())
+    for number in (1, 2):
+        ledger.announce(f"2026-01-{number:02d}", "day", b"", number)
+        ledger.allot(f"block {number}", ledger.remaining(scope=(number, number)), scope=(number, number))
+    ledger.raise_budget(Budget(epsilon=3, delta=1e-8), "more questions")
+    left = [ledger.remaining(scope=(n, n)).amount for n in (1, 2)]
+    assert left[0] == left[1] > 0
+    assert ledger.verify().ok
