@@ -137,8 +137,8 @@ def _spent_beyond(ledger: Ledger, lost: list[Receipt]) -> Cost:
     """What lost lines spent: what receipts tell beyond this ledger's total.
 
     A ledger that has reached a receipt's line parted from it before that, nobody knows where: then it is all
-    that they tell. Of blocks that are charged side by side it is all as well: a receipt tells the largest sum,
-    and nobody knows of which block. One that went on but not so far cannot be told from one that did not.
+    that they tell. Of blocks that are charged side by side it is all as well: a receipt tells the largest
+    sum, and nobody knows of which block. One that went on but not so far is not told from one that did not.
     """
     known = ledger.spent()
     if ledger.settings.cells or any(ledger.newest >= receipt.seq for receipt in lost):
