@@ -68,10 +68,10 @@ def over_the_year(growing: hr.Growing) -> dict[str, Any]:
     """A table over all blocks against the same table of one file, at one price: rms errors of 400 draws."""
     whole = growing.table()._engine
     rows = {"age": np.concatenate([b.column(0).to_numpy() for b in whole.batches(["age"])])}
-    alone = hr.Curator(hr.Table.open(rows, DOMAIN), hr.Budget(rho=100, delta=1e-6))
     truth = np.histogram(rows["age"], bins=np.arange(0, 101, 10))[0]
     price = Cost("rho", PRICE)
     with seeded(7), growing.range(1, DAYS, spend=price * 400) as curator:
+        alone = hr.Curator(hr.Table.open(rows, DOMAIN), hr.Budget(rho=100, delta=1e-6))
         errors = [
             np.sqrt(np.mean([np.square(c.measure(("age",), price).counts - truth) for _ in range(400)]))
             for c in (curator, alone)
