@@ -48,6 +48,9 @@ _HOME = {
     # guard rows
     "Table": "curator.rows.table",
     "Curator": "curator.curator",
+    "Growing": "curator.growing.growing",
+    "StarEngine": "curator.rows.star",
+    "JoinedTable": "queries.domain.joined",
     "Budget": "privacy.budget",
     "Ledger": "privacy.ledger.ledger",
     "Receipt": "privacy.ledger.receipt",

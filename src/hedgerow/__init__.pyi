@@ -10,6 +10,8 @@ from hedgerow import theory as theory
 from hedgerow.client.async_client import connect_async as connect_async
 from hedgerow.client.client import connect as connect
 from hedgerow.curator.curator import Curator as Curator
+from hedgerow.curator.growing.growing import Growing as Growing
+from hedgerow.curator.rows.star import StarEngine as StarEngine
 from hedgerow.curator.rows.table import Table as Table
 from hedgerow.errors import BudgetExceeded as BudgetExceeded
 from hedgerow.errors import DomainMismatch as DomainMismatch
@@ -34,6 +36,7 @@ from hedgerow.mechanisms.offline_mw.offline_mw import OfflineMW as OfflineMW
 from hedgerow.mechanisms.online.online_mw import OnlineMW as OnlineMW
 from hedgerow.mechanisms.online.sparse_mw import SparseMW as SparseMW
 from hedgerow.mechanisms.projection.projection import Projection as Projection
+from hedgerow.mechanisms.running_totals.running_totals import RunningTotals as RunningTotals
 from hedgerow.mechanisms.session.session import Session as Session
 from hedgerow.mechanisms.small_db.small_db import SmallDB as SmallDB
 from hedgerow.mechanisms.sparse_project.sparse_project import SparseProject as SparseProject
@@ -48,6 +51,7 @@ from hedgerow.queries.domain.bins import bins as bins
 from hedgerow.queries.domain.bins import dates as dates
 from hedgerow.queries.domain.domain import Domain as Domain
 from hedgerow.queries.domain.domain import OpenDomain as OpenDomain
+from hedgerow.queries.domain.joined import JoinedTable as JoinedTable
 from hedgerow.queries.halfspaces import halfspaces as halfspaces
 from hedgerow.queries.literals import literal_conjunction as literal_conjunction
 from hedgerow.queries.literals import literal_conjunctions as literal_conjunctions

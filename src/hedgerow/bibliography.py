@@ -25,6 +25,7 @@ ENTRIES: dict[str, str] = {
     "MO03": "McAllester, Ortiz. Concentration inequalities for the missing mass. 2003.",
     "DRV10": "Dwork, Rothblum, Vadhan. Boosting and differential privacy. 2010.",
     "FHT00": "Friedman, Hastie, Tibshirani. Additive logistic regression. 2000.",
+    "FHU23": "Fichtenberger, Henzinger, Upadhyay. Constant matters: DP on continual observation. 2023.",
     "F54": "Fieller. Some problems in interval estimation. 1954.",
     "GRS09": "Ghosh, Roughgarden, Sundararajan. Universally utility-maximizing privacy mechanisms. 2009.",
     "HSTV23": "Haney, Shoemate, Tian, Vadhan et al. Concurrent composition with adaptive parameters. 2023.",

@@ -16,5 +16,6 @@ HOMES = {
     "OnlineMW": "online",
     "SparseMW": "online",
     "BoostedClassifier": "boost_people",
+    "RunningTotals": "running_totals",
 }
 """The folder whose `card.py` has a mechanism's card; among equals the first is recommended."""

@@ -19,6 +19,7 @@ import numpy as np
 
 from hedgerow.audit.cap_replay import OWNER, Caps
 from hedgerow.audit.finding import Finding
+from hedgerow.audit.growth_replay import Cells
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.queries.measurement import Measurement
 
@@ -72,7 +73,8 @@ def replay(ledger: Ledger | Mapping[str, Any], released: Iterable[Measurement] =
     export = ledger.export(answers=True) if isinstance(ledger, Ledger) else ledger
     lines = [entry["line"] for entry in export["entries"]]
     details = lines[0]["details"]
-    walk = _Walk(details["currency"], int(details["grain"]))
+    cells = Cells(details.get("growing"), details.get("years"))
+    walk = _Walk(details["currency"], int(details["grain"]), cells)
     for entry in export["entries"]:
         answer = base64.b64decode(entry["answer"]) if "answer" in entry else None
         walk.step(entry["line"], answer)
@@ -89,8 +91,8 @@ def replay(ledger: Ledger | Mapping[str, Any], released: Iterable[Measurement] =
 class _Walk:
     """Line by line: what each costs, what each account has, what each run may still say."""
 
-    def __init__(self, currency: str, grain: int) -> None:
-        self.currency, self.grain = currency, grain
+    def __init__(self, currency: str, grain: int, cells: Cells) -> None:
+        self.currency, self.grain, self.cells = currency, grain, cells
         self.caps = Caps(currency, grain)
         self.spent: dict[str, tuple[int, int]] = {}
         self.runs: dict[str, dict[str, int]] = {}
@@ -100,7 +102,7 @@ class _Walk:
 
     def step(self, line: Mapping[str, Any], answer: bytes | None) -> None:
         """Recompute one line."""
-        self.problems += self.caps.step(line)
+        self.problems += [*self.caps.step(line), *self.cells.step(line)]
         account, kind = line["account"], line["kind"]
         amount, delta = self.spent.get(account, (0, 0))
         moved = int(line["cost"][self.currency]), int(line["cost"].get("delta", 0))
@@ -108,12 +110,12 @@ class _Walk:
             expected = self._grains(line["event"])
             if any(abs(m - e) > slack for m, (e, slack) in zip(moved, expected, strict=True)):
                 self.problems.append(f"Line {line['seq']} does not cost what its act costs.")
-            amount, delta = amount + expected[0][0], delta + expected[1][0]
+            amount, delta = self._after(line, expected[0][0], expected[1][0])
             self._open_run(line, answer)
         elif kind == "allot":
-            amount, delta = amount + moved[0], delta + moved[1]
+            amount, delta = self._after(line, *moved)
         elif kind == "return":
-            amount, delta = amount - moved[0], delta - moved[1]
+            amount, delta = self._after(line, -moved[0], -moved[1])
         elif kind == "note" and line["run"] is not None:
             self._continue_run(line, answer)
         self.spent[account] = amount, delta
@@ -121,6 +123,13 @@ class _Walk:
         if abs(said - amount) > amount // 10**9 + self.grain // 10**15:
             self.problems.append(f"Line {line['seq']} has the wrong total.")
             self.spent[account] = said, delta
+
+    def _after(self, line: Mapping[str, Any], amount: int, delta: int) -> tuple[int, int]:
+        """An account's total after a line; of growing data the owner's is the largest of blocks or years."""
+        if line["account"] == OWNER and self.cells.apart:
+            return self.cells.moved(line, amount, delta)
+        before = self.spent.get(line["account"], (0, 0))
+        return before[0] + amount, before[1] + delta
 
     def states(self, epsilon: float, delta: float) -> None:
         """What the ledger says it promises is no better than what its cap keeps."""

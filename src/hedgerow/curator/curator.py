@@ -13,7 +13,7 @@ from hedgerow.curator.forgetting import forgetting
 from hedgerow.curator.noise import noise as sampling
 from hedgerow.curator.noise.choice import CHOICES, Choice
 from hedgerow.curator.noise.noise import Entropy
-from hedgerow.curator.opening import open_ledger
+from hedgerow.curator.opening import open_ledger, scope_of
 from hedgerow.curator.rows.table import Rows, Table
 from hedgerow.curator.runs.comparison import State, advance
 from hedgerow.curator.runs.sparse_vector_plan import RESERVED, SparseVectorPlan, planned
@@ -85,7 +85,8 @@ class Curator(Spender):
         if not isinstance(ledger, Ledger | Store | str | PathLike | LedgerUrl | None):
             raise LedgerError("a ledger is an open Ledger, a file, postgresql://..., or ':memory:'")
         self.table = table
-        super().__init__(open_ledger(table, budget, ledger, neighbours, new_ledger), account)
+        super().__init__(open_ledger(table, budget, ledger, neighbours, new_ledger, account), account)
+        self.scope = scope_of(table)
         self._entropy = entropy or sampling.current_entropy()
         settings = self.ledger.settings  # what is kept of them never changes
         self._privacy = settings.privacy
@@ -374,6 +375,7 @@ class Curator(Spender):
         An answer drawn from test randomness must not pass for a private one when it is replayed.
         """
         about = self.domain.fingerprint if isinstance(self.domain, Domain) else repr(self.domain)
+        about += "" if self.scope is None else f" of blocks {self.table._engine!r}"
         if self.real_noise:
             return f"{question}@{about}", note
         return f"{question}@{about}:test randomness", f"NOT PRIVATE, test randomness. {note}".strip()

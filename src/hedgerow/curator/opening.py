@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hedgerow.curator.growing.block_rows import BlockRows
 from hedgerow.curator.rows.table import Table
 from hedgerow.curator.rows.unit_ids import EARLIER
 from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.ledger.nearby import SUFFIX
+from hedgerow.privacy.ledger.profile import Scope
 from hedgerow.privacy.ledger.store import Store
 from hedgerow.privacy.ledger.url import LedgerUrl
 
@@ -20,6 +22,7 @@ def open_ledger(
     ledger: Ledger | Store | str | Path | LedgerUrl | None,
     neighbours: str | None,
     reason: str | None = None,
+    account: str = "owner",
 ) -> Ledger:
     """The dataset's ledger: an open one, a path, a store, or the file beside the data.
 
@@ -28,6 +31,7 @@ def open_ledger(
         budget, neighbours: what the ledger must say, or will if it is new.
         ledger: the ledger, its path or its store; None for the one that belongs to the table.
         reason: why a new one is made although another one knows the data.
+        account: who will pay; of growing data it must be for the blocks that are read.
     """
     if ledger is None:
         ledger = _beside(table)
@@ -62,9 +66,25 @@ def open_ledger(
         raise LedgerError(f"the dataset's ledger protects {whom}; open the table in the same way")
     if neighbours is not None and settings.neighbours != neighbours:
         raise LedgerError(f"the dataset's ledger was made for neighbours={settings.neighbours!r}")
+    _refuse_strange_blocks(table, ledger)
+    ledger.refuse_outside(account, scope_of(table))
     if table.named is not None:
         ledger.know(table.named)
     return ledger
+
+
+def scope_of(table: Table) -> Scope | None:
+    """The blocks or years of growing data that a table is of; None where it does not grow."""
+    return table._engine.scope if isinstance(table._engine, BlockRows) else None
+
+
+def _refuse_strange_blocks(table: Table, ledger: Ledger) -> None:
+    """Rows that grow are read in blocks that their ledger announced, and only with that ledger."""
+    engine, settings = table._engine, ledger.settings
+    if isinstance(engine, BlockRows) and engine.ledger != settings.ledger:
+        raise LedgerError("these blocks were announced by another ledger")
+    if settings.growing is not None and not isinstance(engine, BlockRows):
+        raise LedgerError("the ledger is of data that grow: open them with hedgerow.Growing")
 
 
 def _beside(table: Table) -> str:

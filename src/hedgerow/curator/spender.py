@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from hedgerow.errors import LedgerError, UnsupportedQuery
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.ledger.ledger import Ledger
+from hedgerow.privacy.ledger.profile import Scope
 from hedgerow.privacy.rational import exact
 from hedgerow.queries.argument import text
 
@@ -28,6 +29,7 @@ class Spender:
 
     ledger: Ledger
     account: str
+    scope: Scope | None = None  # the blocks of growing data that it reads
 
     def __init__(self, ledger: Ledger, account: str) -> None:
         self.ledger, self.account = ledger, account
@@ -84,7 +86,8 @@ class Spender:
     def allot(self, spend: Spend, name: str, note: str = "") -> Self:
         """Set part of the budget aside for someone: a curator that can spend that much and no more."""
         text("an account's name", name)
-        self.ledger.allot(name, self.price(spend), parent=self.account, note=note)
+        scope = None if self.account == "owner" else self.scope  # the owner pays for all blocks
+        self.ledger.allot(name, self.price(spend), parent=self.account, note=note, scope=scope)
         return self.child(name)
 
     def child(self, name: str) -> Self:
@@ -92,6 +95,7 @@ class Spender:
         text("an account's name", name)
         if not self.ledger.descends(name, self.account):
             raise LedgerError(f"the account {name!r} was not allotted from {self.account!r}")
+        self.ledger.refuse_outside(name, self.scope)
         child = object.__new__(type(self))
         child.__dict__ = self.__dict__ | {"account": name}
         return child

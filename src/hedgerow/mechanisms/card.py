@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
     from hedgerow.mechanisms.task import Task
 
-Kind = Literal["offline", "online", "classifier"]
+Kind = Literal["offline", "online", "classifier", "continual"]
 Need = Callable[["Task"], str | None]
 """Why a mechanism is not for a task, as a sentence about `it`; None if it is."""
 
@@ -113,7 +113,8 @@ class Card:
     Args:
         name: its class, and its name at the front door.
         home: the module it lives in.
-        kind: `offline` (releases once), `online` (answers question by question) or `classifier`.
+        kind: `offline` (releases once), `online` (answers question by question), `classifier`, or
+            `continual` (over data that grow).
         words: what it does, in a few words.
         when: when to choose it.
         page: its page, below docs/; empty if it has none.

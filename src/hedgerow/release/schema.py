@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hedgerow.errors import DomainMismatch
 from hedgerow.queries.domain.domain import Domain
+from hedgerow.queries.domain.joined import JoinedTable
 from hedgerow.queries.domain.schema_file import read_schema
 from hedgerow.release.writing import whole
 
@@ -38,11 +39,13 @@ class Schema:
         path: the file.
         domain: what it declares.
         confirmed: False only for a proposal that the owner has not confirmed.
+        tables: what is joined to the facts; files are named from the schema's folder.
     """
 
     path: Path
     domain: Domain
     confirmed: bool
+    tables: tuple[JoinedTable, ...] = ()
 
     @classmethod
     def load(cls, path: Path) -> Schema:
@@ -52,7 +55,9 @@ class Schema:
         mark = held.get("confirmed", True)
         if not isinstance(mark, (bool, list, dict)):
             raise DomainMismatch(f"`confirmed` in {str(path)!r} is true or false, not {mark!r}")
-        return cls(path, domain, mark is not False)
+        tables = JoinedTable.declared(held.get("tables")) if "attributes" in held else ()
+        beside = tuple(replace(table, source=str(path.parent / table.source)) for table in tables)
+        return cls(path, domain, mark is not False, beside)
 
     def confirmed_domain(self) -> Domain:
         """The domain, if the owner stands by it."""

@@ -151,9 +151,31 @@ def sentences(ledger: Ledger, tables: int | None = None) -> list[str]:
         f"Spent: {'nothing' if spent.is_zero else amount(budget.part(spent)).partition(', delta')[0]}.",
         *([f"On: {on}."] if on else []),
         f"Left: {said}.{_why_not_the_difference(ledger)}",
+        *growing_words(ledger),
         *([resting(claims)] if (claims := ledger.claims()) else []),
         *([] if said == "nothing" else [f"What is left buys {buys}."]),
     ]
+
+
+def growing_words(ledger: Ledger) -> list[str]:
+    """What blocks amount to, and what the newest has left; nothing where data do not grow."""
+    made, budget = ledger.settings, ledger.budget
+    if made.growing is None:
+        return []
+    blocks = ledger.blocks()
+    if not blocks:
+        return [ledger.lifetime(), "There is no block yet: append one with `hedgerow append`."]
+    first, last = blocks[0], blocks[-1]
+    told = [ledger.lifetime(), f"Blocks: {len(blocks):,}, from {first.name} to {last.name}."]
+    if made.cells:
+        cell = last.cell(made.growing)
+        what = f"rows of the year {cell}" if made.growing == "yearly" else f"the newest block, {last.name}"
+        every, newest = (
+            rest(cost, budget).partition(", delta")[0]
+            for cost in (ledger.remaining(), ledger.remaining(scope=(cell, cell)))
+        )
+        told.append(f"A question about all of them has {every}; one about {what}, has {newest}.")
+    return told
 
 
 def pairs_beside(data: Path) -> int | None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hedgerow.curator.rows.table import Table
     from hedgerow.privacy.budget import Cost
     from hedgerow.queries.domain.domain import Domain
+    from hedgerow.queries.domain.joined import JoinedTable
 
 Named = str | os.PathLike[str] | LedgerUrl | None
 """A ledger as somebody named it."""
@@ -269,12 +270,17 @@ class Dataset:
 
         known = self.settings(epsilon)
         unit, max_rows = self._whom(known, epsilon)
+        if known.growing is not None:
+            return known, self._blocks(domain)
+        unit_type = EARLIER if unit and known.spelling == 1 else known.unit_type
+        if tables := self.tables:
+            return known, self._joined(domain, tables, unit, max_rows, unit_type)
         table = Table.open(
             self.data,
             domain,
             unit=unit,
             max_rows=max_rows,
-            unit_type=EARLIER if unit and known.spelling == 1 else known.unit_type,
+            unit_type=unit_type,
             encoding=self.encoding,
             delimiter=self.delimiter,
             multiline=self.multiline,
@@ -283,6 +289,42 @@ class Dataset:
             later=later and self.has_ledger,
         )
         return known, table
+
+    @property
+    def tables(self) -> tuple[JoinedTable, ...]:
+        """The tables that the schema joins to the data."""
+        file = self.schema_file
+        return Schema.load(file).tables if file.exists() else ()
+
+    def _joined(
+        self,
+        domain: Domain,
+        tables: tuple[JoinedTable, ...],
+        unit: str | None,
+        max_rows: int | None,
+        unit_type: str | None,
+    ) -> Table:
+        """The facts with the tables beside them; the ledger is that of the facts."""
+        from hedgerow.curator.rows.star import StarEngine
+        from hedgerow.curator.rows.table import Table
+
+        reading = {"encoding": self.encoding, "delimiter": self.delimiter, "multiline": self.multiline}
+        star = StarEngine(self.data, unit, tables, unit_type=unit_type, **reading)
+        table = Table.open(star, domain, unit=unit, max_rows=max_rows, unit_type=unit_type)
+        table.named, table.location = self.data.absolute(), self.data.resolve()
+        table.same_rows = self.same_rows
+        return table
+
+    def _blocks(self, domain: Domain) -> Table:
+        """All blocks of data that grow: what is asked of them is charged to each."""
+        from hedgerow.curator.growing.growing import Growing
+
+        growing = Growing.open(self.data, domain, ledger=self.path)
+        try:
+            self.tell(growing.words)
+            return growing.table()
+        finally:
+            growing.ledger.close()
 
     def refuse_put_back(self, out: Path | None = None) -> None:
         """Refuse a ledger that is older than what was charged to it, and a new one in place of a lost one.

@@ -174,11 +174,33 @@ def budget(ledger: Ledger, account: str | None = None) -> Plain:
         "unit": settings.unit,
         "max_rows": settings.max_rows,
         "raised_after_answers": bool(whole.raise_delta),
+        **({} if settings.growing is None else _growth(ledger)),
         "budget": price(whole),
         "spent": price(whole.part(ledger.spent())),
         "remaining": price(whole.part(ledger.remaining())),
         "yours": None if account is None else _account(ledger, account),
         "forecast": Forecast.of_ledger(ledger).to_json(),
+    }
+
+
+def _growth(ledger: Ledger) -> Plain:
+    """The blocks of data that grow, what each was charged, and what all of them amount to."""
+    settings, part = ledger.settings, ledger.budget.part
+    blocks = [
+        {
+            "number": b.number,
+            "name": b.name,
+            "by": b.by,
+            "year": b.year,
+            "spent": price(part(ledger.charged(b.cell(settings.growing)))),
+        }
+        for b in ledger.blocks()
+    ]
+    return {
+        "growing": settings.growing,
+        "years": settings.years,
+        "lifetime": ledger.lifetime(),
+        "blocks": blocks,
     }
 
 

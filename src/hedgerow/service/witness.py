@@ -95,6 +95,8 @@ def excuse_older(ledger: Ledger, files: Iterable[Path], reason: str) -> None:
         with ledger.transaction() as together:
             for receipt in lost:
                 together.record(request=_excuse(receipt), question=receipt.head, note=words)
+            if ledger.settings.growing is not None:  # first: what was lost counts for blocks to come as well
+                together.end_parallel("Lines were lost, and with them who was in their blocks")
             if not spent.is_zero:
                 words = "Spent by lines that were lost."
                 together.allot(f"lost lines {newest.head[:16]}", spent, note=words)
@@ -135,10 +137,11 @@ def _spent_beyond(ledger: Ledger, lost: list[Receipt]) -> Cost:
     """What lost lines spent: what receipts tell beyond this ledger's total.
 
     A ledger that has reached a receipt's line parted from it before that, nobody knows where: then it is all
-    that they tell. One that went on but not so far cannot be told from one that did not.
+    that they tell. Of blocks that are charged side by side it is all as well: a receipt tells the largest
+    sum, and nobody knows of which block. One that went on but not so far is not told from one that did not.
     """
     known = ledger.spent()
-    if any(ledger.newest >= receipt.seq for receipt in lost):
+    if ledger.settings.cells or any(ledger.newest >= receipt.seq for receipt in lost):
         known = Cost.zero(ledger.currency)
     amount = max(receipt.spent.amount - known.amount for receipt in lost)
     delta = max(receipt.spent.delta - known.delta for receipt in lost)

@@ -18,7 +18,7 @@ def kept_rows(
     units: NDArray[np.int64],
     names: Sequence[bytes],
     content: NDArray[Any],
-    max_rows: int,
+    max_rows: int | NDArray[np.int64],
     key: bytes,
     values: NDArray[Any] | None = None,
 ) -> NDArray[np.intp]:
@@ -37,6 +37,7 @@ def kept_rows(
         units: each row's unit, as a position in `names`.
         names: the units' ids.
         content: coded rows, one array row per column.
+        max_rows: how many rows of a unit stay; a number for each of `names` where blocks came before.
         key: 32 secret bytes, drawn independently of the data.
         values: the rows' numbers within their bins, one array row per attribute.
     """
@@ -55,8 +56,9 @@ def kept_rows(
     priority = np.empty(len(units), dtype=np.uint64)
     _mac(row[rank_in], occurrence[None, :], k2, k3, priority)
     order = np.lexsort((row[rank_in], priority, units[rank_in]))
-    place = _run_index(units[rank_in][order])
-    return np.sort(rank_in[order[place < max_rows]])
+    ordered = units[rank_in][order]
+    room = max_rows if isinstance(max_rows, int) else max_rows[ordered]
+    return np.sort(rank_in[order[_run_index(ordered) < room]])
 
 
 def tag(key: bytes, name: bytes) -> int:

@@ -88,7 +88,7 @@ def kept_places(
     ids: list[pa.Array], content: NDArray[Any], bound: Bound, numbers: NDArray[Any] | None = None
 ) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
     """The places of the rows that stay, and the unit (0, 1, ...) of each."""
-    owners, names = _owners(ids, bound.unit)
+    owners, names = owners_of(ids, bound.unit)
     here = owners >= 0
     some = np.ascontiguousarray(content[:, here])
     own = None if numbers is None else np.ascontiguousarray(numbers[:, here])
@@ -97,7 +97,7 @@ def kept_places(
     return places, np.unique(owners[places], return_inverse=True)[1].astype(np.int64)
 
 
-def _owners(ids: list[pa.Array], unit: Unit) -> tuple[NDArray[np.int64], list[bytes]]:
+def owners_of(ids: list[pa.Array], unit: Unit) -> tuple[NDArray[np.int64], list[bytes]]:
     """Each row's unit as a position in the list of unit ids; -1 for rows that are left out."""
     import pyarrow as pa
     import pyarrow.compute as pc

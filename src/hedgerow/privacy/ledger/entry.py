@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, cast
 
 from hedgerow.errors import BadValue, LedgerError, UnknownEvent
-from hedgerow.privacy.budget import GRAIN, Budget, Cost, Currency, Neighbours, Privacy
+from hedgerow.privacy.budget import GRAIN, Budget, Cost, Currency, Neighbours, Privacy, exact
 from hedgerow.privacy.event import Event
 from hedgerow.privacy.events import from_json
-from hedgerow.privacy.ledger.line import FORMAT, Line
+from hedgerow.privacy.ledger.line import FORMAT, GROWING, Line
+from hedgerow.privacy.ledger.profile import Profile, Scope, checked, within
 
 OWNER = "owner"
 SPELLING = 2  # of unit ids, for new ledgers; those that say nothing have 1
 _NULL_UNITS = ("drop", "row")
+_GROWING = (None, "confined", "shared", "yearly")
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How data grow, for a new ledger; see `Settings`."""
+
+    growing: str = "confined"
+    years: int | None = None
+    reserve: str = "0"
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,11 @@ class Settings:
         unit_type: the declared type of unit ids in columns of objects.
         spelling: the version of the unit ids' spelling.
         simulation: whether the ledger lives in memory only.
+        growing: how blocks of rows are charged: "confined" (each has the whole budget, as a unit's rows
+            count in its first block only), "shared" (they add up), "yearly" (the rows of a year of
+            arrival have it); None where rows do not grow.
+        years: of how many years of arrival a person's rows may be, for the promise of a lifetime.
+        reserve: the part of a block's budget that only questions over several blocks may use, as "p/q".
 
     >>> Settings("7f", Budget(epsilon=1)).neighbours
     'add_remove'
@@ -48,13 +64,34 @@ class Settings:
     simulation: bool = False
     unit_type: str | None = None
     spelling: int = SPELLING
+    growing: str | None = None
+    years: int | None = None
+    reserve: str = "0"
 
     def __post_init__(self) -> None:
         Privacy(self.neighbours, self.max_rows)
+        self._check_growing()
         if self.null_units not in _NULL_UNITS:
             raise BadValue(f"Rows without a unit id are 'drop' or 'row', not {self.null_units!r}.")
         if self.unit is not None and not isinstance(self.unit, str):
             raise BadValue(f"A unit is the name of a column, not {self.unit!r}.")
+
+    def _check_growing(self) -> None:
+        if self.growing not in _GROWING:
+            raise BadValue(f"Data grow 'confined', 'shared' or 'yearly', not {self.growing!r}.")
+        if self.growing is not None and self.neighbours != "add_remove":
+            raise BadValue(
+                "Growing data are protected under 'add_remove' only: a swap would change two blocks."
+            )
+        if self.years is not None and (self.growing != "yearly" or self.years < 1):
+            raise BadValue("A number of years, 1 or more, is declared for data that grow 'yearly'.")
+        if not 0 <= exact(self.reserve) < 1 or (exact(self.reserve) and self.growing != "confined"):
+            raise BadValue("A reserve for ranges is a part below 1 of the budget of 'confined' blocks.")
+
+    @property
+    def cells(self) -> bool:
+        """Whether blocks or years are each held to the budget by themselves."""
+        return self.growing in ("confined", "yearly")
 
     @property
     def privacy(self) -> Privacy:
@@ -70,9 +107,11 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         """The settings as JSON data, exact."""
-        later = {"unit_type": self.unit_type, "spelling": self.spelling}
+        later: dict[str, Any] = {"unit_type": self.unit_type, "spelling": self.spelling}
+        if self.growing is not None:
+            later |= {"growing": self.growing, "years": self.years, "reserve": self.reserve}
         return {
-            "format": FORMAT,
+            "format": FORMAT if self.growing is None else GROWING,
             "grain": str(GRAIN),
             "ledger": self.ledger,
             "currency": self.budget.currency,
@@ -87,7 +126,10 @@ class Settings:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Settings:
         """The settings that `to_json` wrote."""
-        if data["format"] != FORMAT or data["grain"] != str(GRAIN):
+        form = (
+            FORMAT if data.get("growing") is None else GROWING
+        )  # earlier versions would charge it otherwise
+        if data["format"] != form or data["grain"] != str(GRAIN):
             raise LedgerError(f"The ledger has format {data['format']}, and this version reads {FORMAT}.")
         budget = Budget.from_json(data["budget"])
         if data["currency"] != budget.currency:
@@ -96,26 +138,56 @@ class Settings:
         later = {"unit_type": data.get("unit_type"), "spelling": data.get("spelling", 1)}
         if later["spelling"] not in (1, SPELLING):
             raise LedgerError("The ledger spells unit ids in a way that only a newer version knows.")
-        return cls(budget=budget, **{name: data[name] for name in names}, **later)
+        grows = {name: data[name] for name in ("growing", "years", "reserve") if name in data}
+        return cls(budget=budget, **{name: data[name] for name in names}, **later, **grows)
 
 
 @dataclass(frozen=True)
 class Account:
-    """An account as its newest line leaves it."""
+    """An account as its newest line leaves it.
+
+    Of growing data the owner's has a profile, and what it has spent is the largest sum in it. Any other one
+    has a scope: the blocks or years that its money was set aside for.
+    """
 
     name: str
     parent: str | None
     limit: Cost
     spent: Cost
     closed: bool = False
+    profile: Profile | None = None
+    scope: Scope | None = None
 
     @property
     def remaining(self) -> Cost:
         return self.limit - self.spent
 
-    def lacking(self, cost: Cost) -> Cost:
+    def within(self, scope: Scope | None = None) -> Cost:
+        """What remains for some blocks or years; for all that there are if None."""
+        if self.profile is None or (scope is None and not self.profile.last):
+            return self.remaining
+        return self.limit - self.profile.most(self.profile.scope(scope))
+
+    def lacking(self, cost: Cost, scope: Scope | None = None) -> Cost:
         """What it is short of to pay a cost."""
-        return cost.beyond(self.remaining)
+        return cost.beyond(self.within(scope))
+
+    def range_for(self, asked: Scope | None) -> Scope | None:
+        """The blocks or years of money that is set aside from it; refused if they are not its own."""
+        if self.profile is not None:
+            return self.profile.scope(asked)
+        if self.scope is None:
+            return None
+        if asked is not None and not within(asked, self.scope):
+            raise LedgerError(f"The account {self.name!r} is not for those blocks.")
+        return asked or self.scope
+
+    def paying(self, cost: Cost, scope: Scope | None = None, *, back: bool = False) -> Account:
+        """Itself after a payment for some blocks or years, or after it came back."""
+        if self.profile is None:
+            return replace(self, spent=self.spent - cost if back else self.spent + cost)
+        profile = self.profile.charged(scope or self.profile.everything, cost, back=back)
+        return replace(self, profile=profile, spent=profile.most())
 
     @classmethod
     def after(cls, line: Line) -> Account:
@@ -123,7 +195,11 @@ class Account:
         with _legible(line):
             data = json.loads(line.text)
             limit, spent = grains_from(data["limit"]), grains_from(data["spent"])
-            return cls(data["account"], data["parent"], limit, spent, data["kind"] == "close")
+            held = data.get("profile")
+            profile = None if held is None else Profile.from_json(held, limit.currency)
+            own = data.get("scope") if data["parent"] is not None else None
+            scope = None if own is None else checked(own)
+            return cls(data["account"], data["parent"], limit, spent, data["kind"] == "close", profile, scope)
 
 
 @dataclass(frozen=True)
@@ -164,7 +240,8 @@ class Entry:
     Args:
         seq: its number; line 0 holds the settings.
         time: when its transaction began, UTC, in whole seconds.
-        kind: open, charge, note, allot, close, return, raise; under a limit also limit, grow and shrink.
+        kind: open, charge, note, allot, close, return, raise; under a limit also limit, grow and shrink;
+            of growing data block and ended.
         account: whose money it is about.
         parent: the account that one was allotted from.
         analyst: who asked.
@@ -183,6 +260,8 @@ class Entry:
         hash: the chain hash, in hex.
         state: secret state that the mechanism wants back after a restart.
         replayed: whether the answer comes from an earlier call with the same request id.
+        profile: of growing data what every block or year was charged, in lines of the owner's account.
+        scope: the first and last block or year that its amount is for.
     """
 
     seq: int
@@ -206,6 +285,8 @@ class Entry:
     hash: str
     state: bytes | None = field(default=None, repr=False)
     replayed: bool = False
+    profile: Mapping[str, Any] | None = field(default=None, repr=False)
+    scope: Sequence[int | None] | None = None
 
     @classmethod
     def read(cls, line: Line) -> Entry:

@@ -11,6 +11,7 @@ from hedgerow.privacy.event import Event
 from hedgerow.privacy.ledger.entry import OWNER, Account, Entry, Raise, Settings
 from hedgerow.privacy.ledger.limit import Limit
 from hedgerow.privacy.ledger.line import Line, canonical, digest
+from hedgerow.privacy.ledger.profile import Scope
 from hedgerow.privacy.ledger.store import Store
 from hedgerow.privacy.raising import restated
 
@@ -85,17 +86,17 @@ class Filter:
             raise LedgerError(f"The account {name!r} is closed.")
         return account
 
-    def afford(self, cost: Cost, name: str) -> Account:
-        """An account that can pay a cost; otherwise BudgetExceeded."""
+    def afford(self, cost: Cost, name: str, scope: Scope | None = None) -> Account:
+        """An account that can pay a cost, for some blocks or years; otherwise BudgetExceeded."""
         if not isinstance(cost, Cost):
             raise LedgerError(f"What is paid is a Cost, not a {type(cost).__name__}.")
         if cost.currency != self.currency:
             raise LedgerError(f"This ledger counts {self.currency}, not {cost.currency}.")
         account = self.usable(name)
-        lacking = account.lacking(cost)
+        lacking = account.lacking(cost, scope)
         limit = None if lacking.is_zero else self.limit(name)
         if limit is not None and limit.allows(account, lacking):
-            self.afford(lacking, limit.parent)
+            self.afford(lacking, limit.parent, account.scope)
         elif not lacking.is_zero:
             budget = self.budget()
             if limit is not None:
@@ -105,8 +106,9 @@ class Filter:
                     needed=budget.part(cost),
                     remaining=budget.part(limit.room(account) + account.remaining),
                 )
-            needed, left = budget.part(cost), budget.part(account.remaining)
-            raise BudgetExceeded(_refusal(cost, account, budget), needed=needed, remaining=left)
+            rest = account.within(scope)
+            needed, left = budget.part(cost), budget.part(rest)
+            raise BudgetExceeded(_refusal(cost, account, rest, budget), needed=needed, remaining=left)
         return account
 
     def limit(self, name: str) -> Limit | None:
@@ -115,15 +117,15 @@ class Filter:
         own = [line for line in lines if (line.field("kind"), line.field("account")) == ("limit", name)]
         return Limit.read(own[-1]) if own else None
 
-    def left(self, name: str) -> Cost:
+    def left(self, name: str, scope: Scope | None = None) -> Cost:
         """What an account may still spend: what it has, and what its limit and the budget let it be given."""
         account = self.account(name)
         if account.closed:
             return Cost.zero(self.currency)
         limit = self.limit(name)
         if limit is None:
-            return account.remaining
-        return account.remaining + least(limit.room(account), self.left(limit.parent))
+            return account.within(scope)
+        return account.remaining + least(limit.room(account), self.left(limit.parent, account.scope))
 
     def recall(self, request: str, question: str | bytes | Event, analyst: str) -> Entry | None:
         """The entry that a request id already has; RequestReused if it belongs to another question."""
@@ -158,9 +160,8 @@ def question_digest(question: str | bytes | Event) -> str:
     return digest(question.encode() if isinstance(question, str) else question)
 
 
-def _refusal(cost: Cost, account: Account, budget: Budget) -> str:
+def _refusal(cost: Cost, account: Account, rest: Cost, budget: Budget) -> str:
     """One sentence: what was asked for, what remains, and so can be had, in epsilon where there is one."""
-    rest = account.remaining
     whose = "" if account.name == OWNER else f" in account {account.name!r}"
     if cost.amount <= rest.amount:
         asked, left = _apart(float(cost.delta), float(rest.delta))

@@ -14,22 +14,23 @@ from hedgerow.privacy.budget import Budget, Cost, Currency
 from hedgerow.privacy.event import Event
 from hedgerow.privacy.ledger.claim import Claim
 from hedgerow.privacy.ledger.company import Company
-from hedgerow.privacy.ledger.entry import OWNER, Entry, Settings
+from hedgerow.privacy.ledger.entry import OWNER, Entry, Growth, Settings
+from hedgerow.privacy.ledger.grown import Grown
 from hedgerow.privacy.ledger.limit import Limit
 from hedgerow.privacy.ledger.making import begin, new_settings, open_database, open_file, refuse_no_budget
 from hedgerow.privacy.ledger.place import Data, note
+from hedgerow.privacy.ledger.profile import Scope
 from hedgerow.privacy.ledger.receipt import Receipt, Verification, verify_export
 from hedgerow.privacy.ledger.sqlite_store import SQLiteStore
 from hedgerow.privacy.ledger.store import Store
 from hedgerow.privacy.ledger.transaction import BYTES, Act, Question, Transaction, opening
 from hedgerow.privacy.ledger.url import LedgerUrl
-from hedgerow.privacy.ledger.vouching import Vouching
 from hedgerow.privacy.raising import doubled
 
 __all__ = ["Entry", "Ledger", "Receipt", "Settings", "Transaction", "Verification", "verify_export"]
 
 
-class Ledger(Vouching):
+class Ledger(Grown):
     """A dataset's budget, everything that was ever charged to it, and the answers that were given for it.
 
     >>> from hedgerow.privacy.budget import Budget
@@ -60,12 +61,12 @@ class Ledger(Vouching):
         readonly: bool = False,
         data: str | os.PathLike[str] | None = None,
         reason: str | None = None,
+        growth: Growth | None = None,
     ) -> Ledger:
         """Open a ledger, or make it; None means whatever the ledger says, any other difference is refused.
 
         Args:
-            path: the file, `postgresql://...`, ":memory:" for simulation, or a store of one's own
-                (`hedgerow.extending.Store`).
+            path: the file, `postgresql://...`, ":memory:" for simulation, or a store (`extending.Store`).
             budget: what may be spent in all; needed to make a ledger.
             neighbours: "add_remove" (made so by default) or "replace".
             unit: the column that names the protected unit; a new ledger without one protects rows.
@@ -75,15 +76,15 @@ class Ledger(Vouching):
             create: whether to make the ledger when there is none.
             readonly: open it for reading only, without writing to the file or its folder.
             data: the data file as it was named, so that it is known again under another name.
-            reason: why a new ledger is made for data that another one knows; kept in its first line. A store
-                of one's own knows no data files.
+            reason: why a new ledger is made for data that another one knows; kept in its first line.
+            growth: how data grow that arrive in blocks.
 
         >>> Ledger.open(":memory:", budget=Budget(epsilon=1), max_rows=3).settings.max_rows
         3
         """
         asked: dict[str, Any] = {
             "neighbours": neighbours, "unit": unit, "max_rows": max_rows, "null_units": null_units,
-            "unit_type": unit_type,
+            "unit_type": unit_type, **({} if growth is None else vars(growth)),
         }  # fmt: skip
         refuse_no_budget(budget)
         if str(path) == ":memory:":
@@ -190,9 +191,9 @@ class Ledger(Vouching):
         """What an account has spent, with what it allotted to others."""
         return self._filter.account(account).spent
 
-    def remaining(self, account: str = OWNER) -> Cost:
-        """What an account may still spend; nothing once it is closed."""
-        return self._filter.left(account)
+    def remaining(self, account: str = OWNER, scope: Scope | None = None) -> Cost:
+        """What an account may still spend, for some blocks of growing data; nothing once it is closed."""
+        return self._filter.left(account, scope)
 
     def limit(self, account: str) -> Limit | None:
         """The limit under which an account spends, if it does so under one."""
@@ -203,14 +204,14 @@ class Ledger(Vouching):
         parent = self._filter.account(account).parent
         return parent is not None and (parent == ancestor or self.descends(parent, ancestor))
 
-    def check(self, cost: Cost, account: str = OWNER) -> None:
+    def check(self, cost: Cost, account: str = OWNER, scope: Scope | None = None) -> None:
         """Raise BudgetExceeded if an account cannot afford a cost; charges nothing.
 
         >>> Ledger.open(":memory:", budget=Budget(epsilon=1)).check(Cost("epsilon", 2))
         Traceback (most recent call last):
         hedgerow.errors.BudgetExceeded: This asks for epsilon 2, but of epsilon 1 only 1 remains.
         """
-        self._filter.afford(cost, account)
+        self._filter.afford(cost, account, scope)
 
     def meant(self, epsilon: Fraction, request: str | None = None) -> Cost:
         """The rho that an epsilon stands for: now, or when the line of a request id was written.
@@ -344,10 +345,15 @@ class Ledger(Vouching):
                 note=note, run=run, content_type=content_type,
             )  # fmt: skip
 
-    def allot(self, name: str, cost: Cost, parent: str = OWNER, note: str = "") -> Entry:
-        """Reserve a cost from an account for a new one, which can then spend that much and no more."""
+    def allot(
+        self, name: str, cost: Cost, parent: str = OWNER, note: str = "", scope: Scope | None = None
+    ) -> Entry:
+        """Reserve a cost from an account for a new one, which can then spend that much and no more.
+
+        Of growing data it is reserved for the first to the last block of `scope`, and charged to each.
+        """
         with self.transaction() as transaction:
-            return transaction.allot(name, cost, parent, note)
+            return transaction.allot(name, cost, parent, note, scope)
 
     def settle(self, name: str, note: str = "") -> Entry:
         """Close an allotted account and those below it; what was not spent goes back to the parent."""

@@ -11,6 +11,7 @@ from dataclasses import field as stored
 from typing import Any
 
 FORMAT = 1
+GROWING = 2  # of ledgers of growing data, which versions before it refuse to open
 GENESIS = bytes(32)
 
 

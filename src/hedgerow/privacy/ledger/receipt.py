@@ -13,8 +13,10 @@ from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.ledger.claim import unsaid
 from hedgerow.privacy.ledger.entry import OWNER, Account, Entry, Raise, Settings, grains_from
+from hedgerow.privacy.ledger.growth_walk import GrowthWalk
 from hedgerow.privacy.ledger.limit import Limit
 from hedgerow.privacy.ledger.line import FORMAT, GENESIS, Line, canonical, chain, commit_to, digest
+from hedgerow.privacy.ledger.profile import checked
 from hedgerow.privacy.raising import holds, restated
 
 _UNREADABLE = (HedgerowError, AttributeError, KeyError, TypeError, ValueError)
@@ -164,6 +166,7 @@ class _Walk:
         self.accounts: dict[str, Account] = {}
         self.limits: dict[str, Cost | None] = {}  # of accounts that are filled as they spend
         self.requests: set[str] = set()
+        self.growth = GrowthWalk()
         self.claims: list[int] = []
         self.claimed: int | None = None  # the line before, if it rests on claims
         self.due: tuple[str, str, str | None, Cost] | None = None  # what the next line must say
@@ -259,6 +262,8 @@ class _Walk:
             faults.append(f"a line of kind {due[0]!r} for account {due[1]!r} must come here")
         elif due is None and entry.kind in ("open", "return", "grow"):
             faults.append(f"nothing before it calls for a line of kind {entry.kind!r}")
+        if self.settings is not None:
+            faults.append(self.growth.fault(entry, self.settings, self.accounts))
         return [*faults, self._total(entry)]
 
     def _opening(self, entry: Entry) -> str | None:
@@ -304,20 +309,21 @@ class _Walk:
         assert self.settings is not None
         currency = self.settings.budget.currency
         nothing = Cost.zero(currency)
+        scope = None if entry.scope is None else checked(entry.scope)
         if entry.kind == "charge":
             cost = cost_of(entry.event, currency)
-            return cost, before.spent + cost, before.limit
-        if entry.kind == "note":
+            return cost, before.paying(cost, scope).spent, before.limit
+        if entry.kind in ("note", "block", "ended"):
             return nothing, before.spent, before.limit
         if entry.kind == "allot":
             child = entry.details["child"]
             self.due = ("grow" if child in self.limits else "open", child, entry.account, entry.cost)
-            return entry.cost, before.spent + entry.cost, before.limit
+            return entry.cost, before.paying(entry.cost, scope).spent, before.limit
         if entry.kind == "close" and before.parent is not None:
             self.due = ("return", before.parent, entry.account, before.remaining)
             return nothing, before.spent, before.limit
         if entry.kind == "return" and entry.cost <= before.spent:
-            return entry.cost, before.spent - entry.cost, before.limit
+            return entry.cost, before.paying(entry.cost, scope, back=True).spent, before.limit
         if entry.kind in ("limit", "grow", "shrink") and before.parent is not None:
             return self._under_limit(entry, before)
         if entry.kind == "raise" and entry.account == OWNER and entry.note.strip():

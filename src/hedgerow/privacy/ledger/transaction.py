@@ -15,11 +15,13 @@ from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.event import Event, Nothing
 from hedgerow.privacy.events import from_json
+from hedgerow.privacy.ledger.announcing import Announcing
 from hedgerow.privacy.ledger.claim import CLAIMS, Claim, said
 from hedgerow.privacy.ledger.entry import OWNER, Account, Entry, Settings, grains_of
 from hedgerow.privacy.ledger.filter import Filter, named, question_digest
 from hedgerow.privacy.ledger.limit import Limit
 from hedgerow.privacy.ledger.line import GENESIS, Line, digest
+from hedgerow.privacy.ledger.profile import Profile, Scope
 from hedgerow.privacy.raising import least, raised
 
 Act = Callable[[], tuple[bytes, bytes | None]]
@@ -28,7 +30,7 @@ BYTES = "application/octet-stream"
 _NOBODY: Mapping[str, str | None] = {"analyst": OWNER, "request": None, "question": None, "run": None}
 
 
-class Transaction:
+class Transaction(Announcing):
     """Lines that are committed together; nothing in it may be shown to anyone before it has ended."""
 
     def __init__(self, filter: Filter, durable: bool) -> None:
@@ -53,9 +55,9 @@ class Transaction:
         """The number of the ledger's newest line, with those of this transaction."""
         return self._head.seq
 
-    def check(self, cost: Cost, account: str = OWNER) -> None:
+    def check(self, cost: Cost, account: str = OWNER, scope: Scope | None = None) -> None:
         """Raise BudgetExceeded if an account cannot afford a cost."""
-        self._filter.afford(cost, account)
+        self._filter.afford(cost, account, scope)
 
     def recall(self, request: str, question: str | bytes | Event, analyst: str = OWNER) -> Entry | None:
         """The entry that a request id already has, as in `Ledger.recall`."""
@@ -85,8 +87,9 @@ class Transaction:
         event = from_json(event.to_json())  # what will be read from the line is what is charged
         cost = cost_of(event, self._filter.currency)
         holder = self._filled(cost, account)
+        scope = None if holder.profile is None else holder.profile.everything
         answer, state = self._carry_out(act)
-        after = replace(holder, spent=holder.spent + cost)
+        after = holder.paying(cost, scope)
         charged = self._write(
             "charge",
             after,
@@ -97,6 +100,7 @@ class Transaction:
             details={"claims": [claim.to_json() for claim in claims]} if claims else None,
             released=(answer, content_type),
             state=state,
+            scope=scope,
         )
         if claims:
             words, about = said(charged.seq, claims), {"line": charged.seq}
@@ -131,16 +135,19 @@ class Transaction:
             state=state,
         )
 
-    def allot(self, name: str, cost: Cost, parent: str = OWNER, note: str = "") -> Entry:
-        """Reserve a cost from an account for a new one."""
+    def allot(
+        self, name: str, cost: Cost, parent: str = OWNER, note: str = "", scope: Scope | None = None
+    ) -> Entry:
+        """Reserve a cost from an account for a new one; of growing data for some blocks or years."""
         self._must_last()
-        holder = self._filled(cost, parent)
+        scope = self._filter.account(parent).range_for(scope)
+        holder = self._filled(cost, parent, scope)
         if self._store.last(named("account", name)) is not None:
             raise LedgerError(f"There has already been an account {name!r}.")
-        holder = replace(holder, spent=holder.spent + cost)
+        holder = holder.paying(cost, scope)
         words = f"Set aside for account {name!r}."
-        self._write("allot", holder, cost, details={"child": name}, words=words, note=note)
-        child = Account(name, parent, cost, Cost.zero(cost.currency))
+        self._write("allot", holder, cost, details={"child": name}, words=words, note=note, scope=scope)
+        child = Account(name, parent, cost, Cost.zero(cost.currency), scope=scope)
         return self._write("open", child, words=f"Opened from account {parent!r}.", note=note)
 
     def settle(self, name: str, note: str = "") -> Entry:
@@ -154,10 +161,12 @@ class Transaction:
                 self.settle(child, note)
         account = self._filter.account(name)
         self._write("close", account, words="Closed.", note=note)
-        holder, rest = self._filter.account(parent), account.remaining
-        holder = replace(holder, spent=holder.spent - rest)
+        holder, rest, scope = self._filter.account(parent), account.remaining, account.scope
+        holder = holder.paying(rest, scope, back=True)
         words = f"Came back from account {name!r}."
-        back = self._write("return", holder, rest, details={"child": name}, words=words, note=note)
+        back = self._write(
+            "return", holder, rest, details={"child": name}, words=words, note=note, scope=scope
+        )
         return self._emptied(parent) or back
 
     def limit(self, name: str, most: Cost | None, note: str = "") -> Entry:
@@ -172,17 +181,17 @@ class Transaction:
         details, asker = {"most": most and grains_of(most)}, {**_NOBODY, "run": Limit.run(name)}
         return self._write("limit", account, details=details, words=words, note=note, asker=asker)
 
-    def _filled(self, cost: Cost, name: str) -> Account:
+    def _filled(self, cost: Cost, name: str, scope: Scope | None = None) -> Account:
         """An account that can pay a cost; one under a limit is given what it lacks."""
-        account = self._filter.afford(cost, name)
-        lacking = account.lacking(cost)
+        account = self._filter.afford(cost, name, scope)
+        lacking, own = account.lacking(cost, scope), account.scope
         if lacking.is_zero:
             return account
         limit = self._filter.limit(name)
         assert limit is not None  # else it could not afford it
-        holder = self._filled(lacking, limit.parent)
-        paid = replace(holder, spent=holder.spent + lacking)
-        self._write("allot", paid, lacking, details={"child": name}, words=f"Given to account {name!r}.")
+        paid = self._filled(lacking, limit.parent, own).paying(lacking, own)
+        words = f"Given to account {name!r}."
+        self._write("allot", paid, lacking, details={"child": name}, words=words, scope=own)
         account = replace(account, limit=account.limit + lacking)
         self._write("grow", account, lacking, words=f"Given by account {limit.parent!r}.")
         return account
@@ -195,10 +204,9 @@ class Transaction:
             return None
         shrunk = replace(account, limit=account.spent)
         self._write("shrink", shrunk, rest, words=f"Went back to account {limit.parent!r}.")
-        holder = self._filter.account(limit.parent)
-        holder = replace(holder, spent=holder.spent - rest)
+        holder = self._filter.account(limit.parent).paying(rest, account.scope, back=True)
         words = f"Came back from account {name!r}."
-        back = self._write("return", holder, rest, details={"child": name}, words=words)
+        back = self._write("return", holder, rest, details={"child": name}, words=words, scope=account.scope)
         return self._emptied(limit.parent) or back
 
     def raise_budget(self, budget: Budget, reason: str) -> Entry:
@@ -292,10 +300,12 @@ class Transaction:
         details: Mapping[str, Any] | None = None,
         released: tuple[bytes, str] | None = None,
         state: bytes | None = None,
+        scope: Scope | None = None,
     ) -> Entry:
         """Append the line that leaves an account as `after`."""
         self._refuse_elsewhere()
         fields = _public(kind, after, cost, event or Nothing(), words, note, details or {}, released)
+        fields |= _grown(after, scope)
         fields |= {"seq": self._head.seq + 1, "time": self._time, **asker}
         line = Line.after(self._head.hash, fields, released and released[0], state)
         self._store.append(line)
@@ -307,10 +317,19 @@ class Transaction:
 def opening(settings: Settings, note: str = "") -> Line:
     """Line 0: the settings in public, a new row-bounding key as its secret state."""
     limit = settings.budget.cost
-    owner = Account(OWNER, None, limit, Cost.zero(limit.currency))
+    profile = Profile(limit.currency) if settings.cells else None
+    owner = Account(OWNER, None, limit, Cost.zero(limit.currency), profile=profile)
     fields = _public("open", owner, None, Nothing(), "Opened.", note, settings.to_json(), None)
+    fields |= _grown(owner, None)
     fields |= {"seq": 0, "time": _now(), **_NOBODY}
     return Line.after(GENESIS, fields, None, secrets.token_bytes(32))
+
+
+def _grown(after: Account, scope: Scope | None) -> dict[str, Any]:
+    """What only lines of growing data have: the owner's profile, and the blocks or years of an amount."""
+    scope = scope if after.parent is None else after.scope
+    profile = {} if after.profile is None else {"profile": after.profile.to_json()}
+    return profile | ({} if scope is None else {"scope": list(scope)})
 
 
 def _now() -> str:

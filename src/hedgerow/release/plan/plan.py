@@ -114,7 +114,7 @@ def planned(task: Task, only: frozenset[str] | None = None) -> list[Card]:
     """The mechanisms that a plan of such a task looks at; nobody else's code is loaded for some of ours."""
     ours = only is not None and only <= HOMES.keys()
     known = [cards.own(name) for name in HOMES if name in (only or ())] if ours else cards.every()
-    fit = [c for c in known if c.kind != "classifier" and c.open_ended == task.open_ended]
+    fit = [c for c in known if c.kind in ("offline", "online") and c.open_ended == task.open_ended]
     return [c for c in fit if only is None or c.name in only]
 
 

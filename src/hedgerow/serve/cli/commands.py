@@ -8,6 +8,7 @@ import typer
 
 import hedgerow
 from hedgerow.serve.cli import (
+    append,
     ask,
     budget,
     copies,
@@ -62,6 +63,7 @@ app.command("describe")(describe.describe)
 app.command("serve")(spelled_out(serve.serve))
 app.add_typer(token.app, name="token")
 app.add_typer(budget.app, name="budget")
+app.command("append")(spelled_out(append.append))
 app.command("backup")(copies.backup)
 app.command("restore")(copies.restore)
 app.command("audit")(tools.audit)

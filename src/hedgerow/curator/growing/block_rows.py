@@ -1,0 +1,173 @@
+"""BlockRows: the accepted rows of some blocks, read as an engine; and where blocks are kept, for good.
+
+A block is one Parquet file of the owner's, written whole before its line is, and never again. Its digest is
+in the secret state of that line: a file that is not what was appended is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.curator.growing.seen import Seen
+from hedgerow.curator.rows.engine import BATCH_ROWS
+from hedgerow.curator.rows.parquet_files import _family
+from hedgerow.errors import DataChanged, SourceError
+from hedgerow.privacy.ledger.sqlite import flush
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hedgerow.privacy.ledger.announcing import RowBlock
+    from hedgerow.privacy.ledger.profile import Scope
+
+_UNTYPED = b"hedgerow untyped"
+
+
+class BlockFiles:
+    """Where blocks lie: a folder of the owner's, or memory for a simulation.
+
+    Args:
+        folder: the folder; None for memory.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self._held: dict[int, pa.Table] = {}
+
+    def path(self, number: int) -> Path:
+        """The file of a block."""
+        assert self.folder is not None
+        return self.folder / f"block-{number:06d}.parquet"
+
+    def keep(self, number: int, rows: pa.Table, *, untyped: bool) -> bytes:
+        """Write a block that was not announced yet, whole and durably; its digest."""
+        import pyarrow.parquet as pq
+
+        marks = {**(rows.schema.metadata or {}), _UNTYPED: b"1" if untyped else b"0"}
+        rows = rows.replace_schema_metadata(marks)
+        if self.folder is None:
+            self._held[number] = rows
+            return hashlib.sha256(str(number).encode()).digest()
+        if self.path(number).exists():
+            raise SourceError(
+                f"there is a file {self.path(number).name!r} that the ledger does not tell of: move it away"
+            )
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        for left in self.folder.glob(f".{self.path(number).name}.*"):  # of an append that did not end
+            left.unlink()
+        draft = self.folder / f".{self.path(number).name}.{secrets.token_hex(8)}"
+        with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600), "wb") as out:
+            pq.write_table(rows, out)
+            out.flush()
+            os.fsync(out.fileno())
+        found = _digest(draft)
+        os.replace(draft, self._draft(number, found))
+        flush(self.folder)
+        return found
+
+    def _draft(self, number: int, digest: bytes) -> Path:
+        """A block's file until its line is written: under its own name there are only announced blocks."""
+        path = self.path(number)
+        return path.with_name(f".{path.name}.{digest.hex()}")
+
+    def announced(self, number: int, digest: bytes) -> None:
+        """Give a block its name; one that was announced before a crash gets it when it is next read."""
+        if self.folder is not None:
+            os.replace(self._draft(number, digest), self.path(number))
+            flush(self.folder)
+
+    def read(self, block: RowBlock) -> pa.Table:
+        """The rows of a block, if they are those that were appended."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if self.folder is None:
+            return self._held[block.number]
+        digest, _ = Seen.unpacked(block.state)
+        try:
+            if not self.path(block.number).exists() and self._draft(block.number, digest).exists():
+                self.announced(block.number, digest)
+            data = self.path(block.number).read_bytes()
+        except OSError:
+            raise SourceError(f"the file of block {block.number} ({block.name}) cannot be read") from None
+        if hashlib.sha256(data).digest() != digest:
+            raise DataChanged(
+                f"the file of block {block.number} ({block.name}) is not what was appended: put it back, "
+                "blocks are never changed"
+            )
+        return pq.read_table(pa.BufferReader(data))
+
+    def unknown(self, known: int) -> list[Path]:
+        """Files of blocks that no line tells of: an older ledger was put back."""
+        if self.folder is None or not self.folder.is_dir():
+            return []
+        expected = {self.path(n) for n in range(1, known + 1)}
+        return sorted(p for p in self.folder.glob("block-*.parquet") if p not in expected)
+
+
+class BlockRows:
+    """The rows of some blocks, as an engine.
+
+    Args:
+        files: where they are.
+        blocks: which ones, one after the other.
+        scope: the blocks or years that whoever reads them pays for.
+        ledger: the id of the ledger that announced them.
+    """
+
+    in_memory = False
+
+    def __init__(self, files: BlockFiles, blocks: Sequence[RowBlock], scope: Scope, ledger: str) -> None:
+        self.scope, self.ledger, self.blocks = scope, ledger, tuple(blocks)
+        self._files = files
+        self._first = files.read(blocks[0])
+        self.untyped = untyped(self._first)
+
+    @property
+    def written(self) -> int:
+        """Which blocks these are: a run that began with others does not go on with them."""
+        return (self.blocks[0].number << 32) + self.blocks[-1].number
+
+    def __repr__(self) -> str:
+        return f"{self.blocks[0].number} to {self.blocks[-1].number}"
+
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns; every block has them."""
+        return self._first.schema
+
+    def check(self, columns: Sequence[str]) -> None:
+        """Nothing is wrong with a block that was appended: see `refuse_unlike`."""
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """All rows of some columns, block by block."""
+        for block in self.blocks:
+            rows = self._files.read(block)
+            yield from rows.select(list(columns)).to_batches(max_chunksize=BATCH_ROWS)
+
+
+def untyped(rows: pa.Table) -> bool:
+    """Whether the cells of a block are text that may hold anything."""
+    return bool((rows.schema.metadata or {}).get(_UNTYPED) == b"1")
+
+
+def refuse_unlike(first: pa.Table, rows: Any, *, text: bool) -> None:
+    """Refuse a new block whose columns are not those of the first one: it would read otherwise."""
+    if untyped(first) != text:
+        raise SourceError("blocks come all from CSV files, or all from sources with types")
+    for field in first.schema:
+        place = rows.schema.get_field_index(field.name)
+        if place < 0:
+            raise SourceError(f"the block has no column {field.name!r}, and earlier blocks have it")
+        found, known = _family(rows.schema.field(place).type), _family(field.type)
+        if found != known and "null" not in (found, known):
+            raise SourceError(f"column {field.name!r} holds {found}, and in earlier blocks {known}")
+
+
+def _digest(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()

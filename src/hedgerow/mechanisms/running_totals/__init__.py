@@ -1,0 +1,1 @@
+"""Running totals over growing data: every day's total so far, for one price."""

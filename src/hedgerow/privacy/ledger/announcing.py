@@ -1,0 +1,142 @@
+"""Announcing: blocks of growing data as lines, each with the units that it had as its secret state.
+
+Why blocks are only appended, and what ends their being charged side by side, is in docs/privacy/growing.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import Any
+
+from hedgerow.errors import LedgerError
+from hedgerow.privacy.ledger.entry import OWNER, Account, Entry
+from hedgerow.privacy.ledger.filter import Filter, named
+
+BLOCKS = "hedgerow: blocks"
+"""The run of the lines that tell of blocks."""
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """A block of rows as its line announces it.
+
+    Args:
+        number: 1, 2, ... in the order of arrival.
+        name: the day, or the name of the file.
+        by: "day" or "file".
+        year: in which it arrived.
+        line: the number of its line.
+        state: secret: what the curator wants back, the units that it saw among it.
+    """
+
+    number: int
+    name: str
+    by: str
+    year: int
+    line: int = -1
+    state: bytes | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def read(cls, entry: Entry) -> RowBlock:
+        """From its line."""
+        told = entry.details
+        return cls(told["number"], told["name"], told["by"], told["year"], entry.seq, entry.state)
+
+    def cell(self, growing: str | None) -> int:
+        """What it is charged as: itself, or its year."""
+        return self.year if growing == "yearly" else self.number
+
+    def after(
+        self, before: RowBlock | None, names: set[str], years: set[int], most: int | None
+    ) -> str | None:
+        """Why it may not follow the blocks that are there, or None."""
+        if self.number != (before.number if before else 0) + 1:
+            return "blocks are appended at the end, one after the other"
+        if self.name in names:
+            return f"there is a block {self.name!r} already, and blocks are never changed"
+        if self.by not in ("day", "file") or (self.by == "day" and not _is_day(self.name)):
+            return f"a block is named by a file, or by a day such as 2026-03-31, not {self.name!r}"
+        if before and self.by == before.by == "day" and self.name < before.name:
+            return (
+                f"the block of {before.name} is there already: rows that come late belong to the "
+                "block of the day on which they come"
+            )
+        if before and self.year < before.year:
+            return f"blocks of the year {before.year} are there already, and years only grow"
+        if most is not None and len(years | {self.year}) > most:
+            return f"the promise was declared for rows of {most} years, and this would be one more"
+        return None
+
+
+class Announcing:
+    """The part of a transaction that speaks of blocks."""
+
+    _filter: Filter
+    _time: str
+
+    def announce(self, name: str, by: str, state: bytes, expected: int) -> Entry:
+        """Announce the next block, with what it saw as secret state; immutable from here on.
+
+        Args:
+            name, by: the day or the file.
+            state: which units it saw.
+            expected: its number, as whoever decided about its rows had counted.
+        """
+        made = self._filter.made
+        if made.growing is None:
+            raise LedgerError("The ledger was not made for growing data.")
+        there = [
+            RowBlock.read(e) for e in map(Entry.read, self._filter.store.lines(BLOCKS)) if e.kind == "block"
+        ]
+        year = int(name[:4]) if by == "day" and _is_day(name) else int(self._time[:4])
+        block = RowBlock(expected, named("block's name", name), by, year)
+        names, years = {b.name for b in there}, {b.year for b in there}
+        if why := block.after(there[-1] if there else None, names, years, made.years):
+            raise LedgerError(f"{why[:1].upper()}{why[1:]}.")
+        owner = self._filter.account(OWNER)
+        if owner.profile is not None:
+            profile = owner.profile.grown(block.cell(made.growing))
+            owner = replace(owner, profile=profile, spent=profile.most())
+        told = {"number": block.number, "name": name, "by": by, "year": year}
+        words, asker = f"Block {block.number} ({name}) was appended.", _ASKER
+        return self._write("block", owner, details=told, words=words, state=state, asker=asker)
+
+    def end_parallel(self, reason: str) -> Entry:
+        """Write that units may be in several blocks: every charge from here on is made to all of them."""
+        if not isinstance(reason, str) or not reason.strip():
+            raise LedgerError("That blocks are no longer charged side by side is written with a reason.")
+        owner = self._filter.account(OWNER)
+        if owner.profile is not None and self._filter.made.growing == "confined":
+            owner = replace(owner, profile=replace(owner.profile, ended=True))
+        words = "Units may be in several blocks: charges are made to all of them from here on."
+        return self._write("ended", owner, words=words, note=reason, asker=_ASKER)
+
+    def _write(
+        self,
+        kind: str,
+        after: Account,
+        *,
+        asker: Mapping[str, str | None],
+        words: str = "",
+        note: str = "",
+        details: Mapping[str, Any] | None = None,
+        state: bytes | None = None,
+    ) -> Entry:
+        raise NotImplementedError
+
+
+_ASKER: Mapping[str, str | None] = {"analyst": OWNER, "request": None, "question": None, "run": BLOCKS}
+
+
+def _is_day(name: str) -> bool:
+    """Whether a name is a day as ISO 8601 writes it."""
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", name):
+        return False
+    try:
+        date.fromisoformat(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,94 @@
+"""Grown: what a ledger says about blocks of growing data, and which promise they amount to."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from hedgerow.errors import LedgerError
+from hedgerow.privacy.budget import Cost, epsilon_of
+from hedgerow.privacy.ledger.announcing import BLOCKS, RowBlock
+from hedgerow.privacy.ledger.entry import OWNER, Entry
+from hedgerow.privacy.ledger.profile import Scope, within
+from hedgerow.privacy.ledger.vouching import Vouching
+
+if TYPE_CHECKING:
+    from hedgerow.privacy.ledger.transaction import Transaction
+
+
+class Grown(Vouching):
+    """A ledger's lines about blocks."""
+
+    def transaction(self, *, durable: bool = True) -> AbstractContextManager[Transaction]:
+        """As in `Ledger.transaction`."""
+        raise NotImplementedError
+
+    def blocks(self, after: int = -1) -> list[RowBlock]:
+        """The blocks that were appended after a line, in order, each with its secret state."""
+        return [RowBlock.read(entry) for entry in self.replay(BLOCKS, after) if entry.kind == "block"]
+
+    def announce(self, name: str, by: str, state: bytes, expected: int) -> Entry:
+        """Announce a block, as in `Transaction.announce`."""
+        with self.transaction() as transaction:
+            return transaction.announce(name, by, state, expected)
+
+    def end_parallel(self, reason: str) -> Entry:
+        """End charging blocks side by side, for good, as in `Transaction.end_parallel`."""
+        with self.transaction() as transaction:
+            return transaction.end_parallel(reason)
+
+    @property
+    def ended(self) -> bool:
+        """Whether units may be in several blocks, because what was seen was lost."""
+        return any(entry.kind == "ended" for entry in self.replay(BLOCKS))
+
+    def knows_account(self, account: str) -> bool:
+        """Whether there has ever been an account of a name."""
+        return self._store.last(account) is not None
+
+    def charged(self, cell: int) -> Cost:
+        """What one block (or year, where years have allowances) was charged so far."""
+        owner = self._filter.account(OWNER)
+        return owner.spent if owner.profile is None else owner.profile.at(cell)
+
+    def refuse_outside(self, account: str, scope: Scope | None) -> None:
+        """Refuse an account whose money was set aside for other blocks or years than those to be read."""
+        if not self._made.cells or scope is None or account == OWNER:
+            return
+        held = self._filter.account(account).scope
+        if not within(scope, held):
+            told = "none" if held is None else f"{held[0]} to {held[1] or 'any'}"
+            raise LedgerError(
+                f"The account {account!r} is for blocks {told}, not for {scope[0]} to {scope[1]}: "
+                "set money aside for those."
+            )
+
+    def lifetime(self) -> str:
+        """One sentence: what all blocks together amount to for one person."""
+        made, budget = self._made, self._filter.budget()
+        told = _words(budget.epsilon, budget.delta)
+        if made.growing == "shared":
+            return f"All blocks share one budget: {told} is the promise for good."
+        if made.growing == "confined" and not self.ended:
+            return f"A unit's rows count in its first block only: {told} is the promise for good."
+        if made.growing == "confined":
+            return f"What was seen was lost, so blocks add up from then on: {told} is still the promise."
+        if made.growing is None:
+            return f"{told} is the promise."
+        yearly = f"Rows that arrived in one year have {told};"
+        if made.years is None:
+            return f"{yearly} no number of years was declared: there is no lifetime promise."
+        if budget.currency == "epsilon":
+            assert budget.epsilon_exact is not None
+            whole = _words(float(budget.epsilon_exact * made.years), 0.0)
+        else:
+            delta = budget.delta_exact + (made.years - 1) * budget.event_delta
+            epsilon = epsilon_of(Fraction(budget.cost.amount * made.years), budget.conversion_delta)
+            whole = _words(epsilon, float(delta))
+        return f"{yearly} over the {made.years} declared years it is {whole}."
+
+
+def _words(epsilon: float, delta: float) -> str:
+    """A promise in words."""
+    return f"epsilon {epsilon:.4g}" + (f", delta {delta:.4g}" if delta else "")

@@ -1,0 +1,90 @@
+"""Appending: a block of rows for data that grow; the first one makes the dataset and its budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.errors import HedgerowError
+from hedgerow.release.schema import Schema
+from hedgerow.service.dataset import find_ledger, is_there, make_budget, schema_beside
+
+if TYPE_CHECKING:
+    from hedgerow.curator.growing.growing import Growing
+    from hedgerow.privacy.ledger.announcing import RowBlock
+    from hedgerow.queries.domain.joined import JoinedTable
+    from hedgerow.service.dataset import Named
+
+
+@dataclass(frozen=True)
+class Grower:
+    """Data that grow, as a command names them.
+
+    Args:
+        data: the folder of blocks.
+        schema: the confirmed schema file; beside the folder, else in the working folder, if None.
+        ledger: the ledger, if it does not lie beside the folder.
+        epsilon, delta, growing, unit, max_rows, years, reserve: of a dataset that is made now.
+    """
+
+    data: Path
+    schema: Path | None = None
+    ledger: Named = None
+    epsilon: str | None = None
+    delta: str | None = None
+    growing: str = "confined"
+    unit: str | None = None
+    max_rows: int | None = None
+    years: int | None = None
+    reserve: str = "0"
+
+    def open(self) -> Growing:
+        """The dataset; a new one where there is none and an epsilon was given."""
+        from hedgerow.curator.growing.growing import Growing
+
+        domain = Schema.load(self.schema or schema_beside(self.data)).confirmed_domain()
+        place = find_ledger(self.data, self.ledger)
+        if is_there(place):
+            if self.epsilon is not None:
+                raise HedgerowError(f"{self.data.name!r} has a budget already: leave --epsilon out")
+            return Growing.open(self.data, domain, ledger=place)
+        if self.epsilon is None:
+            raise HedgerowError(f"{self.data.name!r} has no budget yet: say --epsilon, and whom it protects")
+        try:
+            return Growing.make(
+                self.data, domain, make_budget(self.epsilon, self.delta), growing=self.growing,
+                unit=self.unit, max_rows=self.max_rows, years=self.years, reserve=self.reserve, ledger=place,
+            )  # fmt: skip
+        except ValueError as error:
+            raise HedgerowError(str(error)) from None
+
+    def append(self, file: Path, day: str | None, **reading: Any) -> tuple[RowBlock, list[str]]:
+        """Append a file as a block; the block, and what the owner should know."""
+        from hedgerow.service.budgeting import growing_words
+
+        growing = self.open()
+        try:
+            if tables := Schema.load(self.schema or schema_beside(self.data)).tables:
+                block = self._joined(growing, file, day, tables, reading)
+            else:
+                block = growing.append(file, day=day, **reading)
+            return block, [growing.words, *growing_words(growing.ledger)]
+        finally:
+            growing.ledger.close()
+
+    @staticmethod
+    def _joined(
+        growing: Growing,
+        file: Path,
+        day: str | None,
+        tables: tuple[JoinedTable, ...],
+        reading: dict[str, Any],
+    ) -> RowBlock:
+        """Append facts with the tables beside them as they are today; a block keeps what was joined."""
+        from hedgerow.curator.rows.star import StarEngine
+
+        unit = growing.unit
+        of_type = unit.type if unit else None
+        star = StarEngine(file, unit.column if unit else None, tables, unit_type=of_type, **reading)
+        return growing.append(star, day=day, name=None if day else file.name)
