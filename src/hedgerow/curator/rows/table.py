@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,14 +12,13 @@ import numpy as np
 
 from hedgerow.curator.rows import bounding, kernels, unit_ids, values
 from hedgerow.curator.rows.coding import Bound, coded, kept_places, kept_values
-from hedgerow.curator.rows.duckdb import DuckDBEngine
 from hedgerow.curator.rows.engine import Engine, counted_by, reading
 from hedgerow.curator.rows.files import FileEngine, LaterFile, refuse_absent
-from hedgerow.curator.rows.memory import IDS, MemoryEngine
+from hedgerow.curator.rows.memory import IDS
+from hedgerow.curator.rows.opening import FileOptions, engine_of
 from hedgerow.curator.rows.unit import NullUnits, Unit
-from hedgerow.errors import DomainMismatch, RangeTooLarge, SourceError
+from hedgerow.errors import DomainMismatch, RangeTooLarge
 from hedgerow.privacy.ledger.entry import SPELLING
-from hedgerow.queries.argument import one_of
 from hedgerow.queries.domain.days import zone_is_known
 from hedgerow.queries.domain.domain import Domain, OpenDomain
 from hedgerow.queries.domain.encoding import as_text, kind_of
@@ -75,6 +73,8 @@ class Table:
         null_units: NullUnits = "drop",
         unit_type: str | None = None,
         engine: Literal["auto", "duckdb", "memory"] = "auto",
+        table: str | None = None,
+        query: str | None = None,
         encoding: str | None = None,
         delimiter: str | None = None,
         multiline: bool = False,
@@ -82,10 +82,11 @@ class Table:
         same_rows: bool = False,
         later: bool = False,
     ) -> Table:
-        """Open a CSV or Parquet file, a pandas, polars or Arrow frame, a mapping of columns, or an `Engine`.
+        """Open a CSV or Parquet file, a frame, a mapping of columns, a PostgreSQL table, or an `Engine`.
 
         Args:
-            source: the rows; with an `OpenDomain` also any iterable of names. An engine of one's own is a
+            source: the rows; with an `OpenDomain` also any iterable of names. Frames are those of pandas,
+                polars and Arrow, databases are `postgresql://...`. An engine of one's own is a
                 `hedgerow.extending.Engine`, and takes no option about files.
             domain: the declared domain.
             unit: the column that names the person (or household, or device) a row belongs to.
@@ -96,6 +97,8 @@ class Table:
                 type is no id. Unless declared, each value goes by its own type. Other columns have a type:
                 floating-point ones cannot name units (but under a ledger of an earlier version, with `v1`).
             engine: what reads a frame, `memory` unless said otherwise; files have their own.
+            table: of a database, with or without its schema.
+            query: in place of `table` a SELECT of columns and rows of one table, decided row by row.
             encoding: of a CSV file's text; UTF-8 or what its byte order mark says, unless said otherwise.
             delimiter: of a CSV file; what splits its header into most names, unless said otherwise.
             multiline: the owner's word that a CSV file follows RFC 4180: quoted cells may run over lines,
@@ -107,22 +110,8 @@ class Table:
         if not isinstance(domain, (Domain, OpenDomain)):
             raise DomainMismatch("a table is opened with a Domain or an OpenDomain; see Domain.load")
         bound = Unit.declared(unit, max_rows, null_units, unit_type)
-        one_of("engine", engine, "auto", "duckdb", "memory")
-        named = Path(source).absolute() if isinstance(source, (str, Path)) else None
-        options: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "multiline": multiline}
-        if named is not None and engine == "memory":
-            raise SourceError("files have an engine of their own: leave `engine` out")
-        if isinstance(source, Engine) and (engine != "auto" or later or any(options.values())):
-            raise SourceError("an engine of one's own reads as it was made: leave options of files out")
-        made: Engine
-        if named is not None:
-            look = partial(FileEngine, source, **options, watch=watch)
-            made = LaterFile(source, look) if later and Path(source).is_file() else look()
-        elif isinstance(source, Engine):
-            made = source
-        else:
-            kind = DuckDBEngine if engine == "duckdb" else MemoryEngine
-            made = kind(_columns(source, domain), unit, unit_type)
+        options = FileOptions(encoding, delimiter, multiline, watch, later)
+        made, named = engine_of(source, domain, bound, engine, options, table=table, query=query)
         return cls(made, domain, bound, named and named.resolve(), same_rows=same_rows, named=named)
 
     def look(self) -> None:
@@ -386,13 +375,3 @@ class Rows:
         for name, count in zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True):
             counts[name] = counts.get(name, 0) + count
         return counts
-
-
-def _columns(source: Any, domain: Domain | OpenDomain) -> Any:
-    """A frame or a mapping as it is; names of an open domain, in any iterable, as its one column."""
-    frame = isinstance(source, Mapping) or hasattr(source, "columns") or hasattr(source, "schema")
-    if frame or isinstance(domain, Domain):
-        return source
-    if not isinstance(source, Iterable):
-        raise SourceError("names are read from a file, a frame or a list of them")
-    return {domain.column: list(source)}
