@@ -65,16 +65,17 @@ CREATE TABLE {name} (
     long double precision, id uuid, word varchar(20)
 );
 INSERT INTO {name} VALUES
-    (7, 1.50, 12345678901234567890.1234, 0.1, '2023-05-01', '2023-01-01 00:30+02', '2023-03-04 05:06:07.123456',
-     'oak', 'ab', 42, true, 1.5, 2.5, 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', 'déjà vu'),
+    (7, 1.50, 12345678901234567890.1234, 0.1, '2023-05-01', '2023-01-01 00:30+02',
+     '2023-03-04 05:06:07.123456', 'oak',
+     'ab', 42, true, 1.5, 2.5, 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', 'déjà vu'),
     (7.0, -0.01, -0.0001, 123456789012345678901234567890.5, 'infinity', 'infinity', '-infinity',
      'größe', 'abcd', -3, false, 'NaN', 'Infinity', NULL, ''),
     (7.00, 99999.99, 0, 1e200, '0044-03-15 BC', '2023-12-31 23:59:59.999999+00', '2023-12-31 23:59:59.999999',
      'ash', '', 199, NULL, '-0', '-Infinity', '00000000-0000-0000-0000-000000000000', ' padded '),
     (123456789012345678901234567890, 'NaN', 'NaN', 'NaN', '5874897-12-31', '294276-12-31 00:00+00', NULL,
      NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-    (NULL, 0.30, 5, '-Infinity', '2023-02-28', '1999-12-31 23:00-05', '2000-01-01', 'ash', 'ab', 0, true, 3.25,
-     1e-300, 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11', '漢字');
+    (NULL, 0.30, 5, '-Infinity', '2023-02-28', '1999-12-31 23:00-05', '2000-01-01', 'ash', 'ab', 0, true,
+     3.25, 1e-300, 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11', '漢字');
 """
 
 
@@ -106,8 +107,8 @@ def odd_in_memory() -> pa.Table:
                               ("12345678901234567890.1234", "-0.0001", "0", "", "5")], pa.decimal128(30, 4)),
             "free": pa.array([0.1, 123456789012345678901234567890.5, 1e200, float("nan"), float("-inf")]),
             "born": pa.array(days, pa.int32()).cast(pa.date32()),
-            "seen": moments(["2022-12-31T22:30", "+inf", "2023-12-31T23:59:59.999999", "far", "2000-01-01T04:00"],
-                            pa.timestamp("us", "UTC")),
+            "seen": moments(["2022-12-31T22:30", "+inf", "2023-12-31T23:59:59.999999", "far",
+                             "2000-01-01T04:00"], pa.timestamp("us", "UTC")),
             "noted": moments(["2023-03-04T05:06:07.123456", "-inf", "2023-12-31T23:59:59.999999", None,
                               "2000-01-01"], us),
             "kind": pa.array(["oak", "größe", "ash", None, "ash"]),
@@ -116,8 +117,9 @@ def odd_in_memory() -> pa.Table:
             "ok": pa.array([True, False, None, None, True]),
             "short": pa.array([1.5, float("nan"), -0.0, None, 3.25], pa.float32()),
             "long": pa.array([2.5, float("inf"), float("-inf"), None, 1e-300]),
-            "id": pa.array(["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", None, "00000000-0000-0000-0000-000000000000",
-                            None, "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"]),
+            "id": pa.array(["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", None,
+                            "00000000-0000-0000-0000-000000000000", None,
+                            "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"]),
             "word": pa.array(["déjà vu", "", " padded ", None, "漢字"]),
         }
     )  # fmt: skip
@@ -275,6 +277,45 @@ def test_views_are_refused_since_they_may_mix_rows(postgres):
             hr.Table.open(address(postgres), hr.Domain({"a": 2}), table=f"{name}_{kind}")
 
 
+def test_partitions_and_heirs_hold_rows_of_the_table(postgres):
+    name = f"parted{os.getpid()}_{next(NUMBER)}"
+    postgres.execute(
+        f"CREATE TABLE {name} (a int8, b text) PARTITION BY LIST (b); "
+        f"CREATE TABLE {name}_x PARTITION OF {name} FOR VALUES IN ('x') PARTITION BY RANGE (a); "
+        f"CREATE TABLE {name}_x0 PARTITION OF {name}_x DEFAULT; "
+        f"CREATE TABLE {name}_y (b text, a int8); ALTER TABLE {name} ATTACH PARTITION {name}_y DEFAULT; "
+        f"INSERT INTO {name} VALUES (0, 'x'), (1, 'x'), (1, 'y'), (2, NULL); "
+        f"CREATE TABLE {name}_p (a int8); CREATE TABLE {name}_h (more text) INHERITS ({name}_p); "
+        f"INSERT INTO {name}_p VALUES (0); INSERT INTO {name}_h VALUES (1, 'z'), (2, 'z')"
+    )
+    for table, expected in ((name, [1, 2, 1]), (f"{name}_p", [1, 1, 1])):
+        assert (
+            tables(address(postgres), hr.Domain({"a": 3}), [("a",)], table=table)[("a",)].tolist() == expected
+        )
+
+
+def test_what_arrays_cannot_hold_is_read_from_fewer_pages(postgres, monkeypatch):
+    from psycopg.errors import ProgramLimitExceeded
+
+    from hedgerow.curator.rows import postgres_pages
+
+    rows = pa.table({"a": pa.array(np.arange(4000) % 3), "b": pa.array(["x" * 100] * 4000)})
+    table = hr.Table.open(address(postgres), hr.Domain({"a": 3}), table=place(postgres, rows))
+    send, refused = postgres_pages._sent, []
+
+    def short(connection, sql):
+        found = send(connection, sql)
+        if any(array is not None and len(array) > 8 * 300 for array in found):
+            refused.append(sql)
+            send(connection, "SELECT array_agg(1)")
+            raise ProgramLimitExceeded
+        return found
+
+    monkeypatch.setattr(postgres_pages, "_sent", short)
+    assert Rows(table, KEY).tables([("a",)])[("a",)].tolist() == [1334, 1333, 1333]
+    assert refused
+
+
 def test_row_security_is_refused_and_never_filters_unseen(postgres):
     name = place(postgres, pa.table({"a": pa.array([0, 1])}))
     role = f"reader{os.getpid()}"
@@ -289,7 +330,8 @@ def test_row_security_is_refused_and_never_filters_unseen(postgres):
 def test_operators_that_somebody_put_before_those_of_the_database_are_not_used(postgres):
     name = place(postgres, pa.table({"a": pa.array([0, 1])}))
     postgres.execute(
-        "CREATE SCHEMA IF NOT EXISTS trick; CREATE OR REPLACE FUNCTION trick.never(int8, int4) RETURNS boolean "
+        "CREATE SCHEMA IF NOT EXISTS trick; "
+        "CREATE OR REPLACE FUNCTION trick.never(int8, int4) RETURNS boolean "
         "LANGUAGE sql AS 'SELECT false'; DROP OPERATOR IF EXISTS trick.=(int8, int4); "
         "CREATE OPERATOR trick.= (LEFTARG = int8, RIGHTARG = int4, FUNCTION = trick.never)"
     )

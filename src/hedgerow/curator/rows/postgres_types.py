@@ -33,6 +33,7 @@ FLOAT4, FLOAT8, BPCHAR, VARCHAR, DATE, TIMESTAMP, TIMESTAMPTZ, NUMERIC, UUID = (
 )  # fmt: skip
 _TEXTS = (CHAR, NAME, TEXT, JSON, BPCHAR, VARCHAR)
 _WIDTHS = {BOOL: 1, INT2: 2, INT4: 4, INT8: 8, FLOAT4: 4, FLOAT8: 8, DATE: 4, TIMESTAMP: 8, TIMESTAMPTZ: 8}
+_HEAD = 20  # bytes before the elements of an array of one dimension
 _MOST = 38  # digits of a decimal128
 _EXACT = 22  # 10^22 is the largest power of ten that a float64 holds
 
@@ -83,20 +84,32 @@ class PgType:
 
 @dataclass(frozen=True)
 class Fields:
-    """The fields of one column in some tuples.
+    """The values of one column in some rows.
 
     Args:
-        data: the bytes of the tuples.
-        starts, sizes: where each field is; its size is -1 where it is NULL.
+        data: the bytes that hold them.
+        starts, sizes: where each is; its size is -1 where it is NULL.
     """
 
     data: NDArray[np.uint8]
     starts: NDArray[np.int64]
     sizes: NDArray[np.int64]
 
+    @classmethod
+    def of_array(cls, data: bytes) -> Fields:
+        """The elements of an array as PostgreSQL sends it: dimensions, flags, type, size, bound, elements."""
+        from hedgerow.curator.rows import postgres_kernels as kernels
+
+        rows = int.from_bytes(data[12:16], "big")
+        starts, sizes = np.empty((2, rows), dtype=np.int64)
+        octets = np.frombuffer(data, dtype=np.uint8)
+        if not kernels.split(octets, _HEAD, starts, sizes):
+            raise SourceError("the database did not send the columns that it was asked for")
+        return cls(octets, starts, sizes)
+
     def numbers(self, width: int) -> NDArray[np.int64]:
         """Whole numbers; 0 for NULL."""
-        from hedgerow.curator.rows import copy_kernels as kernels
+        from hedgerow.curator.rows import postgres_kernels as kernels
 
         out = np.empty(len(self.starts), dtype=np.int64)
         if not kernels.whole(self.data, self.starts, self.sizes, width, out):
@@ -107,7 +120,7 @@ class Fields:
         """The bytes of every field, as text that need not be text."""
         import pyarrow as pa
 
-        from hedgerow.curator.rows import copy_kernels as kernels
+        from hedgerow.curator.rows import postgres_kernels as kernels
 
         offsets = np.empty(len(self.starts) + 1, dtype=np.int32)
         out = np.empty(kernels.measure(self.data, self.starts, self.sizes, padded, offsets), dtype=np.uint8)
@@ -140,7 +153,7 @@ def column(type_: PgType, fields: Fields) -> pa.Array:
     raise SourceError("a column has a type that nothing here can read")
 
 
-def ids(type_: PgType, fields: Fields) -> pa.Array:
+def ids(fields: Fields) -> pa.Array:
     """Unit ids of a numeric of any size, spelled as decimals are; none for NaN and infinity."""
     import pyarrow as pa
 
@@ -195,7 +208,7 @@ def _uuids(fields: Fields) -> pa.Array:
 
 def _small(fields: Fields, scale: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Numerics as multiples of 10^-scale, and which of them are none in 64 bits."""
-    from hedgerow.curator.rows import copy_kernels as kernels
+    from hedgerow.curator.rows import postgres_kernels as kernels
 
     out = np.empty(len(fields.starts), dtype=np.int64)
     slow = np.empty(len(fields.starts), dtype=np.bool_)

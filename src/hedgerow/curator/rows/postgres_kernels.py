@@ -1,8 +1,7 @@
-"""The compiled loops that take binary COPY apart, in a module of their own so that the room imports without a
-compiler.
+"""The compiled loops that take PostgreSQL's binary arrays apart, in a module of their own so that the room
+imports without a compiler.
 
-A tuple is a count of fields (two bytes) and, for each, its length (four bytes; -1 is NULL) and its bytes, all
-numbers with the highest byte first.
+An element is its length (four bytes, the highest first; -1 is NULL) and its bytes.
 """
 
 # mypy: disallow-untyped-defs=False, disallow-untyped-decorators=False, disallow-untyped-calls=False
@@ -16,30 +15,21 @@ _DIGITS = 4  # decimal digits in one of PostgreSQL's
 
 
 @njit(cache=True, nogil=True)
-def split(data, fields, starts, sizes):
-    """Where the fields of every tuple are; the number of tuples, or -1 if the bytes are not such tuples."""
-    at, row, end = 0, 0, len(data)
-    while at + 2 <= end:
-        count = (np.int64(data[at]) << 8) | np.int64(data[at + 1])
-        at += 2
-        if count == 0xFFFF:
-            return row
-        if count != fields or row == starts.shape[1]:
-            return -1
-        for field in range(fields):
-            if at + 4 > end:
-                return -1
-            size = np.int64(0)
-            for i in range(4):
-                size = (size << 8) | np.int64(data[at + i])
-            at += 4
-            if size == 0xFFFFFFFF:
-                size = np.int64(-1)
-            starts[field, row] = at
-            sizes[field, row] = size
-            at += max(size, np.int64(0))
-        row += 1
-    return row if at == end else -1
+def split(data, at, starts, sizes):
+    """Where the elements of an array are that begin at a place; False if the bytes do not hold them."""
+    for row in range(len(starts)):
+        if at + 4 > len(data):
+            return False
+        size = np.int64(0)
+        for i in range(4):
+            size = (size << 8) | np.int64(data[at + i])
+        at += 4
+        if size == 0xFFFFFFFF:
+            size = np.int64(-1)
+        starts[row] = at
+        sizes[row] = size
+        at += max(size, np.int64(0))
+    return at == len(data)
 
 
 @njit(cache=True, nogil=True)
