@@ -10,8 +10,9 @@ from typing import Any
 
 from hedgerow.curator.rows.duckdb import DuckDBEngine
 from hedgerow.curator.rows.engine import Engine
-from hedgerow.curator.rows.files import FileEngine, LaterFile
+from hedgerow.curator.rows.files import FileEngine, LaterFile, is_csv
 from hedgerow.curator.rows.memory import MemoryEngine
+from hedgerow.curator.rows.row_cache import RowCache
 from hedgerow.curator.rows.unit import Unit
 from hedgerow.errors import SourceError
 from hedgerow.queries.argument import one_of, text
@@ -48,8 +49,12 @@ def engine_of(
     *,
     table: str | None = None,
     query: str | None = None,
+    kept: RowCache | None = None,
 ) -> tuple[Engine, Path | None]:
-    """The engine for a source, and the file that was named, if it is one."""
+    """The engine for a source, and the file that was named, if it is one.
+
+    A file whose rows are kept was looked into before, in this state and for this schema.
+    """
     one_of("engine", engine, "auto", "duckdb", "memory")
     text("table", table)
     text("query", query)
@@ -59,7 +64,8 @@ def engine_of(
     if table is not None or query is not None:
         raise SourceError("`table` and `query` are for databases: postgresql://...")
     if isinstance(source, (str, Path)):
-        return _file(source, engine, options), Path(source).absolute()
+        later = options.later or (kept is not None and kept.path.exists())
+        return _file(source, engine, options, later=later), Path(source).absolute()
     if isinstance(source, Engine):
         if engine != "auto" or options.said:
             raise SourceError("an engine of one's own reads as it was made: leave options of files out")
@@ -68,11 +74,20 @@ def engine_of(
     return kind(_columns(source, domain), column, None if unit is None else unit.type), None
 
 
-def _file(source: str | Path, engine: str, options: FileOptions) -> Engine:
+def row_cache(
+    source: Any, domain: Domain | OpenDomain, unit: Unit | None, options: FileOptions
+) -> RowCache | None:
+    """Where the coded rows of a CSV file are kept; None of anything else."""
+    if not isinstance(source, (str, Path)) or _is_url(source) or not is_csv(source):
+        return None
+    return RowCache.of(Path(source), domain, unit, options.of_csv)
+
+
+def _file(source: str | Path, engine: str, options: FileOptions, *, later: bool) -> Engine:
     if engine == "memory":
         raise SourceError("files have an engine of their own: leave `engine` out")
     look = partial(FileEngine, source, **options.of_csv, watch=options.watch)
-    return LaterFile(source, look) if options.later and Path(source).is_file() else look()
+    return LaterFile(source, look) if later and Path(source).is_file() else look()
 
 
 def _is_url(source: Any) -> bool:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hedgerow.curator.rows import bounding, kernels, unit_ids, values
-from hedgerow.curator.rows.coding import Bound, coded, kept_places, kept_values
+from hedgerow.curator.rows.coding import Bound, Coded, coded_rows, kept_places, kept_values
 from hedgerow.curator.rows.engine import Engine, counted_by, reading
 from hedgerow.curator.rows.files import FileEngine, LaterFile, refuse_absent
 from hedgerow.curator.rows.memory import IDS
-from hedgerow.curator.rows.opening import FileOptions, engine_of
+from hedgerow.curator.rows.opening import FileOptions, engine_of, row_cache
+from hedgerow.curator.rows.row_cache import RowCache
 from hedgerow.curator.rows.unit import NullUnits, Unit
 from hedgerow.errors import DomainMismatch, RangeTooLarge
 from hedgerow.privacy.ledger.entry import SPELLING
@@ -50,6 +51,7 @@ class Table:
         *,
         same_rows: bool = False,
         named: Path | None = None,
+        cache: RowCache | None = None,
     ) -> None:
         self.domain = domain
         self.unit = unit
@@ -57,6 +59,7 @@ class Table:
         self.named = named or location
         self.same_rows = same_rows
         self._engine = engine
+        self._cache = cache
         if isinstance(engine, LaterFile):
             engine.check_opened = self._check_columns
         else:
@@ -81,6 +84,7 @@ class Table:
         watch: Callable[[float | None], None] | None = None,
         same_rows: bool = False,
         later: bool = False,
+        cache: bool = True,
     ) -> Table:
         """Open a CSV or Parquet file, a frame, a mapping of columns, a PostgreSQL table, or an `Engine`.
 
@@ -106,13 +110,16 @@ class Table:
             watch: told the part of the rows read so far (None: unknown), for the owner's progress bar.
             same_rows: take a file that was written again for the one that earlier runs began with.
             later: look into a file only when rows are needed, and say only then what is wrong with it.
+            cache: keep the coded rows of a large CSV file beside it, for its owner alone, see `RowCache`.
         """
         if not isinstance(domain, (Domain, OpenDomain)):
             raise DomainMismatch("a table is opened with a Domain or an OpenDomain; see Domain.load")
         bound = Unit.declared(unit, max_rows, null_units, unit_type)
         options = FileOptions(encoding, delimiter, multiline, watch, later)
-        made, named = engine_of(source, domain, bound, engine, options, table=table, query=query)
-        return cls(made, domain, bound, named and named.resolve(), same_rows=same_rows, named=named)
+        kept = row_cache(source, domain, bound, options) if cache else None
+        made, named = engine_of(source, domain, bound, engine, options, table=table, query=query, kept=kept)
+        place = named and named.resolve()
+        return cls(made, domain, bound, place, same_rows=same_rows, named=named, cache=kept)
 
     def look(self) -> None:
         """Look into a file that was left for later: what is wrong with it is said now."""
@@ -294,8 +301,7 @@ class Rows:
             return
         kept: list[NDArray[Any]] | None = []
         size = 0
-        for batch in self._read(self.domain.names):
-            codes = self._encode(batch)
+        for codes in (rows.codes for rows in self._coded(())):
             size += codes.nbytes
             if size > _KEEP_ROWS_BYTES:
                 kept = None
@@ -303,6 +309,20 @@ class Rows:
                 kept.append(codes)
             yield codes
         self._codes = kept
+
+    def _coded(self, names: Sequence[str]) -> Iterator[Coded]:
+        """All rows, with their own numbers in some attributes; parsed once where the data has a cache."""
+        cache = self._table._cache if self._spelling == SPELLING else None
+        if cache is None or not cache.is_current:
+            return self._parsed(names)
+        return cache.read() or cache.write(self._parsed(cache.numbers))
+
+    def _parsed(self, names: Sequence[str]) -> Iterator[Coded]:
+        unit = self._table.unit
+        columns = [*self.domain.names, *([] if unit is None else [self._ids_column(unit)])]
+        spelling = None if unit is None else self._spelling
+        for batch in self._read(columns):
+            yield coded_rows(self.domain, batch, names, spelling)
 
     def _read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Batches of the engine; whoever wrote it, no error of it quotes a row."""
@@ -316,12 +336,8 @@ class Rows:
             codes = list(self._batches())  # bounding reads both
             yield from zip(codes, self._own, strict=True)
             return
-        for batch in self._read(self.domain.names):
-            codes_of = self._encode(batch)
-            yield codes_of, values.remainders(self.domain, batch, codes_of, names)
-
-    def _encode(self, batch: pa.RecordBatch) -> NDArray[Any]:
-        return coded(self.domain, batch)
+        for rows in self._coded(names):
+            yield rows.codes, rows.numbers
 
     @property
     def _bound(self) -> Bound | None:
@@ -331,8 +347,8 @@ class Rows:
     def _bounded(self) -> NDArray[Any]:
         """All coded rows after contribution bounding."""
         assert self._bound is not None
-        names = [*self.domain.names, self._ids_column(self._bound.unit)]
-        codes, self._owner, own = kept_values(self.domain, self._read(names), self._bound)
+        rows = self._coded(values.binned(self.domain))
+        codes, self._owner, own = kept_values(self.domain, rows, self._bound)
         self._own = [own]
         return codes
 
