@@ -63,6 +63,12 @@ def engine_of(
         return _database(source, engine, options, table, query, column), None
     if table is not None or query is not None:
         raise SourceError("`table` and `query` are for databases: postgresql://...")
+    if is_spark(source):
+        if engine != "auto" or options.said:
+            raise SourceError("Spark reads its DataFrames itself: leave `engine` and options of files out")
+        from hedgerow.curator.rows.spark import SparkEngine
+
+        return SparkEngine(source), None
     if isinstance(source, (str, Path)):
         later = options.later or (kept is not None and kept.path.exists())
         return _file(source, engine, options, later=later), Path(source).absolute()
@@ -72,6 +78,12 @@ def engine_of(
         return source, None
     kind = DuckDBEngine if engine == "duckdb" else MemoryEngine
     return kind(_columns(source, domain), column, None if unit is None else unit.type), None
+
+
+def is_spark(source: Any) -> bool:
+    """Whether a source is a DataFrame of Spark, classic or Connect, by its class alone."""
+    kinds = ((kind.__module__, kind.__name__) for kind in type(source).__mro__)
+    return any(module.startswith("pyspark.sql") and name == "DataFrame" for module, name in kinds)
 
 
 def row_cache(

@@ -132,7 +132,8 @@ class RowCache:
         try:
             for some in rows:
                 if out is not None and not self._added(out, some):
-                    out = _dropped(out)
+                    _dropped(out)
+                    out = None
                 yield some
             if out is not None:
                 with suppress(OSError):
@@ -212,8 +213,7 @@ class RowCache:
                 rows, _, size = _BLOCK.unpack(file.read(_BLOCK.size))
                 if not rows:
                     return
-                data = bytearray(size)  # loops are compiled for arrays that may be written
-                file.readinto(data)
+                data = bytearray(file.read(size))  # loops are compiled for arrays that may be written
                 yield _unpacked(data, rows, self.attributes, self.numbers, named=self.named)
 
 

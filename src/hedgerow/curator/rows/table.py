@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hedgerow.curator.rows import bounding, kernels, unit_ids, values
+from hedgerow.curator.rows import bounding, unit_ids, values
 from hedgerow.curator.rows.coding import Bound, Coded, coded_rows, kept_places, kept_values
-from hedgerow.curator.rows.engine import Engine, counted_by, reading
+from hedgerow.curator.rows.engine import Engine, counted_by, reading, summed_by
 from hedgerow.curator.rows.files import FileEngine, LaterFile, refuse_absent
 from hedgerow.curator.rows.memory import IDS
 from hedgerow.curator.rows.opening import FileOptions, engine_of, row_cache
 from hedgerow.curator.rows.row_cache import RowCache
+from hedgerow.curator.rows.sums import ProductSum, RemainderSums, RowSum, TableCounts, WeightSum
 from hedgerow.curator.rows.unit import NullUnits, Unit
 from hedgerow.errors import DomainMismatch, RangeTooLarge
 from hedgerow.privacy.ledger.entry import SPELLING
@@ -216,9 +217,19 @@ class Rows:
             own = counted_by(self._table._engine, self.domain, cliques, self._bound)
             if own is not None:
                 return own
-        places = {c: tuple(self.domain.index(a) for a in c) for c in cliques}
-        counted = kernels.count_tables(self._batches(), self.domain.shape, list(places.values()))
-        return {c: counted[places[c]] for c in cliques}
+        places = tuple(tuple(self.domain.index(a) for a in c) for c in cliques)
+        return dict(zip(cliques, self.summed(TableCounts(self.domain.shape, places)), strict=True))
+
+    def summed(self, work: RowSum) -> list[NDArray[np.int64]]:
+        """Sums over all rows, made where the rows are if the engine can."""
+        with self._lock:
+            if self._codes is None:
+                found = summed_by(self._table._engine, self.domain, work, self._bound)
+                if found is not None:
+                    return found
+            if work.numbers:
+                return work(Coded(codes, own) for codes, own in self._with_values(work.numbers))
+            return work(Coded(codes, {}) for codes in self._batches())
 
     def _remember(self, clique: tuple[str, ...], table: NDArray[np.int64]) -> None:
         """A cache of tables bounded in bytes, the least recently used out first."""
@@ -231,30 +242,22 @@ class Rows:
 
     def count_where(self, attributes: Sequence[str], factors: Sequence[NDArray[np.int64]]) -> int:
         """The exact sum over rows of a product of per-attribute weights, without a table."""
-        places = [self.domain.index(a) for a in attributes]
-        total = 0
-        with self._lock:
-            for codes in self._batches():
-                product = np.ones(codes.shape[1], dtype=np.int64)
-                for place, factor in zip(places, factors, strict=True):
-                    product *= factor[codes[place]]
-                total += int(product.sum())
-        return total
+        places = tuple(self.domain.index(a) for a in attributes)
+        return ProductSum.whole(self.summed(ProductSum(places, tuple(factors))))
 
     def weighed(self, attributes: tuple[str, ...], value: Valued) -> NDArray[np.int64]:
         """For every cell over some attributes the exact sum of what its rows are worth."""
         key = (attributes, value.digest, value.most.tobytes())  # what was kept may weigh no more than asked
         with self._lock:
             if key not in self._sums:
-                parts = self._with_values(value.numbers)
-                made = values.weighed_table(parts, self.domain, attributes, value)
+                (made,) = self.summed(WeightSum(self.domain, attributes, value))
                 values.keep(self._sums, key, made, _KEEP_TABLES_BYTES)
             return self._sums[key]
 
     def remainder_sums(self, names: Sequence[str]) -> dict[tuple[str, str], NDArray[np.int64]]:
         """What numbers are beyond the middles of their bins, summed by the levels of every attribute."""
-        with self._lock:
-            return values.remainder_sums(self._with_values(names), self.domain, names)
+        work = RemainderSums(self.domain, tuple(names))
+        return dict(zip(work.keys, self.summed(work), strict=True))
 
     def names(self, elements: Iterable[str]) -> dict[str, int]:
         """How many rows carry each of some names of an open domain."""
