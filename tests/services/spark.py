@@ -10,9 +10,30 @@ from typing import Any
 
 import pytest
 
+from services.postgres import _free_port
+
 HOW = "Spark is not installed: pip install 'hedgerow[spark]', and `apt-get install openjdk-17-jre-headless`"
 
+_PORT = _free_port()
 _session: Any = None
+
+
+def connect_url() -> str:
+    """Where clients of Spark Connect find the same Spark."""
+    return f"sc://127.0.0.1:{_PORT}"
+
+
+def counted(source: Any) -> list[Any]:
+    """What a client counts, with and without bounding."""
+    import hedgerow as hr
+    from hedgerow.curator.rows.table import Rows
+    from hedgerow.testing.contracts.engine import CLIQUES, DOMAIN, UNITS
+
+    found = []
+    for unit in ({}, UNITS["three rows each"]):
+        rows = Rows(hr.Table.open(source, DOMAIN, **unit), bytes(range(32)))
+        found += rows.tables(CLIQUES).values()
+    return found
 
 
 def shared() -> Any:
@@ -34,6 +55,9 @@ def shared() -> Any:
             "spark.driver.host": "127.0.0.1",
             "spark.sql.shuffle.partitions": "3",
             "spark.sql.session.timeZone": "America/New_York",
+            "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+            "spark.connect.grpc.binding.address": "127.0.0.1",
+            "spark.connect.grpc.binding.port": str(_PORT),
             "spark.log.level": "OFF",
             "spark.ui.showConsoleProgress": "false",
         }

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.rows.memory import IDS
 from hedgerow.curator.rows.postgres_pages import PostgresPages
-from hedgerow.curator.rows.postgres_select import Projection, Source, quoted
+from hedgerow.curator.rows.postgres_select import OwnersSelect, Source, quoted
 from hedgerow.curator.rows.postgres_types import NUMERIC, Fields, PgType, column, ids
 from hedgerow.errors import DataChanged, SourceError
 from hedgerow.privacy.ledger.url import LedgerUrl
@@ -92,7 +92,7 @@ class PostgresEngine:
         if (table is None) == (query is None):
             raise SourceError("rows in PostgreSQL are those of `table=` or of `query=`: name one of the two")
         self._url = LedgerUrl(url)
-        asked = Projection.parsed(query) if query is not None else None
+        asked = OwnersSelect.parsed(query) if query is not None else None
         source = asked.source if asked is not None else Source.named(str(table))
         self._lock, self._snapshot = threading.Lock(), ""
         self._keeper: Connection | None = None

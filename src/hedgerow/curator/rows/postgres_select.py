@@ -102,7 +102,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Projection:
+class OwnersSelect:
     """The parsed SELECT of an owner, checked for its form; `written` checks and writes it for its columns.
 
     Args:
@@ -116,7 +116,7 @@ class Projection:
     alias: str
 
     @classmethod
-    def parsed(cls, query: str) -> Projection:
+    def parsed(cls, query: str) -> OwnersSelect:
         """Parse one statement; SourceError says why it cannot be used."""
         try:
             found = [tree for tree in sqlglot.parse(query, read="postgres") if tree is not None]

@@ -118,6 +118,7 @@ class _Code:
             plain = _in_utc(batch).select(list(self.columns))
             rows = coded_rows(self.domain, plain, numbers, self.bound.spelling)
             packed = _packed(rows, numbers)
+            assert rows.ids is not None
             moved = pa.table({"id": rows.ids.cast(pa.binary()), "row": packed})
             if self.bound.unit.null_units == "drop":
                 moved = moved.filter(pc.is_valid(moved["id"]))

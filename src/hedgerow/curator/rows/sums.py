@@ -112,7 +112,7 @@ class WeightSum:
 
 
 @dataclass(frozen=True)
-class RemainderSums:
+class NumberSums:
     """What numbers are beyond the middles of their bins, by the levels of every attribute.
 
     Args:

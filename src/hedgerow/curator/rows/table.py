@@ -17,7 +17,7 @@ from hedgerow.curator.rows.files import FileEngine, LaterFile, refuse_absent
 from hedgerow.curator.rows.memory import IDS
 from hedgerow.curator.rows.opening import FileOptions, engine_of, row_cache
 from hedgerow.curator.rows.row_cache import RowCache
-from hedgerow.curator.rows.sums import ProductSum, RemainderSums, RowSum, TableCounts, WeightSum
+from hedgerow.curator.rows.sums import ProductSum, NumberSums, RowSum, TableCounts, WeightSum
 from hedgerow.curator.rows.unit import NullUnits, Unit
 from hedgerow.errors import DomainMismatch, RangeTooLarge
 from hedgerow.privacy.ledger.entry import SPELLING
@@ -256,7 +256,7 @@ class Rows:
 
     def remainder_sums(self, names: Sequence[str]) -> dict[tuple[str, str], NDArray[np.int64]]:
         """What numbers are beyond the middles of their bins, summed by the levels of every attribute."""
-        work = RemainderSums(self.domain, tuple(names))
+        work = NumberSums(self.domain, tuple(names))
         return dict(zip(work.keys, self.summed(work), strict=True))
 
     def names(self, elements: Iterable[str]) -> dict[str, int]:
