@@ -227,10 +227,8 @@ def _salted(ids: pa.ChunkedArray, rows: pa.ChunkedArray) -> NDArray[np.int64]:
 def _sent(sums: Sequence[NDArray[np.int64]]) -> Iterator[pa.RecordBatch]:
     """One partition's sums, in pieces; those without anything but zeros are left out."""
     import pyarrow as pa
-    from pyspark import TaskContext
 
-    context = TaskContext.get()
-    part = 0 if context is None else context.partitionId()
+    part = _partition()
     numbers = np.concatenate([np.zeros(0, np.int64), *(table.ravel() for table in sums)])
     for first in range(0, len(numbers), _PIECE):
         piece = numbers[first : first + _PIECE]
@@ -243,6 +241,15 @@ def _sent(sums: Sequence[NDArray[np.int64]]) -> Iterator[pa.RecordBatch]:
                     "numbers": pa.array([piece.astype("<i8").tobytes()], pa.binary()),
                 }
             )
+
+
+def _partition() -> int:
+    """The number of the partition that this task is about."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    return int(context.partitionId())
 
 
 def _total(work: RowSum, sent: pa.Table) -> list[NDArray[np.int64]]:

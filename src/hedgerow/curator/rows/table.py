@@ -17,7 +17,7 @@ from hedgerow.curator.rows.files import FileEngine, LaterFile, refuse_absent
 from hedgerow.curator.rows.memory import IDS
 from hedgerow.curator.rows.opening import FileOptions, engine_of, row_cache
 from hedgerow.curator.rows.row_cache import RowCache
-from hedgerow.curator.rows.sums import ProductSum, NumberSums, RowSum, TableCounts, WeightSum
+from hedgerow.curator.rows.sums import NumberSums, ProductSum, RowSum, TableCounts, WeightSum
 from hedgerow.curator.rows.unit import NullUnits, Unit
 from hedgerow.errors import DomainMismatch, RangeTooLarge
 from hedgerow.privacy.ledger.entry import SPELLING
