@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import threading
@@ -220,6 +221,18 @@ def test_it_can_be_switched_off_and_cleared(data, monkeypatch):
     ask(data)
     assert row_cache.clear(data) == 1
     assert not kept(data)
+
+
+def test_the_command_shows_and_removes_them(data, people_cli):
+    write(data, 0)  # in the command line's folder
+    ask(data)
+    shown = json.loads(people_cli("cache", str(data), "--json").stdout)
+    assert shown["files"] == 1
+    assert shown["bytes"] == kept(data)[0].stat().st_size
+    assert "PRIVATE" in people_cli("cache", str(data)).stdout
+    assert people_cli("cache", str(data), "--clear").exit_code == 0
+    assert not kept(data)
+    assert "No coded rows" in people_cli("cache", str(data)).stdout
 
 
 def test_small_files_and_parquet_are_not_kept(data, monkeypatch):

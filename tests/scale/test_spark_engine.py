@@ -106,7 +106,7 @@ def test_rows_do_not_come_here_to_be_counted(spark, monkeypatch):
 def test_the_rest_of_the_contract(spark):
     """What needs rows themselves, on few of them; tables are compared above."""
     make = lambda rows: SparkEngine(spark.createDataFrame(rows))  # noqa: E731
-    for check in (contract._is_one, contract._names, contract._refusals, contract._guarded):
+    for check in (contract._is_one, contract._sums, contract._names, contract._refusals, contract._guarded):
         check(make)
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.rows.memory import IDS
@@ -136,12 +136,13 @@ class PostgresEngine:
         """Let the snapshot go."""
         keeper, self._keeper = self._keeper, None
         if keeper is not None:
-            with suppress(Exception):
-                keeper.close()
+            keeper.close()
 
     def __del__(self) -> None:
-        with suppress(Exception):
+        try:
             self.close()
+        except Exception:  # the interpreter may be half gone
+            return
 
     def __repr__(self) -> str:
         return f"PostgresEngine({self._shown!r})"

@@ -232,14 +232,19 @@ def folder_of(data: Path) -> Path:
     return cache_folder(ledger_path(data))
 
 
+def files_of(data: Path) -> list[Path]:
+    """What is kept of a data file's rows, and what was left half-written."""
+    folder = folder_of(data.resolve())
+    return sorted(file for pattern in (f"*{_SUFFIX}", "*.half") for file in folder.glob(pattern))
+
+
 def clear(data: Path) -> int:
     """Remove what is kept of a data file's rows; how many files that were."""
     count = 0
-    for pattern in (f"*{_SUFFIX}", "*.half"):
-        for file in folder_of(data.resolve()).glob(pattern):
-            with suppress(FileNotFoundError):
-                file.unlink()
-                count += 1
+    for file in files_of(data):
+        with suppress(FileNotFoundError):
+            file.unlink()
+            count += 1
     return count
 
 
