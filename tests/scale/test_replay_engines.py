@@ -202,6 +202,7 @@ def test_replay_finds_a_limit_planted_in_postgresql(postgres):
 
 
 @pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(900)
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_replay_finds_nothing_in_spark(spark, monkeypatch, size):
     monkeypatch.undo()

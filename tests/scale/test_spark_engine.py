@@ -25,6 +25,7 @@ from services.spark import connect_url, counted
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),
+    pytest.mark.timeout(900),  # the first test waits for Java, and for loops that are compiled in workers
     pytest.mark.filterwarnings("ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
@@ -79,7 +80,7 @@ def test_spark_connect_gives_the_same_integers(spark):
         pq.write_table(rows, Path(folder) / "rows.parquet")
         done = subprocess.run(
             [sys.executable, str(Path(__file__).parent / "connect_client.py"), connect_url(), folder],
-            capture_output=True, text=True, timeout=110,
+            capture_output=True, text=True, timeout=600,
         )  # fmt: skip
     if "no module" in done.stderr.lower():
         pytest.skip("Spark Connect is not installed: pip install 'hedgerow[spark]'")
@@ -205,6 +206,32 @@ def test_its_ledger_has_to_be_named_and_mechanisms_run_on_it(spark, tmp_path):
     curator = hr.Curator(table, hr.Budget(epsilon=1, delta=1e-6), tmp_path / "people.hedgerow.db")
     synopsis = hr.GaussianBaseline(epsilon=0.5).release(curator, hr.marginals(contract.DOMAIN, 1))
     assert synopsis.table(("sex",)).shape == (2,)
+
+
+def test_a_release_end_to_end_on_spark_is_the_one_in_memory(spark, tmp_path, size):
+    """The same noise on the same integers: the same release, to the last digit."""
+    n = size(20_000, 10_000_000)
+    made = (
+        "cast(id % 2 AS int) AS a",
+        "cast(id % 3 + id % 2 AS int) AS b",
+        "cast((id * 7919) % 101 AS int) AS c",
+    )
+    frame = spark.range(n, numPartitions=4).selectExpr(*made)
+    ids = np.arange(n)
+    rows = pa.table({"a": ids % 2, "b": ids % 3 + ids % 2, "c": ids * 7919 % 101})
+    domain = hr.Domain({"a": 2, "b": 4, "c": hr.bins(0, 101, 10)})
+    found = []
+    for name, source in (("spark", frame), ("memory", rows)):
+        table = hr.Table.open(source, domain)
+        curator = hr.Curator(
+            table, hr.Budget(epsilon=1), tmp_path / f"{name}.hedgerow.db", entropy=hr.testing.seeded(3)
+        )
+        found.append(hr.AdaptiveRelease(epsilon=0.5).release(curator, hr.marginals(domain, 2)))
+        session = hr.Session(epsilon=0.4).open(curator)
+        found.append(session.ask("SELECT COUNT(*) FROM t WHERE c >= 50"))
+    for pair in (("a", "b"), ("b", "c")):
+        np.testing.assert_array_equal(found[0].table(pair), found[2].table(pair))
+    assert found[1].value == found[3].value
 
 
 def test_options_of_files_and_columns_that_spark_cannot_tell_apart_are_refused(spark):

@@ -188,8 +188,8 @@ class PostgresEngine:
             yield
         except psycopg.errors.InsufficientPrivilege:
             raise SourceError(
-                f"the database {self._shown} does not let this user read the table; if the table has row "
-                "security, read it as its owner"
+                f"the database {self._shown} does not let this user read the table and all its partitions; "
+                "if the table has row security, read it as its owner"
             ) from None
         except psycopg.Error:
             raise SourceError(f"the database {self._shown} did not {what}") from None
