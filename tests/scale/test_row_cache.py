@@ -166,6 +166,19 @@ def test_one_that_is_torn_anywhere_is_parsed_anew(data, size):
     assert file.read_bytes() == whole
 
 
+def test_forged_codes_beyond_the_schema_are_refused(data):
+    ask(data)
+    cache = row_cache.RowCache.of(
+        data, DOMAIN, None, {"encoding": None, "delimiter": None, "multiline": False}
+    )
+    (rows,) = cache.read()
+    cache.path.unlink()
+    wrong = row_cache.Coded(np.full_like(rows.codes, 200), rows.numbers)
+    list(cache.write(iter([wrong])))
+    with pytest.raises(hr.SourceError, match="not its own"):
+        ask(data)
+
+
 def test_a_file_that_changes_while_it_is_open_is_refused_not_answered_from_the_cache(data):
     ask(data)
     table = hr.Table.open(data, DOMAIN)

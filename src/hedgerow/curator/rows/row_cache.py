@@ -28,6 +28,7 @@ import numpy as np
 from hedgerow.curator.rows.coding import Coded
 from hedgerow.curator.rows.unit import Unit
 from hedgerow.curator.rows.values import binned
+from hedgerow.errors import SourceError
 from hedgerow.privacy.ledger.entry import SPELLING
 from hedgerow.privacy.ledger.nearby import cache_folder, ledger_path
 from hedgerow.privacy.ledger.place import file_identity
@@ -55,7 +56,7 @@ class RowCache:
         data: the file.
         state: which file it is, and in which state.
         key: names all that decided what is kept.
-        attributes: how many there are.
+        sizes: how many levels each attribute has.
         numbers: the attributes whose rows have numbers of their own, in order.
         named: whether rows have unit ids.
     """
@@ -63,7 +64,7 @@ class RowCache:
     data: Path
     state: tuple[Any, ...]
     key: str
-    attributes: int
+    sizes: tuple[int, ...]
     numbers: tuple[str, ...]
     named: bool
 
@@ -92,7 +93,7 @@ class RowCache:
         whom = None if unit is None else [unit.column, unit.type, SPELLING]
         about = [_MAGIC.decode(), hedgerow.__version__, ENCODING, domain.fingerprint, whom, reading, state]
         key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
-        return cls(data, state, key, len(domain), tuple(binned(domain)), unit is not None)
+        return cls(data, state, key, domain.shape, tuple(binned(domain)), unit is not None)
 
     @property
     def path(self) -> Path:
@@ -214,7 +215,7 @@ class RowCache:
                 if not rows:
                     return
                 data = bytearray(file.read(size))  # loops are compiled for arrays that may be written
-                yield _unpacked(data, rows, self.attributes, self.numbers, named=self.named)
+                yield _unpacked(data, rows, self.sizes, self.numbers, named=self.named)
 
 
 def _state(data: Path) -> tuple[Any, ...]:
@@ -280,7 +281,9 @@ def _packed(rows: Coded, numbers: tuple[str, ...], *, named: bool) -> list[bytes
     return parts
 
 
-def _unpacked(data: bytearray, rows: int, attributes: int, numbers: tuple[str, ...], *, named: bool) -> Coded:
+def _unpacked(
+    data: bytearray, rows: int, sizes: tuple[int, ...], numbers: tuple[str, ...], *, named: bool
+) -> Coded:
     import pyarrow as pa
 
     at = 1
@@ -292,7 +295,9 @@ def _unpacked(data: bytearray, rows: int, attributes: int, numbers: tuple[str, .
         return found
 
     kind = {1: np.uint8, 2: np.uint16, 4: np.int32}[data[0]]
-    codes = taken(kind, attributes * rows).reshape(attributes, rows)
+    codes = taken(kind, len(sizes) * rows).reshape(len(sizes), rows)
+    if (codes.max(axis=1) >= np.array(sizes)).any():  # loops count without looking
+        raise SourceError("coded rows beside the data are not its own: remove them, `hedgerow cache --clear`")
     own = {name: taken(np.int32, rows) for name in numbers}
     ids = None
     if named:
