@@ -1,4 +1,5 @@
-"""All pair tables of 10 attributes from Parquet, 10^7 and 10^8 rows, and a second ask of a CSV file.
+"""All pair tables of 10 attributes from a folder of Parquet files of 10^6 rows (one file under many names),
+10^7 and 10^8 rows, and a second ask of a CSV file.
 
 Each is a process of its own; CPU seconds, and the most memory that it held at once.
 """
