@@ -38,6 +38,15 @@ def postgres() -> Iterator[Cluster]:
     end_shared()
 
 
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A Spark session, started once; tests that need it carry xdist_group("spark")."""
+    from services import spark as service
+
+    yield service.shared()
+    service.end_shared()
+
+
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """No noise in any sparse vector: what is said depends on rows and updates only."""

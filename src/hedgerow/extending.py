@@ -5,8 +5,9 @@ author's word, which is kept on the ledger's line; everything else is post-proce
 """
 
 from hedgerow.curator.guest_act import Coins, GuestAct, carry_out, claimed_act
-from hedgerow.curator.rows.coding import Bound, coded, kept
-from hedgerow.curator.rows.engine import CountingEngine, Engine
+from hedgerow.curator.rows.coding import Bound, Coded, coded, coded_rows, kept
+from hedgerow.curator.rows.engine import CountingEngine, Engine, SummingEngine
+from hedgerow.curator.rows.sums import RowSum
 from hedgerow.curator.statistics.claimed import GuestStatistic, claimed_score, claimed_statistic
 from hedgerow.learning.dense.dense import DenseHypothesis
 from hedgerow.learning.generators.base_generator import (
@@ -46,6 +47,7 @@ __all__ = [
     "Bound",
     "Card",
     "Claim",
+    "Coded",
     "Coins",
     "Column",
     "Cost",
@@ -69,8 +71,10 @@ __all__ = [
     "Purse",
     "Release",
     "Resumable",
+    "RowSum",
     "SampledAnswers",
     "Store",
+    "SummingEngine",
     "Sums",
     "Synopsis",
     "TableHypothesis",
@@ -80,6 +84,7 @@ __all__ = [
     "claimed_score",
     "claimed_statistic",
     "coded",
+    "coded_rows",
     "events",
     "fingerprint",
     "finite",

@@ -18,6 +18,7 @@ from hedgerow.audit.coupled.tape import KEY, Replaying
 from hedgerow.curator.curator import Curator
 from hedgerow.curator.noise import noise
 from hedgerow.curator.noise.selection import exponential
+from hedgerow.curator.rows.coding import coded
 from hedgerow.curator.rows.table import Rows
 from hedgerow.errors import HedgerowError
 from hedgerow.privacy.budget import Budget, Privacy
@@ -103,7 +104,11 @@ class FirstRows(Rows):
                 seen[who] = seen.get(who, 0) + 1
                 if seen[who] <= unit.max_rows:
                     kept.append(i)
-        codes = np.concatenate([self._encode(b) for b in batches], axis=1) if batches else super()._bounded()
+        codes = (
+            np.concatenate([coded(self.domain, b) for b in batches], axis=1)
+            if batches
+            else super()._bounded()
+        )
         return np.ascontiguousarray(codes[:, kept])
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from hedgerow.audit.coupled.distance import differences
 from hedgerow.audit.coupled.laws import unlawful
-from hedgerow.audit.coupled.scenes import Relation, Scene, scenes
+from hedgerow.audit.coupled.scenes import Relation, Scene, Source, scenes
 from hedgerow.audit.coupled.tape import Played, Replaying, play
 from hedgerow.audit.finding import Finding
 from hedgerow.privacy.budget import Budget
@@ -93,6 +93,7 @@ def replay_neighbours(
     seed: int = 0,
     name: str | None = None,
     curator: type[Replaying] = Replaying,
+    source: Source = lambda rows: rows,
 ) -> Replayed:
     """Record a mechanism on made-up tables and replay its history on their neighbours.
 
@@ -107,6 +108,8 @@ def replay_neighbours(
         seed: other tables for another number.
         name: what to call it.
         curator: the recording curator's class; for planting mistakes.
+        source: puts an Arrow table where an engine reads it, and gives what `Table.open` takes; in memory
+            unless said otherwise.
 
     >>> from hedgerow import Domain, audit
     >>> def peeks(curator):
@@ -119,10 +122,10 @@ def replay_neighbours(
     made = [scenes(domain, r, k, named=named, seed=seed) for k, named in groups for r in relations]
     for number, stage in enumerate(cycle(made)):
         base, others = next(stage)
-        recorded = _play(mechanism, base, budget, curator, number + seed)
+        recorded = _play(mechanism, base, budget, curator, number + seed, source)
         found.update(dict.fromkeys(f"{w} {_where(base)}" for w in unlawful(recorded)))
         for other in islice(others, neighbours - tried):
-            played = _play(mechanism, other, budget, curator, number + seed, recorded)
+            played = _play(mechanism, other, budget, curator, number + seed, source, recorded)
             wrong = chain(unlawful(played, scripted=True), differences(recorded, played, unchecked))
             found.update(dict.fromkeys(f"{w} {_where(base)}" for w in wrong))
             tried, acts = tried + 1, acts + len(played.met)
@@ -141,10 +144,11 @@ def _play(
     budget: Budget,
     kind: type[Replaying],
     seed: int,
+    source: Source,
     recorded: Played | None = None,
 ) -> Played:
     script = None if recorded is None else recorded.met
-    return play(mechanism, scene.table(), budget, scene.relation, script=script, kind=kind, seed=seed)
+    return play(mechanism, scene.table(source), budget, scene.relation, script=script, kind=kind, seed=seed)
 
 
 def _where(scene: Scene) -> str:

@@ -6,7 +6,7 @@ the file; values lie inside the declared domain, at the ends of bins, outside th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from math import inf, nextafter
@@ -21,6 +21,8 @@ from hedgerow.queries.domain.domain import Domain, OpenDomain
 Relation = Literal["add_remove", "replace"]
 Row = tuple[Any, ...]
 UnitRows = tuple[int, tuple[Row, ...]]
+Source = Callable[[Any], Any]
+"""Takes an Arrow table, and gives what `Table.open` takes."""
 
 _NAMES = ("oak", "ash", "elm", "yew", "", "Oak ", "\u00e9rable")
 
@@ -36,8 +38,12 @@ class Scene:
     named: bool = True  # whether rows name their units; if not, every unit is a row
     shuffle: int = 0
 
-    def table(self) -> Table:
-        """The table that a curator guards."""
+    def table(self, source: Source = lambda rows: rows) -> Table:
+        """The table that a curator guards.
+
+        Args:
+            source: puts the rows where an engine reads them, and says where that is.
+        """
         import pyarrow as pa
 
         rows = [(who, row) for who, mine in self.units for row in mine]
@@ -50,9 +56,9 @@ class Scene:
             for i, (name, attribute) in enumerate(self.domain.items()):
                 columns[name] = pa.array([row[i] for _, row in rows], _type(attribute))
         if not self.named:
-            return Table.open(pa.table(columns), self.domain)
+            return Table.open(source(pa.table(columns)), self.domain)
         columns["person"] = pa.array([who for who, _ in rows], pa.int64())
-        return Table.open(pa.table(columns), self.domain, unit="person", max_rows=self.max_rows)
+        return Table.open(source(pa.table(columns)), self.domain, unit="person", max_rows=self.max_rows)
 
 
 def scenes(

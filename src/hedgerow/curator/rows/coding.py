@@ -5,7 +5,7 @@ Everything that decides what a row counts as is here, for the curator and for en
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,37 @@ class Bound:
     spelling: int
 
 
+@dataclass(frozen=True)
+class Coded:
+    """Some rows as a domain codes them.
+
+    Args:
+        codes: the levels, an array row for each attribute.
+        numbers: the rows' own numbers within their bins, for attributes that have them.
+        ids: the units' ids as bytes, null where there is none; None where nobody is bounded.
+    """
+
+    codes: NDArray[Any]
+    numbers: values.Remainders
+    ids: pa.Array | None = None
+
+
+def coded_rows(
+    domain: Domain, batch: pa.RecordBatch, names: Sequence[str], spelling: int | None = None
+) -> Coded:
+    """The rows of a batch, with the numbers of some attributes.
+
+    Args:
+        domain: the declared domain.
+        batch: its columns in order, then the column of unit ids if there is one.
+        names: the attributes whose numbers are read.
+        spelling: the version of the ids' spelling; None where there are none.
+    """
+    codes = coded(domain, batch)
+    ids = None if spelling is None else unit_ids.spell(batch.column(len(domain)), spelling)
+    return Coded(codes, values.remainders(domain, batch, codes, names), ids)
+
+
 def coded(domain: Domain, batch: pa.RecordBatch) -> NDArray[Any]:
     """The levels of a batch's rows, an array row for each attribute; its columns are the domain's, in order.
 
@@ -60,24 +91,26 @@ def kept(
         batches: all rows of some units: the domain's columns in order, then the column of unit ids.
         bound: how many rows of a unit stay, and by which key.
     """
-    codes, owner, _ = kept_values(domain, batches, bound)
+    names = values.binned(domain)
+    rows = (coded_rows(domain, batch, names, bound.spelling) for batch in batches)
+    codes, owner, _ = kept_values(domain, rows, bound)
     return codes, owner
 
 
 def kept_values(
-    domain: Domain, batches: Iterable[pa.RecordBatch], bound: Bound
+    domain: Domain, rows: Iterable[Coded], bound: Bound
 ) -> tuple[NDArray[Any], NDArray[np.int64], values.Remainders]:
-    """The same, and the rows' own numbers within their bins.
+    """The same of coded rows, and the rows' own numbers within their bins.
 
     How many rows of which levels stay is decided by levels alone, so that whoever needs no numbers may leave
     them out; which numbers stay with them is decided by numbers, see `bounding.kept_rows`.
     """
     names = values.binned(domain)
     parts, ids, own = [np.zeros((len(domain), 0), dtype=np.uint8)], [], []
-    for batch in batches:
-        parts.append(coded(domain, batch))
-        own.append(values.remainders(domain, batch, parts[-1], names))
-        ids.append(unit_ids.spell(batch.column(len(domain)), bound.spelling))
+    for some in rows:
+        parts.append(some.codes)
+        own.append(some.numbers)
+        ids.append(some.ids)
     codes, fine = np.concatenate(parts, axis=1), values.stacked(own, names)
     stay, owner = kept_places(ids, codes, bound, fine if len(fine) else None)
     numbers = {name: fine[i, stay] for i, name in enumerate(names)}

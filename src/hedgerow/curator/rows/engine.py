@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.curator.rows.coding import Bound
+    from hedgerow.curator.rows.sums import RowSum
     from hedgerow.queries.domain.domain import Domain
 
 BATCH_ROWS = 1 << 16
@@ -80,6 +81,26 @@ class CountingEngine(Engine, Protocol):
         ...
 
 
+@runtime_checkable
+class SummingEngine(Engine, Protocol):
+    """An engine that codes, bounds and adds up rows where they are: only sums travel.
+
+    It owes the same integers, to the last one, as `batches`: rows are coded as `coding.coded_rows` does, of
+    every unit those stay that `coding.kept_values` keeps, and every row is in the sum once, whatever is
+    tried again on the way.
+    """
+
+    def summed(self, domain: Domain, work: RowSum, bound: Bound | None) -> list[NDArray[np.int64]] | None:
+        """What `work` gives for all rows; None leaves this to `batches`.
+
+        Args:
+            domain: the declared domain.
+            work: is called with parts of the rows, and what it returns is added up.
+            bound: whose rows are bounded, and how; None where every row counts.
+        """
+        ...
+
+
 @contextmanager
 def reading() -> Iterator[None]:
     """Whatever an engine raises is said in one sentence without its words, which may quote rows."""
@@ -100,6 +121,18 @@ def counted_by(
     with reading():
         found = engine.count_tables(domain, list(cliques), bound)
     return None if found is None else {c: _checked(found.get(c), domain.shape_of(c)) for c in cliques}
+
+
+def summed_by(
+    engine: Engine, domain: Domain, work: RowSum, bound: Bound | None
+) -> list[NDArray[np.int64]] | None:
+    """Sums that an engine makes itself, checked for their form; None if it does not."""
+    if not isinstance(engine, SummingEngine):
+        return None
+    shapes = [zeros.shape for zeros in work(iter(()))]  # and what is refused is refused here
+    with reading():
+        found = engine.summed(domain, work, bound)
+    return None if found is None else [_checked(t, s) for t, s in zip(found, shapes, strict=True)]
 
 
 def _checked(table: Any, shape: tuple[int, ...]) -> NDArray[np.int64]:

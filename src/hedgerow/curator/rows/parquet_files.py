@@ -162,17 +162,17 @@ def _plain(array: pa.Array) -> pa.Array:
         return array.cast(pa.int64()) if pa.types.is_duration(array.type) else array
     if array.type.extension_name != "arrow.uuid":
         return array.storage
-    digits = np.array([f"{i:02x}".encode() for i in range(256)])
     held = array.storage.fill_null(bytes(16))
     octets = np.frombuffer(b"".join(held.to_pylist()), dtype=np.uint8).reshape(-1, 16)
-    return pa.array(_dashed(digits[octets]), mask=np.asarray(array.is_null())).cast(pa.string())
+    return pa.array(dashed(octets), mask=np.asarray(array.is_null())).cast(pa.string())
 
 
-def _dashed(digits: NDArray[np.bytes_]) -> NDArray[np.bytes_]:
-    """Rows of sixteen pairs of digits as UUIDs are written."""
-    text = np.ascontiguousarray(digits).view("S1").reshape(len(digits), 32)
+def dashed(octets: NDArray[np.uint8]) -> NDArray[np.bytes_]:
+    """Rows of sixteen bytes as UUIDs are written."""
+    digits = np.array([f"{i:02x}".encode() for i in range(256)])[octets]
+    text = np.ascontiguousarray(digits).view("S1").reshape(len(octets), 32)
     whole = np.insert(text, [8, 12, 16, 20], b"-", axis=1)
-    return np.ascontiguousarray(whole).view("S36").reshape(len(digits))
+    return np.ascontiguousarray(whole).view("S36").reshape(len(octets))
 
 
 def spelled_out(array: pa.Array) -> pa.Array:

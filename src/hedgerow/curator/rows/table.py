@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hedgerow.curator.rows import bounding, kernels, unit_ids, values
-from hedgerow.curator.rows.coding import Bound, coded, kept_places, kept_values
-from hedgerow.curator.rows.duckdb import DuckDBEngine
-from hedgerow.curator.rows.engine import Engine, counted_by, reading
+from hedgerow.curator.rows import bounding, unit_ids, values
+from hedgerow.curator.rows.coding import Bound, Coded, coded_rows, kept_places, kept_values
+from hedgerow.curator.rows.engine import Engine, counted_by, reading, summed_by
 from hedgerow.curator.rows.files import FileEngine, LaterFile, refuse_absent
-from hedgerow.curator.rows.memory import IDS, MemoryEngine
+from hedgerow.curator.rows.memory import IDS
+from hedgerow.curator.rows.opening import FileOptions, engine_of, row_cache
+from hedgerow.curator.rows.row_cache import RowCache
+from hedgerow.curator.rows.sums import NumberSums, ProductSum, RowSum, TableCounts, WeightSum
 from hedgerow.curator.rows.unit import NullUnits, Unit
-from hedgerow.errors import DomainMismatch, RangeTooLarge, SourceError
+from hedgerow.errors import DomainMismatch, RangeTooLarge
 from hedgerow.privacy.ledger.entry import SPELLING
-from hedgerow.queries.argument import one_of
 from hedgerow.queries.domain.days import zone_is_known
 from hedgerow.queries.domain.domain import Domain, OpenDomain
 from hedgerow.queries.domain.encoding import as_text, kind_of
@@ -52,6 +52,7 @@ class Table:
         *,
         same_rows: bool = False,
         named: Path | None = None,
+        cache: RowCache | None = None,
     ) -> None:
         self.domain = domain
         self.unit = unit
@@ -59,6 +60,7 @@ class Table:
         self.named = named or location
         self.same_rows = same_rows
         self._engine = engine
+        self._cache = cache
         if isinstance(engine, LaterFile):
             engine.check_opened = self._check_columns
         else:
@@ -75,17 +77,21 @@ class Table:
         null_units: NullUnits = "drop",
         unit_type: str | None = None,
         engine: Literal["auto", "duckdb", "memory"] = "auto",
+        table: str | None = None,
+        query: str | None = None,
         encoding: str | None = None,
         delimiter: str | None = None,
         multiline: bool = False,
         watch: Callable[[float | None], None] | None = None,
         same_rows: bool = False,
         later: bool = False,
+        cache: bool = True,
     ) -> Table:
-        """Open a CSV or Parquet file, a pandas, polars or Arrow frame, a mapping of columns, or an `Engine`.
+        """Open a CSV or Parquet file, a frame, a mapping of columns, a PostgreSQL table, or an `Engine`.
 
         Args:
-            source: the rows; with an `OpenDomain` also any iterable of names. An engine of one's own is a
+            source: the rows; with an `OpenDomain` also any iterable of names. Frames are those of pandas,
+                polars and Arrow, databases are `postgresql://...`. An engine of one's own is a
                 `hedgerow.extending.Engine`, and takes no option about files.
             domain: the declared domain.
             unit: the column that names the person (or household, or device) a row belongs to.
@@ -96,6 +102,8 @@ class Table:
                 type is no id. Unless declared, each value goes by its own type. Other columns have a type:
                 floating-point ones cannot name units (but under a ledger of an earlier version, with `v1`).
             engine: what reads a frame, `memory` unless said otherwise; files have their own.
+            table: of a database, with or without its schema.
+            query: in place of `table` a SELECT of columns and rows of one table, decided row by row.
             encoding: of a CSV file's text; UTF-8 or what its byte order mark says, unless said otherwise.
             delimiter: of a CSV file; what splits its header into most names, unless said otherwise.
             multiline: the owner's word that a CSV file follows RFC 4180: quoted cells may run over lines,
@@ -103,27 +111,16 @@ class Table:
             watch: told the part of the rows read so far (None: unknown), for the owner's progress bar.
             same_rows: take a file that was written again for the one that earlier runs began with.
             later: look into a file only when rows are needed, and say only then what is wrong with it.
+            cache: keep the coded rows of a large CSV file beside it, for its owner alone, see `RowCache`.
         """
         if not isinstance(domain, (Domain, OpenDomain)):
             raise DomainMismatch("a table is opened with a Domain or an OpenDomain; see Domain.load")
         bound = Unit.declared(unit, max_rows, null_units, unit_type)
-        one_of("engine", engine, "auto", "duckdb", "memory")
-        named = Path(source).absolute() if isinstance(source, (str, Path)) else None
-        options: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "multiline": multiline}
-        if named is not None and engine == "memory":
-            raise SourceError("files have an engine of their own: leave `engine` out")
-        if isinstance(source, Engine) and (engine != "auto" or later or any(options.values())):
-            raise SourceError("an engine of one's own reads as it was made: leave options of files out")
-        made: Engine
-        if named is not None:
-            look = partial(FileEngine, source, **options, watch=watch)
-            made = LaterFile(source, look) if later and Path(source).is_file() else look()
-        elif isinstance(source, Engine):
-            made = source
-        else:
-            kind = DuckDBEngine if engine == "duckdb" else MemoryEngine
-            made = kind(_columns(source, domain), unit, unit_type)
-        return cls(made, domain, bound, named and named.resolve(), same_rows=same_rows, named=named)
+        options = FileOptions(encoding, delimiter, multiline, watch, later)
+        kept = row_cache(source, domain, bound, options) if cache else None
+        made, named = engine_of(source, domain, bound, engine, options, table=table, query=query, kept=kept)
+        place = named and named.resolve()
+        return cls(made, domain, bound, place, same_rows=same_rows, named=named, cache=kept)
 
     def look(self) -> None:
         """Look into a file that was left for later: what is wrong with it is said now."""
@@ -220,9 +217,19 @@ class Rows:
             own = counted_by(self._table._engine, self.domain, cliques, self._bound)
             if own is not None:
                 return own
-        places = {c: tuple(self.domain.index(a) for a in c) for c in cliques}
-        counted = kernels.count_tables(self._batches(), self.domain.shape, list(places.values()))
-        return {c: counted[places[c]] for c in cliques}
+        places = tuple(tuple(self.domain.index(a) for a in c) for c in cliques)
+        return dict(zip(cliques, self.summed(TableCounts(self.domain.shape, places)), strict=True))
+
+    def summed(self, work: RowSum) -> list[NDArray[np.int64]]:
+        """Sums over all rows, made where the rows are if the engine can."""
+        with self._lock:
+            if self._codes is None:
+                found = summed_by(self._table._engine, self.domain, work, self._bound)
+                if found is not None:
+                    return found
+            if work.numbers:
+                return work(Coded(codes, own) for codes, own in self._with_values(work.numbers))
+            return work(Coded(codes, {}) for codes in self._batches())
 
     def _remember(self, clique: tuple[str, ...], table: NDArray[np.int64]) -> None:
         """A cache of tables bounded in bytes, the least recently used out first."""
@@ -235,30 +242,22 @@ class Rows:
 
     def count_where(self, attributes: Sequence[str], factors: Sequence[NDArray[np.int64]]) -> int:
         """The exact sum over rows of a product of per-attribute weights, without a table."""
-        places = [self.domain.index(a) for a in attributes]
-        total = 0
-        with self._lock:
-            for codes in self._batches():
-                product = np.ones(codes.shape[1], dtype=np.int64)
-                for place, factor in zip(places, factors, strict=True):
-                    product *= factor[codes[place]]
-                total += int(product.sum())
-        return total
+        places = tuple(self.domain.index(a) for a in attributes)
+        return ProductSum.whole(self.summed(ProductSum(places, tuple(factors))))
 
     def weighed(self, attributes: tuple[str, ...], value: Valued) -> NDArray[np.int64]:
         """For every cell over some attributes the exact sum of what its rows are worth."""
         key = (attributes, value.digest, value.most.tobytes())  # what was kept may weigh no more than asked
         with self._lock:
             if key not in self._sums:
-                parts = self._with_values(value.numbers)
-                made = values.weighed_table(parts, self.domain, attributes, value)
+                (made,) = self.summed(WeightSum(self.domain, attributes, value))
                 values.keep(self._sums, key, made, _KEEP_TABLES_BYTES)
             return self._sums[key]
 
     def remainder_sums(self, names: Sequence[str]) -> dict[tuple[str, str], NDArray[np.int64]]:
         """What numbers are beyond the middles of their bins, summed by the levels of every attribute."""
-        with self._lock:
-            return values.remainder_sums(self._with_values(names), self.domain, names)
+        work = NumberSums(self.domain, tuple(names))
+        return dict(zip(work.keys, self.summed(work), strict=True))
 
     def names(self, elements: Iterable[str]) -> dict[str, int]:
         """How many rows carry each of some names of an open domain."""
@@ -305,8 +304,7 @@ class Rows:
             return
         kept: list[NDArray[Any]] | None = []
         size = 0
-        for batch in self._read(self.domain.names):
-            codes = self._encode(batch)
+        for codes in (rows.codes for rows in self._coded(())):
             size += codes.nbytes
             if size > _KEEP_ROWS_BYTES:
                 kept = None
@@ -314,6 +312,20 @@ class Rows:
                 kept.append(codes)
             yield codes
         self._codes = kept
+
+    def _coded(self, names: Sequence[str]) -> Iterator[Coded]:
+        """All rows, with their own numbers in some attributes; parsed once where the data has a cache."""
+        cache = self._table._cache if self._spelling == SPELLING else None
+        if cache is None or not cache.is_current:
+            return self._parsed(names)
+        return cache.read() or cache.write(self._parsed(cache.numbers))
+
+    def _parsed(self, names: Sequence[str]) -> Iterator[Coded]:
+        unit = self._table.unit
+        columns = [*self.domain.names, *([] if unit is None else [self._ids_column(unit)])]
+        spelling = None if unit is None else self._spelling
+        for batch in self._read(columns):
+            yield coded_rows(self.domain, batch, names, spelling)
 
     def _read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Batches of the engine; whoever wrote it, no error of it quotes a row."""
@@ -327,12 +339,8 @@ class Rows:
             codes = list(self._batches())  # bounding reads both
             yield from zip(codes, self._own, strict=True)
             return
-        for batch in self._read(self.domain.names):
-            codes_of = self._encode(batch)
-            yield codes_of, values.remainders(self.domain, batch, codes_of, names)
-
-    def _encode(self, batch: pa.RecordBatch) -> NDArray[Any]:
-        return coded(self.domain, batch)
+        for rows in self._coded(names):
+            yield rows.codes, rows.numbers
 
     @property
     def _bound(self) -> Bound | None:
@@ -342,8 +350,8 @@ class Rows:
     def _bounded(self) -> NDArray[Any]:
         """All coded rows after contribution bounding."""
         assert self._bound is not None
-        names = [*self.domain.names, self._ids_column(self._bound.unit)]
-        codes, self._owner, own = kept_values(self.domain, self._read(names), self._bound)
+        rows = self._coded(values.binned(self.domain))
+        codes, self._owner, own = kept_values(self.domain, rows, self._bound)
         self._own = [own]
         return codes
 
@@ -386,13 +394,3 @@ class Rows:
         for name, count in zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True):
             counts[name] = counts.get(name, 0) + count
         return counts
-
-
-def _columns(source: Any, domain: Domain | OpenDomain) -> Any:
-    """A frame or a mapping as it is; names of an open domain, in any iterable, as its one column."""
-    frame = isinstance(source, Mapping) or hasattr(source, "columns") or hasattr(source, "schema")
-    if frame or isinstance(domain, Domain):
-        return source
-    if not isinstance(source, Iterable):
-        raise SourceError("names are read from a file, a frame or a list of them")
-    return {domain.column: list(source)}

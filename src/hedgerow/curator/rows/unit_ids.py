@@ -134,7 +134,7 @@ def _by_type(value: Any) -> tuple[str, bytes]:
         plain = number.bit_length() < _DIGITS
         return "integer", (str(number) if plain else f"\0integer\0{number:x}").encode()
     if isinstance(value, Decimal):
-        return "decimal", _decimal(value).encode()
+        return "decimal", spell_decimal(value).encode()
     if isinstance(value, (dt.datetime, np.datetime64)):
         return "datetime", _datetime(value)
     if isinstance(value, dt.date):
@@ -144,7 +144,7 @@ def _by_type(value: Any) -> tuple[str, bytes]:
     return "uuid", str(value).encode() if isinstance(value, UUID) else b""
 
 
-def _decimal(value: Decimal) -> str:
+def spell_decimal(value: Decimal) -> str:
     """Sign, digits and exponent, the digits without zeros at the end; equal numbers are spelled alike."""
     if not value.is_finite():
         return ""
@@ -174,7 +174,7 @@ def _decimals(array: pa.Array) -> pa.Array:
     if array.type.scale == 0:  # then Arrow writes all digits and no exponent
         return pc.cast(array, pa.string())
     encoded = array.dictionary_encode()
-    spelled = [None if v is None else _decimal(v) for v in encoded.dictionary.to_pylist()]
+    spelled = [None if v is None else spell_decimal(v) for v in encoded.dictionary.to_pylist()]
     return pa.array(spelled, pa.string()).take(encoded.indices)
 
 

@@ -20,10 +20,11 @@ from hedgerow.queries.query import ONE, Norms
 from hedgerow.queries.strategies.column import Column, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from hedgerow.curator.rows.coding import Coded
     from hedgerow.curator.rows.table import Rows
     from hedgerow.queries.domain.domain import Domain
 
@@ -151,15 +152,35 @@ class WeightedSums:
         cells, firsts = _flat([c.cells for c in self.columns])
         factors, _ = _flat([c.factors for c in self.columns])
         outs = np.cumsum([0, *(c.size for c in self.columns)]).astype(np.int64)
+        work = _Sums(
+            domain.index(self.label), self.sides, self.offset, self.weights, self.signed, self.size,
+            (places, tables, starts), (targets, cells, factors, firsts, outs),
+        )  # fmt: skip
+        return rows.summed(work)[0]
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """The sums over some rows, as a `RowSum`."""
+
+    label: int
+    sides: Any
+    offset: Any
+    weights: Any
+    signed: bool
+    size: int
+    margins: tuple[Any, ...]
+    columns: tuple[Any, ...]
+    numbers: tuple[str, ...] = ()
+
+    def __call__(self, rows: Iterable[Coded]) -> list[NDArray[np.int64]]:
         out = np.zeros(self.size, dtype=np.int64)
-        label = domain.index(self.label)
-        with rows._lock:
-            for codes in rows._batches():
-                _sum(
-                    codes, places, tables, starts, label, self.sides, self.offset, self.weights,
-                    targets, cells, factors, firsts, outs, self.signed, out,
-                )  # fmt: skip
-        return out
+        for some in rows:
+            _sum(
+                some.codes, *self.margins, self.label, self.sides, self.offset, self.weights,
+                *self.columns, self.signed, out,
+            )  # fmt: skip
+        return [out]
 
 
 def _flat(arrays: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -43,7 +43,7 @@ class Data:
         """What a name leads to, or None if it is no file or folder."""
         try:
             path = Path(name).resolve(strict=True)
-            return cls(path, _identity(path), tuple(link for link in _names(name) if link != path))
+            return cls(path, file_identity(path), tuple(link for link in _names(name) if link != path))
         except (OSError, ValueError):
             return None
 
@@ -103,7 +103,7 @@ def _near(data: Data, path: Path) -> Iterator[Path]:
         yield from ledgers_before(data.path, data.links)
 
 
-def _identity(path: Path) -> str:
+def file_identity(path: Path) -> str:
     """Which file this is: its number on its device, and which of the files that had the number in turn."""
     status = path.stat()
     age = bytearray(8)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     Codes = NDArray[np.int32]
 
+ENCODING = 1
+"""Raised with every change of what a value is read as: what was coded before is then coded anew."""
+
 _NUMBER = r"(?i)^\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)\s*$"
 _UNREADABLE = "\ufffd"
 _UNITS = ("s", "ms", "us", "ns")  # of time, in Arrow

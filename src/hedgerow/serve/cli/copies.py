@@ -1,4 +1,4 @@
-"""`hedgerow backup` and `hedgerow restore`: a dataset's ledger in a file, and back."""
+"""`hedgerow backup`, `restore` and `cache`: a dataset's ledger in a file and back, and its coded rows."""
 
 from __future__ import annotations
 
@@ -52,3 +52,18 @@ def restore(
         emit({"ledger": str(dataset.path), "receipt": receipt.to_json()})
     else:
         screen().print(f"{dataset.path}: {receipt.describe()}", soft_wrap=True)
+
+
+def cache(
+    data: Data,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove them.")] = False,
+    json: Json = False,
+) -> None:
+    """Show the coded rows that are kept beside DATA, PRIVATE as the rows are, or remove them."""
+    from hedgerow.service import kept_rows
+
+    found = kept_rows.clear(data) if clear else kept_rows.held(data)
+    if json:
+        emit(found.to_json())
+    else:
+        screen().print(found.words, soft_wrap=True)

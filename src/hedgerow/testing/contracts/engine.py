@@ -11,10 +11,12 @@ import pyarrow as pa
 from numpy.random import PCG64, Generator
 
 from hedgerow.curator.curator import Curator
-from hedgerow.curator.rows.coding import Bound
-from hedgerow.curator.rows.engine import CountingEngine, Engine
+from hedgerow.curator.rows.coding import Bound, Coded, coded_rows, kept_values
+from hedgerow.curator.rows.engine import CountingEngine, Engine, SummingEngine
+from hedgerow.curator.rows.sums import NumberSums, TableCounts
 from hedgerow.curator.rows.table import Rows, Table
 from hedgerow.curator.rows.unit import Unit
+from hedgerow.curator.rows.values import binned
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger.entry import SPELLING
 from hedgerow.queries.domain.attribute import Categorical
@@ -183,6 +185,28 @@ def _push_down(make: Make) -> None:
             require(set(found) == set(CLIQUES), "it counts other tables than it was asked for")
             require(all(t.dtype == np.int64 for t in found.values()), "its counts are no int64")
             _same(dict(found), rows, "counted by the engine", **unit)
+
+
+@ENGINE.promises("if it adds up rows itself the sums are those of its batches")
+def _sums(make: Make) -> None:
+    rows = messy_rows(SIZES[-1])
+    engine = make(rows)
+    if not isinstance(engine, SummingEngine):
+        return
+    plain = make(messy_rows(SIZES[-1]))
+    works = (TableCounts(DOMAIN.shape, ((0, 1), (2,))), NumberSums(DOMAIN, tuple(binned(DOMAIN))))
+    for unit in (None, Unit("person", 3)):
+        bound = None if unit is None else Bound(unit, KEY, SPELLING)
+        columns = [*DOMAIN.names, *([] if unit is None else [unit.column])]
+        spelling = None if unit is None else SPELLING
+        for work in works:
+            names = binned(DOMAIN)
+            parts = [coded_rows(DOMAIN, batch, names, spelling) for batch in plain.batches(columns)]
+            if bound is not None:
+                codes, _, own = kept_values(DOMAIN, parts, bound)
+                parts = [Coded(codes, own)]
+            found, expected = engine.summed(DOMAIN, work, bound), work(iter(parts))
+            require(found is None or all(map(np.array_equal, found, expected)), "its sums are other ones")
 
 
 @ENGINE.promises("a column that is absent or does not fit is refused in one line that quotes no value")
