@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from starlette.responses import Response
 
+from hedgerow.serve.call import Call
 from hedgerow.serve.http import asking, operating, owning, reading, visiting
-from hedgerow.serve.http.call import Call
 from hedgerow.service import frames
 
 Door = Callable[[Call], Awaitable[Response]]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 
 from hedgerow.errors import BadValue
-from hedgerow.serve.http.call import Call, reply
+from hedgerow.serve.call import Call, reply
 from hedgerow.service import frames, wire
 
 if TYPE_CHECKING:

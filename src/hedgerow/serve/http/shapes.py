@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hedgerow.serve.http.call import STATUS
+from hedgerow.serve.call import STATUS
 
 Schema = dict[str, Any]
 
