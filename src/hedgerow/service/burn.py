@@ -27,7 +27,8 @@ class Burn:
 
     Args:
         budget: all that may be spent, as an epsilon.
-        points: times, and what was spent by then, as an epsilon; both rise.
+        points: times, and what was spent by then: as an epsilon, and as a part of what may be spent, which is
+            what adds up.
         lasts: when all of it would be spent at the pace so far; None where there is no pace, or no end.
 
     >>> noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -36,7 +37,7 @@ class Burn:
     """
 
     budget: float
-    points: tuple[tuple[datetime, float], ...]
+    points: tuple[tuple[datetime, float, float], ...]
     lasts: datetime | None
 
     @classmethod
@@ -51,15 +52,21 @@ class Burn:
             cost = grains_from(line["spent"])
             if not shares or cost != shares[-1][1]:
                 shares.append((_time(line["time"]), cost))
-        points = [(when, whole.part(cost).epsilon) for when, cost in _thinned(shares)]
+        most = float(whole.cost.amount)
+        points = [(t, whole.part(cost).epsilon, float(cost.amount) / most) for t, cost in _thinned(shares)]
         parts = [(when, float(cost.amount)) for when, cost in shares]
         left = float(ledger.remaining().amount)
         now = now or datetime.now(UTC)
         return cls(whole.epsilon, tuple(points), pace(tuple(parts), left, now))
 
+    @property
+    def ends(self) -> str | None:
+        """When it will be used up, as programs read it."""
+        return None if self.lasts is None else _stamp(self.lasts)
+
     def to_json(self) -> list[dict[str, Any]]:
         """The series as plain data."""
-        return [{"time": _stamp(when), "epsilon": epsilon} for when, epsilon in self.points]
+        return [{"time": _stamp(t), "epsilon": epsilon, "part": part} for t, epsilon, part in self.points]
 
 
 def pace(points: tuple[tuple[datetime, float], ...], left: float, now: datetime) -> datetime | None:

@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
 @dataclass(frozen=True)
-class Filter:
+class Condition:
     """One condition: a column, an operator, a value as it is written."""
 
     column: str
@@ -46,7 +46,7 @@ class Clicked:
         groups: up to two columns.
         filters: all of them hold.
 
-    >>> made = Clicked("avg", "age", ("sex",), (Filter("region", "=", "Old Town"),))
+    >>> made = Clicked("avg", "age", ("sex",), (Condition("region", "=", "Old Town"),))
     >>> made.sql("people")
     "SELECT sex, AVG(age) AS n FROM people WHERE region = 'Old Town' GROUP BY sex"
     >>> Clicked.read(made.sql("people"), {"sex", "age", "region"}) == made
@@ -56,7 +56,7 @@ class Clicked:
     measure: str = "count"
     of: str = ""
     groups: tuple[str, ...] = ()
-    filters: tuple[Filter, ...] = ()
+    filters: tuple[Condition, ...] = ()
 
     @classmethod
     def chosen(
@@ -65,7 +65,7 @@ class Clicked:
         """From the fields of a form; what was left empty, or is no choice, is not chosen."""
         measure = measure if measure in MEASURES else "count"
         measure = measure if of or measure == "count" else "count"
-        kept = [Filter(c, o, v) for c, o, v in filters if c and o in OPERATORS and v.strip()]
+        kept = [Condition(c, o, v) for c, o, v in filters if c and o in OPERATORS and v.strip()]
         by = tuple(dict.fromkeys(group for group in groups if group))[:MOST_GROUPS]
         return cls(measure, of if measure != "count" else "", by, tuple(kept))
 
@@ -139,12 +139,12 @@ def _measure(node: exp.Expr, names: Collection[str]) -> tuple[str, str]:
     raise _MoreError
 
 
-def _filters(node: exp.Expr, names: Collection[str]) -> list[Filter]:
+def _filters(node: exp.Expr, names: Collection[str]) -> list[Condition]:
     if isinstance(node, exp.And):
         return [*_filters(node.left, names), *_filters(node.right, names)]
     for word, kind in OPERATORS.items():
         if type(node) is kind:
-            return [Filter(_column(node.left, names), word, _value(node.right))]
+            return [Condition(_column(node.left, names), word, _value(node.right))]
     raise _MoreError
 
 

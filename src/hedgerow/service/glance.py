@@ -15,7 +15,7 @@ from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.release.report.views import two_way
 from hedgerow.service import wire
 from hedgerow.service.asking import Ask
-from hedgerow.service.clicked import Filter, literal, quoted
+from hedgerow.service.clicked import Condition, literal, quoted
 
 if TYPE_CHECKING:
     from hedgerow.queries.domain.attribute import Attribute
@@ -99,7 +99,7 @@ def condition(attribute: Attribute, name: str, index: int) -> str | None:
     if attribute.missing and index == attribute.size - 1:
         return f"{quoted(name)} IS NULL"
     if not isinstance(attribute, Bins):
-        return Filter(name, "=", attribute.labels[index]).sql
+        return Condition(name, "=", attribute.labels[index]).sql
     edges = list(attribute.edges)
     if index >= len(edges) - 1:
         return None

@@ -120,7 +120,7 @@ def heat(answer: dict[str, Any]) -> HeatMap:
             return None
         part = (held["value"] or 0.0) / most if most > 0 else 0.0
         words = f"{named(row)}, {named(column)}: {said(held)}"
-        return Cell(brief(held["value"]), words, round(SHADES * min(max(part, 0.0), 1.0)))
+        return Cell(shorter(held), words, round(SHADES * min(max(part, 0.0), 1.0)))
 
     table = tuple((named(r), tuple(cell(r, c) for c in columns)) for r in rows)
     return HeatMap(across, down, tuple(named(c) for c in columns), table)
@@ -162,14 +162,13 @@ def along(names: Sequence[str], cells: Sequence[dict[str, Any]], width: int, hei
 
 
 def stairs(
-    points: Sequence[tuple[datetime, float]], until: datetime, budget: float, end: datetime | None, width: int
+    points: Sequence[tuple[datetime, float]], until: datetime, end: datetime | None, width: int
 ) -> dict[str, Any]:
     """A budget that is used up step by step, and how it goes on at the same pace.
 
     Args:
-        points: times, and what was spent by then.
+        points: times, and which part was spent by then.
         until: the present.
-        budget: all that may be spent.
         end: when it would be used up, if it would.
         width: of the picture.
     """
@@ -182,20 +181,20 @@ def stairs(
         return round(left + (width - left - right) * (when - first).total_seconds() / span, 1)
 
     def up(rest: float) -> float:
-        return round(height - foot - (height - top - foot) * max(rest, 0.0) / max(budget, 1e-12), 1)
+        return round(height - foot - (height - top - foot) * max(rest, 0.0), 1)
 
     corners: list[tuple[float, float]] = []
-    rest = budget
+    rest = 1.0
     for when, spent in points:
-        corners += [(across(when), up(rest)), (across(when), up(budget - spent))]
-        rest = budget - spent
+        corners += [(across(when), up(rest)), (across(when), up(1.0 - spent))]
+        rest = 1.0 - spent
     corners.append((across(until), up(rest)))
     ahead = None
     if end is not None:
         part = min((last - until) / (end - until), 1.0) if end > until else 1.0
         ahead = _path([(across(until), up(rest)), (across(last), up(rest * (1 - part)))])
     area = _path([(corners[0][0], up(0.0)), *corners, (corners[-1][0], up(0.0))])
-    marked = [(up(value), f"{value:g}") for value in ticks(0.0, budget)]
+    marked = [(up(value / 4), f"{25 * value}%") for value in range(5)]
     return {"width": width, "height": height, "left": left, "line": _path(corners), "area": area,
             "ahead": ahead, "ticks": marked, "now": across(until), "first": first, "last": last,
             "floor": up(0.0), "right": width - right}  # fmt: skip
@@ -228,6 +227,24 @@ def brief(value: float | None) -> str:
         if abs(value) >= size:
             return f"{value / size:.3g}{sign}" if abs(value) >= 1e4 else f"{value / size:.2g}{sign}"
     return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
+
+
+def shorter(cell: dict[str, Any]) -> str:
+    """A number in a few signs, and none that its error makes meaningless.
+
+    >>> shorter({"value": 0.0002, "error": 90.3}), shorter({"value": 2310.0, "error": 90.3})
+    ('0', '2.3k')
+    """
+    value, error = cell.get("value"), cell.get("error")
+    whole = value is not None and error is not None and error >= 1 and abs(value) < 1000
+    return f"{round(value):d}" if whole else brief(value)
+
+
+def common(answer: dict[str, Any] | None, column: str) -> str | None:
+    """The error that all numbers of a column have, as people read it; None where they differ."""
+    cells = [] if answer is None else [row[column] for row in answer["rows"]]
+    found = {told(cell)[1] for cell in cells}
+    return found.pop() if len(found) == 1 else None
 
 
 def named(label: Any) -> str:

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from hedgerow.errors import BadValue
 from hedgerow.serve.console import charts, rendering
-from hedgerow.service.glance import MOST_FILTERS, Glance
+from hedgerow.service.glance import MOST_FILTERS, Glance, Single
 
 if TYPE_CHECKING:
     from hedgerow.serve.call import Call
@@ -22,11 +22,7 @@ async def explore(call: Call) -> Response:
     chosen = _chosen(call)
     call.host.refuse_haste(who, len(hosted.domain))
     seen: Glance = await call.read(lambda: Glance.of(hosted, who, chosen))
-    singles = [
-        {"name": s.name, "marks": charts.marks(s.answer, "n") if s.answer else None,
-         "links": [_with(chosen, s.name, i) if can else None for i, can in enumerate(s.choosable)]}
-        for s in seen.singles
-    ]  # fmt: skip
+    singles = [_drawn(s, chosen) for s in seen.singles]
     shades = {pair: round(charts.SHADES * strength) for pair, strength in seen.pairs.items()}
     where = " AND ".join(level.condition for level in seen.chosen)
     without = [(level, _query([c for c in chosen if c[0] != level.attribute])) for level in seen.chosen]
@@ -34,6 +30,14 @@ async def explore(call: Call) -> Response:
         call, "explore", singles=singles, names=seen.names, pairs=seen.pairs, shades=shades, without=without,
         where=where,
     )  # fmt: skip
+
+
+def _drawn(single: Single, chosen: list[tuple[str, int]]) -> dict[str, Any]:
+    """One attribute as bars, each with where a click on it leads."""
+    links = [_with(chosen, single.name, i) if can else None for i, can in enumerate(single.choosable)]
+    answer = single.answer
+    marks = None if answer is None else charts.marks(answer, "n")
+    return {"name": single.name, "marks": marks, "error": charts.common(answer, "n"), "links": links}
 
 
 def _chosen(call: Call) -> list[tuple[str, int]]:

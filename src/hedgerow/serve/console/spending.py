@@ -33,7 +33,7 @@ async def budget(call: Call) -> Response:
 
     seen = await call.read(found)
     burn, now = seen["burn"], datetime.now(UTC)
-    stairs = [charts.stairs(burn.points, now, burn.budget, burn.lasts, w) for w in (760, 340)]
+    stairs = [charts.stairs([(t, p) for t, _, p in burn.points], now, burn.lasts, w) for w in (760, 340)]
     told = seen["told"]
     used = [s for s in seen["spendings"] if s["kind"] != "budget"]
     most = max((s["epsilon"] or 0.0 for s in used), default=0.0)
@@ -47,8 +47,7 @@ async def budget(call: Call) -> Response:
 
 def part(told: dict[str, Any]) -> float:
     """How much of a bar of a thousand is used up."""
-    whole, left = told["budget"]["epsilon"], told["remaining"]["epsilon"]
-    return round(_PART * (1 - left / whole), 1) if whole else _PART
+    return round(_PART * told["used"], 1)
 
 
 async def enlarge(call: Call) -> Response:

@@ -62,7 +62,8 @@
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); by("ask").requestSubmit(); }
     });
     complete(sql, base);
-    look(false);
+    if (window.innerWidth < 760 && document.querySelector(".answer")) by("clicks").open = false;
+    if (!price.dataset.known) look(false);
   }
 
   // ---- completion: columns and levels of the declared schema, and the words of SQL ---------------------
