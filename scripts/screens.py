@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
 from hedgerow.release.population import Population  # noqa: E402
 from services.browser import Visit, chromium  # noqa: E402
+from services.patience import eventually  # noqa: E402
 from services.server import RunningServer  # noqa: E402
 
 OUT = ROOT / "out" / "screens"
@@ -33,7 +35,7 @@ READY = {
     "answer-bars": f"{ASK}SELECT region, COUNT(*) AS n FROM people GROUP BY region",
     "answer-heat": f"{ASK}SELECT age, work, COUNT(*) AS n FROM people GROUP BY age, work",
     "answer-line": f"{ASK}SELECT moved_in, COUNT(*) AS n FROM people GROUP BY moved_in",
-    "answer-table": f"{ASK}SELECT sex, region, housing, COUNT(*) AS n FROM people GROUP BY sex, region, housing",
+    "answer-table": f"{ASK}SELECT sex, region, work, COUNT(*) AS n FROM people GROUP BY sex, region, work",
     "refused-word": f"{ASK}SELECT COUNT(*) AS n FROM people WHERE agee >= 30",
     "refused-cut": f"{ASK}SELECT COUNT(*) AS n FROM people WHERE age >= 33",
     "costs": f"{ASK}SELECT COUNT(*) AS n FROM people WHERE age >= 30&within=150",
@@ -154,7 +156,8 @@ def main() -> None:
         people.write(place / "ready" / "people.csv")
         people.domain().save(place / "ready" / "schema.yaml")
         options = ("people.csv", "--epsilon", "3", "--learn", "1", "--wire-port", "off")
-        server = RunningServer(place / "ready", options).start()
+        server = RunningServer(place / "ready", options).start(learned=False)
+        eventually(lambda: server.state() == "ready", 300)
         tokens = {"owner": server.token, "rob": server.new_token("rob", "analyst", datasets=["people"])}
         server.ask(sql="SELECT COUNT(*) AS n FROM people", within_count=100, spend=True)
         try:
@@ -170,7 +173,7 @@ def main() -> None:
             return RunningServer(there, ("people.csv", "--wire-port", "off")).start(learned=False)
 
         for look in LOOKS:
-            first_run(browser, lambda look=look: start(look), Album(look))  # type: ignore[misc]
+            first_run(browser, partial(start, look), Album(look))
     sys.stdout.write(f"{len(list(OUT.glob('*.png')))} pictures are in {OUT}\n")
 
 

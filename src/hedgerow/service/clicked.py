@@ -11,9 +11,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
 
 from hedgerow.errors import HedgerowError
-from hedgerow.queries.sql.tokens import parse
+from hedgerow.queries.sql.tokens import parse, tokens_of
 
 MEASURES = {"count": "COUNT", "sum": "SUM", "avg": "AVG"}
 OPERATORS = {"=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE}
@@ -99,8 +100,12 @@ class _MoreError(Exception):
 
 
 def quoted(name: str) -> str:
-    """A name in SQL."""
-    if _PLAIN.fullmatch(name):
+    """A name in SQL; one that is a word of SQL too is quoted.
+
+    >>> quoted("age"), quoted("select"), quoted("Age")
+    ('age', '"select"', '"Age"')
+    """
+    if _PLAIN.fullmatch(name) and tokens_of(name)[0].token_type is TokenType.VAR:
         return name
     inside = name.replace('"', '""')
     return f'"{inside}"'
@@ -118,6 +123,8 @@ def literal(value: str) -> str:
 def _read(tree: exp.Expr, names: Collection[str]) -> Clicked:
     allowed = {"kind", "expressions", "from_", "from", "where", "group"}
     if not isinstance(tree, exp.Select) or any(v for k, v in tree.args.items() if k not in allowed):
+        raise _MoreError
+    if not tree.expressions:
         raise _MoreError
     *groups, last = tree.expressions
     by = [_column(g, names) for g in groups]
