@@ -84,7 +84,7 @@ def ready(browser: Any, server: RunningServer, tokens: dict[str, str], album: Al
     rob = Visit(browser, server.url, **look).enter(tokens["rob"])
     rob.goto(READY["costs"])
     album.take(rob, "costs-analyst")
-    if "waits" not in (rob.goto("/d/people/approvals"), rob.text())[1]:
+    if "yearly" not in (rob.goto("/d/people/approvals"), rob.text())[1]:
         rob.goto(READY["costs"])
         rob.page.fill("#reason", "the yearly report waits for it")
         rob.page.get_by_role("button", name="Ask the owner").click()

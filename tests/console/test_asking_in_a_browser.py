@@ -65,6 +65,19 @@ def test_the_price_and_the_error_are_there_before_asking(visit, tokens):
     expect(ann.page.locator("#price")).to_contain_text(re.compile(r"Costs up to ε 0\.\d+.*About ± 77", re.S))
 
 
+def test_a_question_is_kept_by_a_name_for_whoever_keeps_it(visit, tokens):
+    ann, rob = visit(tokens["ann"]), visit(tokens["rob"])
+    ann.goto(f"/d/people?sql={SQL}")
+    ann.page.get_by_label("Keep it as").fill("Women & <men>")
+    ann.page.get_by_role("button", name="Keep", exact=True).click()
+    ann.page.get_by_role("link", name="Women & <men>", exact=True).click()
+    expect(ann.page.locator("table.bars tbody tr")).to_have_count(2)
+    rob.goto("/d/people")
+    assert "Women" not in rob.text()
+    ann.page.get_by_role("button", name="Keep Women & <men> no more").click()
+    expect(ann.page.get_by_role("link", name="Women & <men>", exact=True)).to_have_count(0)
+
+
 def test_two_groups_are_a_heat_map_and_dates_a_line(visit, tokens):
     ann = visit(tokens["ann"])
     ann.goto(HEAT)

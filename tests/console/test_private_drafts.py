@@ -44,7 +44,7 @@ def kept(folder):
 def test_a_draft_is_on_one_page_and_nowhere_else(host, tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
     owner = comes_in(host)
-    reply = owner.post("/d/rows/setup")
+    reply = owner.post("/d/rows/setup", data={"do": "draft"})
     assert SECRET in reply.text
     assert reply.headers["cache-control"] == "no-store"
     assert SECRET.encode() not in kept(tmp_path)
@@ -53,25 +53,26 @@ def test_a_draft_is_on_one_page_and_nowhere_else(host, tmp_path, caplog):
 
 
 def test_nobody_but_an_owner_gets_a_draft(host):
-    comes_in(host).post("/d/rows/setup")
+    comes_in(host).post("/d/rows/setup", data={"do": "draft"})
     for role in ("analyst", "reader"):
         _, token = make_token(host.state, f"one-{role}", role, ("rows",), False, None)
         other = comes_in(host, token)
         replies = [other.get(f"/d/rows{tail}") for tail in ("", "/setup", "/explore", "/budget", "/history")]
-        for reply in (*replies, other.post("/d/rows/setup"), other.get("/")):
+        for reply in (*replies, other.post("/d/rows/setup", data={"do": "draft"}), other.get("/")):
             assert SECRET not in reply.text
             assert "Harbour" not in reply.text
 
 
 def test_what_is_confirmed_is_what_the_owner_left_on_the_page(host, tmp_path):
     owner = comes_in(host)
-    owner.post("/d/rows/setup")
+    owner.post("/d/rows/setup", data={"do": "draft"})
     form = {
         "c0.name": "town", "c0.keep": "yes", "c0.kind": "levels", "c0.values": "Harbour\r\nElsewhere",
         "c0.other": "yes", "c1.name": "age", "c1.kind": "edges", "c1.values": "0, 50, 100",
     }  # fmt: skip
-    reply = owner.post("/d/rows/setup/schema", data=form)
-    assert (reply.status_code, reply.headers["location"]) == (303, "/d/rows/setup")
+    reply = owner.post("/d/rows/setup", data=form | {"do": "schema"})
+    assert reply.status_code == 200
+    assert "location" not in reply.headers
     text = (tmp_path / "schema.yaml").read_text()
     assert "Elsewhere" in text
     assert "age" not in text
@@ -95,20 +96,17 @@ def test_what_is_confirmed_is_what_the_owner_left_on_the_page(host, tmp_path):
 )
 def test_a_schema_that_is_none_is_refused_and_not_written(host, tmp_path, form):
     owner = comes_in(host)
-    assert owner.post("/d/rows/setup/schema", data=form).status_code == 400
+    assert owner.post("/d/rows/setup", data=form | {"do": "schema"}).status_code == 400
     assert not (tmp_path / "schema.yaml").exists()
 
 
 def test_a_budget_is_made_once_and_spends_nothing(host):
     owner = comes_in(host)
-    owner.post(
-        "/d/rows/setup/schema",
-        data={"c0.name": "town", "c0.keep": "yes", "c0.kind": "levels", "c0.values": "a\nb"},
-    )
-    people = {"epsilon": "2", "protect": "people"}
-    assert owner.post("/d/rows/setup/budget", data=people).status_code == 400
-    assert owner.post("/d/rows/setup/budget", data={"epsilon": "2", "protect": "rows"}).status_code == 303
-    ledger = host.datasets["rows"].opened.ledger
-    assert ledger.spent().is_zero
-    assert owner.post("/d/rows/setup/budget", data={"epsilon": "9"}).status_code in (400, 409)
+    schema = {"c0.name": "town", "c0.keep": "yes", "c0.kind": "levels", "c0.values": "a\nb"}
+    assert owner.post("/d/rows/setup", data=schema | {"do": "schema"}).status_code == 200
+    form = {"do": "budget", "epsilon": "2"}
+    assert owner.post("/d/rows/setup", data=form | {"protect": "people"}).status_code == 400
+    assert owner.post("/d/rows/setup", data=form | {"protect": "rows"}).status_code == 303
+    assert host.datasets["rows"].opened.ledger.spent().is_zero
+    assert owner.post("/d/rows/setup", data=form | {"epsilon": "9"}).status_code in (400, 409)
     assert host.datasets["rows"].opened.ledger.budget.epsilon == 2

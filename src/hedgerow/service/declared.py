@@ -100,9 +100,11 @@ class Proposal:
         counts = {} if fit is None else {f.name: _misfit(f.missing, f.outside) for f in fit.fits}
         held = found.domain.to_schema()["attributes"]
         columns = [
-            DeclaredColumn.read(name, a, found.notes.get(name), counts.get(name)) for name, a in held.items()
+            DeclaredColumn.read(name, a, _first(found.notes.get(name)), counts.get(name))
+            for name, a in held.items()
         ]
-        return cls(tuple(columns), dict(found.skipped), found.unit, found.rows, tuple(words))
+        left_out = {name: _first(why) or "" for name, why in found.skipped.items()}
+        return cls(tuple(columns), left_out, found.unit, found.rows, tuple(words))
 
 
 def declared(domain: Domain) -> tuple[DeclaredColumn, ...]:
@@ -129,6 +131,11 @@ def _number(given: str | None, name: str) -> int | float:
     except ValueError:
         raise BadValue(f"{given!r} is no number: the bins of {name!r} have numbers for edges") from None
     return int(value) if value.is_integer() else value
+
+
+def _first(words: str | None) -> str | None:
+    """What was noticed, without how a schema file or a command would say what to do about it."""
+    return None if words is None else words.split("; if it ")[0].split(": say --")[0]
 
 
 def _misfit(missing: int, outside: int) -> str:

@@ -29,6 +29,7 @@ from hedgerow.service.grid import Grid
 from hedgerow.service.hosted import Hosted
 from hedgerow.service.jobs import Jobs
 from hedgerow.service.rate import Rate
+from hedgerow.service.saved import Saved
 from hedgerow.service.state import ServerState
 from hedgerow.service.tokens import Secret, Token
 from hedgerow.service.visits import Visits
@@ -55,6 +56,7 @@ class Host:
         self.rate = Rate(config.limits.asks_per_minute)
         self.datasets: dict[str, Hosted] = {}
         self.approvals = Approvals(self.state)
+        self.saved = Saved(self.state)
         self.jobs = Jobs(self.state, lambda name: self.datasets[name].settings, self._changed)
         self.owner_token: str | None = None
         self.ready = self.ending = False

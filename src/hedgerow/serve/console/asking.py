@@ -63,9 +63,10 @@ async def ask_page(call: Call) -> Response:
         found |= await _asked(call, board)
     latest = call.host.log.latest(hosted.name, call.who.name, 4 * _LATEST)
     recent = list(dict.fromkeys(item["sql"] for item in latest if item["sql"] != board.sql))[:_LATEST]
+    saved = call.host.saved.of(hosted.name, call.who.name)
     status = 200 if found["refusal"] is None else found["refusal"]["status"]
     return rendering.page(
-        call, "ask", status, board=board, schema=schema, recent=recent, measures=MEASURES,
+        call, "ask", status, board=board, schema=schema, recent=recent, saved=saved, measures=MEASURES,
         operators=list(OPERATORS), **found,
     )  # fmt: skip
 
@@ -83,6 +84,19 @@ async def spend(call: Call) -> Response:
     await call.turn.ask(question)
     there = rendering.query(sql=sql, within=form.text("within") or None)
     return RedirectResponse(f"/d/{call.hosted.name}?{there}", 303)
+
+
+async def save(call: Call) -> Response:
+    """Keep a question by a name, or keep it no more; for whoever does it alone."""
+    who, hosted = call.who, call.hosted
+    form, kept = await call.form(), call.host.saved
+    if form.text("drop"):
+        kept.drop(hosted.name, who.name, form.text("drop"))
+        return RedirectResponse(f"/d/{hosted.name}", 303)
+    sql, within = form.text("sql"), form.real("within")
+    kept.keep(hosted.name, who.name, form.text("name"), Ask(sql, within_count=within))
+    there = rendering.query(sql=sql, within=form.text("within") or None)
+    return RedirectResponse(f"/d/{hosted.name}?{there}", 303)
 
 
 async def price(call: Call) -> Response:

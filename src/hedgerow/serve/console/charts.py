@@ -236,8 +236,9 @@ def shorter(cell: dict[str, Any]) -> str:
     ('0', '2.3k')
     """
     value, error = cell.get("value"), cell.get("error")
-    whole = value is not None and error is not None and error >= 1 and abs(value) < 1000
-    return f"{round(value):d}" if whole else brief(value)
+    if value is None or error is None or error < 1 or abs(value) >= 1000:
+        return brief(value)
+    return f"{round(value):d}"
 
 
 def common(answer: dict[str, Any] | None, column: str) -> str | None:

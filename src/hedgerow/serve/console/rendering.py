@@ -141,8 +141,8 @@ def _places(call: Call, who: Token | None) -> list[tuple[str, str, bool]]:
         return []
     base, path = f"/d/{hosted.name}", call.request.url.path
     shown = [(f"{base}{tail}", name) for tail, name, owners in _PLACES if who.owns or not owners]
-    if hosted.state == "setup" and who.owns:
-        shown = [(f"{base}/setup", "Set up")]
+    if hosted.state in ("setup", "unlearned") and who.owns:
+        shown = [(f"{base}/setup", "Set up"), *(shown if hosted.state == "unlearned" else [])]
     return [(to, name, path == to) for to, name in shown]
 
 

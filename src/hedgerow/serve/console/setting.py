@@ -48,31 +48,35 @@ async def setup(call: Call) -> Response:
     return await _shown(call)
 
 
-async def draft(call: Call) -> Response:
-    """Read PRIVATE rows and draft a schema, for this one reply."""
+async def act(call: Call) -> Response:
+    """One step of it: draft a schema from PRIVATE rows, confirm one, or give the budget, for good."""
     call.owner()
-    hosted = call.hosted
+    form, hosted = await call.form(), call.hosted
+    steps = {"draft": _draft, "schema": _keep_schema, "budget": _make_budget}
+    if form.text("do") not in steps:
+        raise BadValue("a step is to draft, to confirm a schema, or to give a budget")
     if hosted.state not in ("setup", "unlearned"):
         raise BadValue("something was learned under the schema that is there: it stays as it is")
+    return await steps[form.text("do")](call, form)
+
+
+async def _draft(call: Call, form: Form) -> Response:
+    """A draft is on this one reply, and nowhere else."""
+    hosted = call.hosted
     found = await call.read(lambda: setting_up.proposal(hosted))
     return await _shown(call, proposal=found, columns=found.columns)
 
 
-async def keep_schema(call: Call) -> Response:
-    """Confirm the schema, which becomes public."""
-    call.owner()
-    form, hosted = await call.form(), call.hosted
-    text = declared.text(_columns(form))
+async def _keep_schema(call: Call, form: Form) -> Response:
+    """What is confirmed becomes public; which column may name people is the draft's word, in no address."""
+    hosted, text = call.hosted, declared.text(_columns(form))
     await call.in_lane(lambda: setting_up.keep_schema(hosted, text, True))
     call.host.settled(hosted)
-    unit = rendering.query(unit=form.text("unit") or None)
-    return RedirectResponse(f"/d/{hosted.name}/setup{'?' + unit if unit else ''}", 303)
+    return await _shown(call, unit=form.text("unit"))
 
 
-async def make_budget(call: Call) -> Response:
-    """Give the dataset its budget, for good; that spends nothing."""
-    call.owner()
-    form, hosted = await call.form(), call.hosted
+async def _make_budget(call: Call, form: Form) -> Response:
+    hosted = call.hosted
     asked: dict[str, Any] = {"epsilon": form.real("epsilon")}
     if form.text("protect") == "people":
         rows = form.real("max_rows")
@@ -84,11 +88,16 @@ async def make_budget(call: Call) -> Response:
     return RedirectResponse(f"/d/{hosted.name}/setup", 303)
 
 
-async def _shown(call: Call, proposal: Any = None, columns: Any = ()) -> Response:
+async def _shown(call: Call, proposal: Any = None, columns: Any = (), unit: str | None = None) -> Response:
     hosted, asked = call.hosted, call.request.query_params
     domain, step = await call.read(lambda: setting_up.standing(hosted))
     content: dict[str, Any] = {"step": step, "steps": STEPS, "proposal": proposal, "columns": columns}
-    content |= {"unit": asked.get("unit", ""), "buys": [], "chosen": _FIRST, "job": None}
+    content |= {
+        "unit": asked.get("unit", "") if unit is None else unit,
+        "buys": [],
+        "chosen": _FIRST,
+        "job": None,
+    }
     content["max_rows"] = call.number("max_rows", 1, 1, 1_000_000) if asked.get("max_rows") else 1
     if proposal is None and domain is not None and step != "done":
         content["columns"] = declared.declared(domain)

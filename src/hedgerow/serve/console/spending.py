@@ -47,7 +47,7 @@ async def budget(call: Call) -> Response:
 
 def part(told: dict[str, Any]) -> float:
     """How much of a bar of a thousand is used up."""
-    return round(_PART * told["used"], 1)
+    return round(_PART * float(told["used"]), 1)
 
 
 async def enlarge(call: Call) -> Response:
