@@ -63,7 +63,7 @@ def application(host: Host) -> ASGIApp:
             call = Call(request, host, readers)
             try:
                 if page.whom != "anybody":
-                    _ = call.who
+                    call.owner() if page.whom == "owner" else call.who
                     host.refuse_unready()
                 return await page.door(call)
             except HTTPException:
