@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import expect
 
 from services.visits import SQL
 
 pytestmark = pytest.mark.xdist_group("browser")
+expect = pytest.importorskip("playwright.sync_api", reason="pip install playwright").expect
 PHONE = {"viewport": {"width": 360, "height": 740}}
 PAGES = (
     "/",

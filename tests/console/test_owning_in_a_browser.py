@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import expect
 
 from services.browser import Visit
 from services.server import RunningServer
 from services.visits import SQL, write_visits
 
 pytestmark = pytest.mark.xdist_group("browser")
+expect = pytest.importorskip("playwright.sync_api", reason="pip install playwright").expect
 CLOSE = "/d/people?sql=SELECT COUNT(*) AS n FROM people WHERE city = 'Harbour'&within=55"
 
 

@@ -27,6 +27,7 @@ def chromium() -> Iterator[Any]:
     """A browser; a visible skip where there is none."""
     path = services.program("chromium", "chromium-browser", "google-chrome", package="chromium")
     playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+    playwright.expect.set_options(timeout=30_000)  # however busy the machine is
     with playwright.sync_playwright() as play:
         browser = play.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
