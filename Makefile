@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PIP := -m pip install --quiet --disable-pip-version-check
 GROUP ?=
 
-.PHONY: help demo system test verify latest lint types docs bench soak audit clean
+.PHONY: help demo system test verify latest lint types docs screens bench soak audit clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -45,6 +45,9 @@ types: $(STAMP)  ## mypy, strict, for everything
 
 docs: $(STAMP)  ## check that pages, links and examples hold
 	$(BIN)/python -m pytest tests/docs
+
+screens: $(STAMP) system  ## pictures of every page and state of the console, into out/screens/
+	$(BIN)/python scripts/screens.py
 
 bench: $(STAMP)  ## benchmarks beside their peers; writes docs/benchmarks.md
 	$(BIN)/python $(PIP) -c constraints.txt -e '.[peers]'

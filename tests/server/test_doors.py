@@ -149,7 +149,7 @@ def test_two_analysts_who_ask_one_thing_at_two_accuracies_pay_for_the_closer_ans
 
 def test_a_body_that_comes_too_slowly_is_refused(one, monkeypatch):
     _, owner = one
-    monkeypatch.setattr("hedgerow.serve.http.call._SLOW", 0.1)
+    monkeypatch.setattr("hedgerow.serve.call._SLOW", 0.1)
 
     async def slow():
         yield b'{"sql": '

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import httpx
@@ -217,3 +218,16 @@ def test_a_server_that_ends_refuses_new_work(own_server):
             for _ in range(100):
                 assert client.get("/v1/datasets").status_code in (200, 503)
     assert server.process.wait(15) == 0
+
+
+def test_a_reply_is_sent_at_once_and_does_not_wait_for_the_other_side():
+    """asyncio switches Nagle's algorithm off only for sockets that know their protocol."""
+    from hedgerow.serve.http.running import _bound
+
+    with closing(_bound("127.0.0.1", 0, "--port")) as listening:
+        assert listening.proto == socket.IPPROTO_TCP
+        with (
+            closing(socket.create_connection(listening.getsockname())),
+            closing(listening.accept()[0]) as side,
+        ):
+            assert side.proto == socket.IPPROTO_TCP

@@ -66,12 +66,14 @@ class RunningServer:
     token: str = ""
     event: dict[str, Any] = field(default_factory=dict)
     certificate: Path | None = None
+    port: int = 0
 
     def start(self, *, learned: bool = True) -> RunningServer:
         """Start it, and wait until it is ready, and until what it learns is learned."""
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | self.environment
+        listen = ("--port", str(self.port), "--json")
         self.process = subprocess.Popen(
-            [*self.prefix, sys.executable, "-m", "hedgerow", "serve", *self.options, "--port", "0", "--json"],
+            [*self.prefix, sys.executable, "-m", "hedgerow", "serve", *self.options, *listen],
             cwd=self.folder, env=environment, stdout=subprocess.PIPE, text=True,
             stderr=(self.folder / "stderr.txt").open("a"),
         )  # fmt: skip

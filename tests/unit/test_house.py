@@ -32,7 +32,11 @@ FAMILIES = {  # the arrows between folders of a room; every other one is refused
     "learning": {("sparse", "dense")},
     "mechanisms": {("session", "adaptive")},
     "release": {("plan", "report")},
-    "serve": {("cli", "http"), ("http", "wire")},  # a command starts the server, which listens twice
+    "serve": {  # a command starts the server, which listens twice and has pages
+        ("cli", "http"),
+        ("http", "console"),
+        ("http", "wire"),
+    },
 }
 INSIDE = {
     "_rows",

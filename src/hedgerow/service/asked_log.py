@@ -67,6 +67,18 @@ class AskedLog:
         rows = self._state.rows(f"{sql} ORDER BY seq LIMIT ?", dataset, after, who, who, limit + 1)
         return [{"seq": seq, **json.loads(item)} for seq, item in rows]
 
+    def latest(self, dataset: str, who: str | None, most: int) -> list[dict[str, Any]]:
+        """The last lines of a dataset's history, the newest first.
+
+        Args:
+            dataset: its name.
+            who: only this person's, if not None.
+            most: the most lines.
+        """
+        sql = "SELECT seq, item FROM asked WHERE dataset = ? AND (? IS NULL OR who = ?)"
+        rows = self._state.rows(f"{sql} ORDER BY seq DESC LIMIT ?", dataset, who, who, most)
+        return [{"seq": seq, **json.loads(item)} for seq, item in rows]
+
     def bind(self, dataset: str, who: str, request: str, question: str) -> dict[str, Any] | None:
         """Bind a request id to a question; the answer that it got, or None; refuse another question."""
         with self._state.writing() as db:

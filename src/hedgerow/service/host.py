@@ -20,6 +20,7 @@ from hedgerow.errors import (
     RateLimited,
     Starting,
 )
+from hedgerow.release.population import Population
 from hedgerow.service import tokens
 from hedgerow.service.approvals import Approvals
 from hedgerow.service.asked_log import AskedLog
@@ -28,11 +29,13 @@ from hedgerow.service.grid import Grid
 from hedgerow.service.hosted import Hosted
 from hedgerow.service.jobs import Jobs
 from hedgerow.service.rate import Rate
+from hedgerow.service.saved import Saved
 from hedgerow.service.state import ServerState
 from hedgerow.service.tokens import Secret, Token
 from hedgerow.service.visits import Visits
 
 OWNER_TOKEN = "HEDGEROW_OWNER_TOKEN"
+_LISTED, _DEMO = 50, 20_000
 _NOTE = 60.0  # seconds between notes of when tokens were last used
 
 
@@ -53,6 +56,7 @@ class Host:
         self.rate = Rate(config.limits.asks_per_minute)
         self.datasets: dict[str, Hosted] = {}
         self.approvals = Approvals(self.state)
+        self.saved = Saved(self.state)
         self.jobs = Jobs(self.state, lambda name: self.datasets[name].settings, self._changed)
         self.owner_token: str | None = None
         self.ready = self.ending = False
@@ -238,6 +242,29 @@ class Host:
         with open(handle, "wb") as out:
             out.write(data)
         return self._added(DatasetSettings(str(file), name))
+
+    def addable(self) -> list[str]:
+        """Data files in the folders that the server was given, which are not served yet."""
+        served = {Path(hosted.settings.path).resolve() for hosted in self.datasets.values()}
+        found = {
+            file.resolve()
+            for folder in self.config.folders
+            if folder.is_dir()
+            for file in folder.iterdir()
+            if file.suffix.lower() in (".csv", ".parquet") and file.is_file() and file.resolve() not in served
+        }
+        return sorted(map(str, found))[:_LISTED]
+
+    def demo(self) -> Hosted:
+        """Serve a made-up population with its schema, kept in the state folder."""
+        if "demo" in self.datasets:
+            raise BadValue("the demo is served already")
+        folder = self.state.folder / "uploads" / "demo"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        people = Population(_DEMO, 2024)
+        people.write(folder / "demo.csv")
+        people.domain().save(folder / "schema.yaml")
+        return self._added(DatasetSettings(str(folder / "demo.csv"), "demo"))
 
     def _added(self, settings: DatasetSettings) -> Hosted:
         try:

@@ -87,6 +87,11 @@ class Jobs:
             raise NotFound("there is no job of that id")
         return wire.job(id, job["kind"], job["state"], job["part"], job["words"], job["result"])
 
+    def of(self, dataset: str) -> list[dict[str, Any]]:
+        """A dataset's jobs as doors show them, with what they may spend; the newest first."""
+        own = [job for job in self._jobs.values() if job["dataset"] == dataset]
+        return [self.get(job["id"]) | {"epsilon": job.get("epsilon")} for job in reversed(own)]
+
     def unfinished(self, dataset: str) -> bool:
         """Whether something is being done, or waits to be done, with a dataset."""
         return any(

@@ -7,13 +7,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import BadValue
+from hedgerow.privacy.budget import Privacy
+from hedgerow.queries.workload import marginals
+from hedgerow.release.numerals import meaning
 from hedgerow.release.schema import Schema, proposal_text
 from hedgerow.release.writing import whole
 from hedgerow.service import budgeting, inspecting
+from hedgerow.service.dataset import make_budget
+from hedgerow.service.declared import Proposal
+from hedgerow.service.prospect import Prospect
 
 if TYPE_CHECKING:
+    from hedgerow.curator.drafting.draft import Draft
+    from hedgerow.queries.domain.domain import Domain
     from hedgerow.service.hosted import Hosted
 
+_READING: dict[str, Any] = {"encoding": None, "delimiter": None, "multiline": False}
+_EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 _LEAST = 20  # rows that carry a value which is proposed
 
 
@@ -24,14 +34,61 @@ def schema_path(hosted: Hosted) -> Path:
 
 def draft(hosted: Hosted) -> dict[str, Any]:
     """A schema read off PRIVATE rows, as text for the owner to change; nothing is kept."""
-    told: list[str] = []
-    reading: dict[str, Any] = {"encoding": None, "delimiter": None, "multiline": False}
-    found = inspecting.propose(hosted.dataset.data, _LEAST, reading, lambda words, part: None, told.append)
+    found, told = _proposed(hosted)
     assert found.domain is not None
     path = schema_path(hosted)
     notes = inspecting.owner_notes(found, path)
     text = proposal_text(found.domain, path.name)
     return {"yaml": text, "confirmed": False, "words": told, "notes": notes}
+
+
+def proposal(hosted: Hosted) -> Proposal:
+    """The same column by column, with how many rows do not fit: PRIVATE, for the owner; nothing is kept."""
+    found, told = _proposed(hosted)
+    assert found.domain is not None
+    fit = inspecting.fit(found.domain, hosted.dataset.data, None, _READING, _quietly)
+    return Proposal.of(found, fit, told)
+
+
+def _proposed(hosted: Hosted) -> tuple[Draft, list[str]]:
+    told: list[str] = []
+    return inspecting.propose(hosted.dataset.data, _LEAST, _READING, _quietly, told.append), told
+
+
+def _quietly(words: str, part: float | None) -> None:
+    """Nobody watches."""
+
+
+def standing(hosted: Hosted) -> tuple[Domain | None, str]:
+    """How far a dataset is set up: what was declared and confirmed, and what comes next.
+
+    Next is `schema`, `budget`, `learn` or `done`.
+    """
+    path = schema_path(hosted)
+    schema = Schema.load(path) if path.is_file() else None
+    if schema is None or not schema.confirmed:
+        return None, "schema"
+    if not hosted.dataset.has_ledger or hosted.state == "setup":
+        return schema.domain, "budget"
+    return schema.domain, "learn" if hosted.state == "unlearned" else "done"
+
+
+def prospects(domain: Domain, max_rows: int, chosen: float | None = None) -> list[dict[str, Any]]:
+    """What budgets would buy on a schema, from public numbers: half of each is spent on learning.
+
+    Args:
+        domain: what was declared.
+        max_rows: of one person.
+        chosen: one more epsilon to show.
+    """
+    privacy, pairs = Privacy(max_rows=max_rows), marginals(domain, min(2, len(domain)))
+    told = []
+    for epsilon in sorted({*_EPSILONS, *([chosen] if chosen else [])}):
+        half = make_budget(repr(epsilon / 2)).cost
+        found = Prospect.of(domain, pairs, privacy, half, None)
+        told.append({"epsilon": epsilon, "error": found.ones, "good_from": found.needed,
+                     "words": meaning(make_budget(repr(epsilon)))})  # fmt: skip
+    return told
 
 
 def keep_schema(hosted: Hosted, text: Any, confirm: Any) -> None:

@@ -21,8 +21,12 @@ from hedgerow.errors import HedgerowError, NotFound, StorageUnavailable, of_syst
 from hedgerow.service import tokens
 from hedgerow.service.tokens import Secret, Token
 
-FILE, LOCK, FORMAT = "server.db", "server.lock", 2
+FILE, LOCK, FORMAT = "server.db", "server.lock", 3
 _APPLICATION = 0x48656473  # "Heds"
+_SAVED = """
+CREATE TABLE saved (dataset TEXT NOT NULL, who TEXT NOT NULL, name TEXT NOT NULL, sql TEXT NOT NULL,
+    within REAL, PRIMARY KEY (dataset, who, name)) WITHOUT ROWID
+"""
 _SCHEMA = """
 CREATE TABLE token (id TEXT PRIMARY KEY, digest BLOB NOT NULL, verifier TEXT NOT NULL, name TEXT NOT NULL,
     role TEXT NOT NULL, datasets TEXT NOT NULL, may_spend INTEGER NOT NULL, made TEXT NOT NULL,
@@ -34,8 +38,9 @@ CREATE TABLE approval (id TEXT PRIMARY KEY, dataset TEXT NOT NULL, who TEXT NOT 
 CREATE TABLE request (dataset TEXT, who TEXT, request TEXT, question TEXT NOT NULL, answer TEXT,
     made TEXT NOT NULL DEFAULT '', PRIMARY KEY (dataset, who, request));
 CREATE TABLE asked (dataset TEXT NOT NULL, seq INTEGER NOT NULL, who TEXT NOT NULL, made TEXT NOT NULL,
-    item TEXT NOT NULL, PRIMARY KEY (dataset, seq)) WITHOUT ROWID
+    item TEXT NOT NULL, PRIMARY KEY (dataset, seq)) WITHOUT ROWID;
 """
+_SCHEMA += _SAVED
 _UPGRADES = {  # statements that make a file of one format one of the next
     1: """
 ALTER TABLE token ADD COLUMN source TEXT;
@@ -47,7 +52,8 @@ CREATE TABLE asked (dataset TEXT NOT NULL, seq INTEGER NOT NULL, who TEXT NOT NU
 INSERT INTO asked SELECT dataset, ROW_NUMBER() OVER (PARTITION BY dataset ORDER BY seq), who,
     COALESCE(json_extract(item, '$.time'), ''), item FROM asked_before;
 DROP TABLE asked_before
-"""
+""",
+    2: _SAVED,
 }
 
 

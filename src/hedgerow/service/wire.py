@@ -178,6 +178,7 @@ def budget(ledger: Ledger, account: str | None = None) -> Plain:
         "budget": price(whole),
         "spent": price(whole.part(ledger.spent())),
         "remaining": price(whole.part(ledger.remaining())),
+        "used": used(ledger),
         "yours": None if account is None else _account(ledger, account),
         "forecast": Forecast.of_ledger(ledger).to_json(),
     }
@@ -202,6 +203,12 @@ def _growth(ledger: Ledger) -> Plain:
         "lifetime": ledger.lifetime(),
         "blocks": blocks,
     }
+
+
+def used(ledger: Ledger) -> float:
+    """Which part of a budget is used up, from 0 to 1, in what the ledger adds up."""
+    most = float(ledger.budget.cost.amount)
+    return min(float(ledger.spent().amount) / most, 1.0) if most else 1.0
 
 
 def _account(ledger: Ledger, name: str) -> Plain | None:

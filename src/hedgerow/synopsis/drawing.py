@@ -146,6 +146,16 @@ def _ordered(labels: Sequence[str]) -> bool:
     return len(ranks) >= 3 and rising and len(labels) - len(ranks) <= 2
 
 
+def dated(labels: Sequence[str]) -> bool:
+    """Whether labels are days, weeks, months or years in their order, so that a line joins them.
+
+    >>> dated(["2020", "2021", "2022", "earlier"]), dated(["[0, 5)", "[5, 10)", "[10, 15]"])
+    (True, False)
+    """
+    days = [label for label in labels if _DAY.fullmatch(str(label))]
+    return len(days) >= 3 and len(labels) - len(days) <= 2 and _ordered(labels)
+
+
 def _tips(groups: Sequence[LabelColumn], numbers: FrameColumn) -> list[Spec]:
     sizes = np.abs(numbers.values[np.isfinite(numbers.values)])
     form = ",.0f" if sizes.size and sizes.max() >= 100 else ",.4~g"

@@ -13,16 +13,18 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hedgerow.errors import BadValue
+from hedgerow.serve.call import Call, failed, nowhere, reply
+from hedgerow.serve.console.pages import PAGES, Page
+from hedgerow.serve.console.rendering import refused
 from hedgerow.serve.http import openapi, operating
-from hedgerow.serve.http.call import Call, failed, nowhere, reply
 from hedgerow.serve.http.endpoints import ENDPOINTS, Endpoint
 from hedgerow.service.host import Host
 
 _READERS = 2  # they share one interpreter: more only wait for each other
 
 HEADERS = {
-    "content-security-policy": "default-src 'none'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "referrer-policy": "no-referrer",
@@ -32,6 +34,7 @@ HEADERS = {
     "cache-control": "no-store",
 }
 _RAW = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+_MAY_DIFFER = {b"cache-control"}
 _HSTS = (b"strict-transport-security", b"max-age=31536000")
 
 
@@ -55,13 +58,28 @@ def application(host: Host) -> ASGIApp:
 
         return Route(endpoint.path, serve, methods=[endpoint.method])
 
+    def page_route(page: Page) -> Route:
+        async def serve(request: Request) -> Response:
+            call = Call(request, host, readers)
+            try:
+                if page.whom != "anybody":
+                    call.owner() if page.whom == "owner" else call.who
+                    host.refuse_unready()
+                return await page.door(call)
+            except HTTPException:
+                raise
+            except Exception as error:  # one page for all of them
+                return refused(call, error)
+
+        return Route(page.path, serve, methods=[page.method])
+
     async def describe(request: Request) -> Response:
         return reply(described)
 
     routes = [route(endpoint) for endpoint in ENDPOINTS]
     handlers: Any = {404: _lost, 405: _no_method}
     app = Starlette(
-        routes=[*routes, Route("/openapi.json", describe)],
+        routes=[*routes, Route("/openapi.json", describe), *map(page_route, PAGES)],
         exception_handlers=handlers,
     )
     app.router.redirect_slashes = False
@@ -95,7 +113,9 @@ class _Headed:
         async def headed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 more = [*_RAW, _HSTS] if scope.get("scheme") == "https" else _RAW
-                message["headers"] = [*message.get("headers", []), *more]
+                own = {name for name, _ in message.get("headers", [])} & _MAY_DIFFER
+                kept = [header for header in more if header[0] not in own]
+                message["headers"] = [*message.get("headers", []), *kept]
                 operating.replies[message["status"]] += 1
             await send(message)
 

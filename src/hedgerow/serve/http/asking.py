@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import Response
 
 from hedgerow.errors import BadValue, NotPermitted
-from hedgerow.serve.http.call import Call, reply
+from hedgerow.serve.call import Call, reply
 from hedgerow.service import frames
 from hedgerow.service.asking import Ask
 

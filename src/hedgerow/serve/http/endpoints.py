@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from starlette.responses import Response
 
+from hedgerow.serve.call import Call
 from hedgerow.serve.http import asking, operating, owning, reading, visiting
-from hedgerow.serve.http.call import Call
 from hedgerow.service import frames
 
 Door = Callable[[Call], Awaitable[Response]]
@@ -68,7 +68,7 @@ ENDPOINTS = (
     Endpoint("POST", f"{_D}/ask", asking.ask, "reader", ASK),
     Endpoint("POST", f"{_D}/ask/batch", asking.ask_batch, "reader", {"questions": [ASK]}),
     Endpoint("POST", f"{_D}/explain", asking.explain, "reader", CLOSE),
-    Endpoint("GET", f"{_D}/budget", reading.budget, "reader"),
+    Endpoint("GET", f"{_D}/budget", reading.budget, "reader", query=("series",)),
     Endpoint("POST", f"{_D}/budget", owning.make_budget, "owner", {"epsilon": 2, "delta": 1e-9}, 201),
     Endpoint("GET", f"{_D}/history", reading.history, "reader", query=("after", "limit")),
     Endpoint("GET", f"{_D}/sample", reading.sample, "reader", query=("rows", "format"), media=_ROWS),

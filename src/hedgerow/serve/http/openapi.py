@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 import hedgerow
+from hedgerow.serve.call import STATUS
 from hedgerow.serve.http import shapes
-from hedgerow.serve.http.call import STATUS
 from hedgerow.serve.http.endpoints import ENDPOINTS, Endpoint
 from hedgerow.service import frames
 

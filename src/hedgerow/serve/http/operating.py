@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from hedgerow.errors import HedgerowError
-from hedgerow.serve.http.call import Call, failed, reply
+from hedgerow.serve.call import Call, failed, reply
 from hedgerow.service import wire
 
 _LOOK = 0.2  # seconds between two looks at a job

@@ -7,7 +7,7 @@ from typing import Any
 from starlette.responses import Response
 
 from hedgerow.errors import BadValue, HedgerowError
-from hedgerow.serve.http.call import Call, reply
+from hedgerow.serve.call import Call, reply
 from hedgerow.service import setting_up, wire
 
 _ROWS = 1 << 30  # bytes of an upload

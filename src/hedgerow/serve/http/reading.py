@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 
 from hedgerow.errors import BadValue
-from hedgerow.serve.http.call import Call, reply
+from hedgerow.serve.call import Call, reply
 from hedgerow.service import frames, wire
+from hedgerow.service.burn import Burn
 
 if TYPE_CHECKING:
     from hedgerow.service.hosted import Hosted
@@ -42,10 +43,14 @@ async def schema(call: Call) -> Response:
 
 
 async def budget(call: Call) -> Response:
-    """What may be spent, is spent and is left, and what that buys."""
+    """What may be spent, is spent and is left, and what that buys; with ?series=1 also what was left when."""
     hosted, who = call.hosted, call.who
     account = None if who.owns else who.name
-    return reply(await call.read(lambda: wire.budget(hosted.opened.ledger, account)))
+    told = await call.read(lambda: wire.budget(hosted.opened.ledger, account))
+    if call.request.query_params.get("series"):
+        burn: Burn = await call.read(lambda: Burn.of(hosted.opened.ledger))
+        told |= {"series": burn.to_json(), "lasts": burn.ends}
+    return reply(told)
 
 
 async def history(call: Call) -> Response:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hedgerow.serve.http.call import STATUS
+from hedgerow.serve.call import STATUS
 from hedgerow.serve.http.endpoints import ENDPOINTS, Endpoint
 
 PAGE = "docs/api.md"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hedgerow.serve.http.call import STATUS
+from hedgerow.serve.call import STATUS
 
 Schema = dict[str, Any]
 
@@ -68,9 +68,11 @@ _BUDGET = {
     "budget": PRICE,
     "spent": PRICE,
     "remaining": PRICE,
+    "used": MAYBE_NUMBER,
     "yours": _LIMITS,
     "forecast": many(record({"what": TEXT, "within_count": MAYBE_NUMBER, "questions": MAYBE_NUMBER})),
 }
+_SPENT_BY = record({"time": TEXT, "epsilon": MAYBE_NUMBER, "part": MAYBE_NUMBER})
 
 COMPONENTS: dict[str, Schema] = {
     "Ask": sent({"sql": _SQL}, **_WISH),
@@ -182,7 +184,7 @@ REPLIES: dict[str, Schema] = {
     "ask": ref("Answer"),
     "ask_batch": record({"answers": many(ref("Answer"))}),
     "explain": {"anyOf": [ref("Explanation"), record({"explanations": many(ref("Explanation"))})]},
-    "budget": record(_BUDGET),
+    "budget": record(_BUDGET, series=many(_SPENT_BY), lasts=MAYBE),
     "raise_budget": record(_BUDGET, words=TEXTS),
     "history": record({"items": many(THING), "next": {"type": ["integer", "null"]}}),
     "put_approval": ref("Approval"),

@@ -1,4 +1,4 @@
-"""Call: one request at the HTTP door - whose it is, what it holds - and how failures are replied."""
+"""Call: one request over HTTP - whose it is, what it holds - and how failures are replied."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
 
 from starlette.responses import JSONResponse, Response
 
@@ -25,8 +26,8 @@ from hedgerow.errors import (
     SourceError,
     StorageUnavailable,
 )
-from hedgerow.serve.http.visitor import cookie_name, refuse_other_sites
 from hedgerow.serve.turn import Turn, read
+from hedgerow.serve.visitor import cookie_name, refuse_other_sites
 from hedgerow.service import wire
 
 if TYPE_CHECKING:
@@ -65,9 +66,33 @@ STATUS = {
 }
 """The status of each error's code; there are no others."""
 
+_FIELDS = 5000  # of a form
 _SLOW = 10.0  # seconds for the whole of a body
 _HIDDEN = (LedgerError, StorageUnavailable, SourceError, OSError)
 _OWN = (RequestReused, DataChanged)
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a page's form holds: texts by name."""
+
+    fields: dict[str, list[str]]
+
+    def text(self, name: str) -> str:
+        """One field; empty if it is not there."""
+        return self.fields.get(name, [""])[0].strip()
+
+    def texts(self, name: str) -> list[str]:
+        """All fields of a name."""
+        return self.fields.get(name, [])
+
+    def real(self, name: str) -> float | None:
+        """A number; None if the field is empty."""
+        given = self.text(name).replace(",", "")
+        try:
+            return float(given) if given else None
+        except ValueError:
+            raise BadValue(f"{self.text(name)!r} is no number") from None
 
 
 @dataclass
@@ -140,6 +165,15 @@ class Call:
         except (ValueError, RecursionError):
             raise BadValue("the request's body is not JSON") from None
 
+    async def form(self, most: int | None = None) -> Form:
+        """The fields of a page's form, as they were sent."""
+        try:
+            return Form(
+                parse_qs((await self.body(most)).decode(), keep_blank_values=True, max_num_fields=_FIELDS)
+            )
+        except ValueError:
+            raise BadValue("this is sent by the forms of this server's pages") from None
+
     def number(self, name: str, default: int, least: int, most: int) -> int:
         """A whole number of the query string."""
         given = self.request.query_params.get(name, str(default))
@@ -166,7 +200,18 @@ class Call:
 
 
 def failed(error: Exception, who: Token | None) -> Response:
-    """An error as a reply; what the system or the file said is for the owner and the log, not for others."""
+    """An error as a reply of the API."""
+    told, status = told_to(error, who)
+    return reply(told, status)
+
+
+def told_to(error: Exception, who: Token | None) -> tuple[dict[str, Any], int]:
+    """An error as plain data, and its status; what the system or the file said is for the owner and the log.
+
+    Args:
+        error: what went wrong.
+        who: who is told; None if nobody knows.
+    """
     system = isinstance(error, NotPermitted) and error.hint is None  # our own refusals say what to do
     if system or (isinstance(error, _HIDDEN) and not isinstance(error, _OWN)):
         log.error("cannot be used: %s", error)
@@ -182,7 +227,7 @@ def failed(error: Exception, who: Token | None) -> Response:
             told["error"]["message"] = "Hedgerow met an error of its own; the server's log says where."
     if code not in STATUS:
         code = told["error"]["code"] = "ledger_unavailable" if code == "storage_unavailable" else "bad_input"
-    return reply(told, STATUS[code])
+    return told, STATUS[code]
 
 
 def reply(data: Any, status: int = 200) -> Response:

@@ -1,0 +1,176 @@
+"""Owners in a real browser: first run, approvals from both sides, people, jobs, freezing, restarts."""
+
+from __future__ import annotations
+
+import pytest
+
+from services.browser import Visit
+from services.server import RunningServer
+from services.visits import SQL, write_visits
+
+pytestmark = pytest.mark.xdist_group("browser")
+expect = pytest.importorskip("playwright.sync_api", reason="pip install playwright").expect
+CLOSE = "/d/people?sql=SELECT COUNT(*) AS n FROM people WHERE city = 'Harbour'&within=55"
+
+
+def test_analysts_see_no_owners_page(visit, tokens):
+    ann = visit(tokens["ann"])
+    ann.goto("/d/people")
+    tabs = ann.page.locator("nav.tabs a").all_inner_texts()
+    assert tabs == ["Ask", "Explore", "Budget", "History", "Approvals"]
+    for path in ("/d/people/ledger", "/d/people/releases", "/people", "/new", "/d/people/setup"):
+        assert ann.goto(path) == 403
+        assert "Only the dataset's owner may do this." in ann.text()
+
+
+def test_a_question_waits_is_approved_and_answered(visit, tokens):
+    rob, owner = visit(tokens["rob"]), visit(tokens["owner"])
+    rob.goto(CLOSE)
+    assert "Your token does not spend" in rob.text()
+    rob.page.get_by_label("Why do you need it?").fill("for the yearly report")
+    rob.page.get_by_role("button", name="Ask the owner").click()
+    expect(rob.page.locator("article .state")).to_have_text("waiting")
+    owner.goto("/d/people/approvals")
+    card = owner.page.locator("article", has_text="for the yearly report")
+    assert "Harbour" in card.inner_text()
+    card.get_by_label("Because").fill("it is public interest")
+    card.get_by_role("button", name="Approve").click()
+    expect(card.locator(".state")).to_have_text("approved")
+    rob.page.reload()
+    assert "it is public interest" in rob.text()
+    rob.page.get_by_role("link", name="See the answer").click()
+    expect(rob.page.locator(".badge")).to_have_text("measured")
+
+
+def test_a_token_is_shown_once_and_ends_when_the_owner_says_so(visit, tokens):
+    owner = visit(tokens["owner"])
+    owner.goto("/people")
+    owner.page.get_by_label("Name", exact=True).fill("tess")
+    owner.page.get_by_role("button", name="Make a token").click()
+    text = owner.page.locator(".secret code").inner_text()
+    tess = visit(text)
+    tess.goto("/d/people")
+    owner.goto("/people")
+    assert text not in owner.page.content()
+    row = owner.page.locator("tr", has_text="tess")
+    row.get_by_role("button", name="End").click()
+    expect(owner.page.locator("tr", has_text="tess").locator(".t")).to_have_text("ended")
+    tess.page.get_by_label("Your question, in SQL").fill(SQL)  # the page is told while somebody types
+    expect(tess.page.locator("#ended")).to_be_visible()
+    assert tess.goto("/d/people/budget") == 401
+    assert "Your visit has ended" in tess.text()
+
+
+def test_limits_are_set_and_shown_to_both(visit, tokens):
+    owner, ann = visit(tokens["owner"]), visit(tokens["ann"])
+    owner.goto("/people")
+    owner.page.locator("#l-name").select_option("ann")
+    owner.page.get_by_label("At most ε").fill("1.5")
+    owner.page.get_by_role("button", name="Set the limit").click()
+    expect(owner.page.locator("table", has_text="ε 1.5")).to_be_visible()
+    ann.goto("/d/people/budget")
+    assert "left for you, of ε 1.5" in ann.text()
+
+
+def test_a_release_shows_its_progress_survives_a_reload_and_others_ask_meanwhile(visit, tokens):
+    owner, rea = visit(tokens["owner"]), visit(tokens["rea"])
+    owner.goto("/d/people/releases")
+    owner.page.get_by_label("Spend ε").fill("0.3")
+    owner.page.get_by_role("button", name="Spend it and release").click()
+    expect(owner.page.locator("progress")).to_be_visible()
+    owner.page.reload()
+    rea.goto(f"/d/people?sql={SQL}")
+    assert rea.page.locator("table.bars tbody tr").count() == 2
+    report = owner.page.get_by_role("link", name="report.html")
+    expect(report).to_be_visible(timeout=60_000)
+    with owner.page.expect_download() as loaded:
+        report.click()
+    assert loaded.value.suggested_filename == "people-report.html"
+
+
+def test_the_ledger_is_in_words_verifies_and_freezing_stops_everybody(visit, tokens):
+    owner, ann = visit(tokens["owner"]), visit(tokens["ann"])
+    owner.goto("/d/people/ledger")
+    assert "The owner gave the dataset a budget of epsilon 4" in owner.text()
+    owner.page.get_by_role("link", name="Verify").click()
+    assert "The chain and all sums agree." in owner.text()
+    try:
+        owner.page.get_by_label("Because").fill("a look at something odd")
+        owner.page.get_by_role("button", name="Freeze people").click()
+        expect(owner.page.locator(".top .state")).to_have_text("frozen")
+        assert ann.goto(f"/d/people?sql={SQL}") == 409
+        assert "frozen" in ann.text().lower()
+    finally:
+        owner.goto("/d/people/ledger")
+        owner.page.get_by_label("Because").fill("all is well")
+        owner.page.get_by_role("button", name="Thaw people").click()
+    expect(owner.page.locator(".top .state")).to_have_count(0)
+    assert ann.goto(f"/d/people?sql={SQL}") == 200
+
+
+def test_a_file_that_is_sent_is_drafted_for_the_owner_alone(visit, tokens, server, tmp_path):
+    owner = visit(tokens["owner"])
+    file = write_visits(tmp_path).rename(tmp_path / "Sent Rows.csv")
+    owner.goto("/new")
+    owner.page.set_input_files("#upload", file)
+    owner.page.get_by_role("button", name="Send it to this server").click()
+    owner.page.wait_for_url("**/d/sent_rows/setup")
+    owner.page.get_by_role("button", name="Read my rows and draft it").click()
+    expect(owner.page.locator(".private")).to_contain_text("Private: for your eyes alone", timeout=30_000)
+    assert server.get("/v1/datasets", tokens["ann"]).json()["datasets"][0]["name"] == "people"
+    owner.goto("/d/sent_rows/setup")  # nothing was kept: the draft is gone
+    assert "Old Town" not in owner.text()
+
+
+def test_first_run_from_two_commands_and_a_csv_to_a_plotted_group_by(browser, tmp_path):
+    """The whole of it has the time that one test may take: two minutes."""
+    write_visits(tmp_path)
+    (tmp_path / "schema.yaml").unlink()
+    server = RunningServer(tmp_path, ("people.csv", "--wire-port", "off")).start(learned=False)
+    owner = Visit(browser, server.url)
+    page = owner.page
+    try:
+        page.goto(server.event["owner_link"])
+        page.get_by_role("link", name="people", exact=True).click()
+        page.get_by_role("button", name="Read my rows and draft it").click()
+        expect(page.locator(".column")).to_have_count(4, timeout=30_000)
+        assert "who: it has 3,000 different values" in owner.text()
+        page.get_by_label("city: its levels, one on a line").fill("Harbour\nOld Town")
+        page.get_by_role("button", name="Confirm: this becomes public").click()
+        expect(page.locator("table.buys")).to_contain_text("1,000 ±")
+        page.get_by_label("Each row.").check()
+        page.get_by_role("button", name="Make a budget of this size, for good").click()
+        assert server.get("/v1/datasets/people/budget").json()["used"] == 0
+        page.get_by_role("button", name="Spend ε 1 and learn").click()
+        page.wait_for_url("**/d/people", timeout=90_000)
+        page.get_by_label("Group 1").select_option("city")
+        sql = "SELECT city, COUNT(*) AS n FROM people GROUP BY city"
+        expect(page.get_by_label("Your question, in SQL")).to_have_value(sql)
+        page.get_by_role("button", name="Ask", exact=True).click()
+        expect(page.locator("table.bars tbody th")).to_have_text(["Harbour", "Old Town", "other"])
+        assert "link=" not in page.url
+        owner.close()
+    finally:
+        server.stop()
+
+
+def test_a_page_that_is_open_while_the_server_restarts_says_so_and_goes_on(browser, tmp_path):
+    write_visits(tmp_path, rows=300)
+    options = ("people.csv", "--epsilon", "2", "--learn", "1", "--wire-port", "off")
+    server = RunningServer(tmp_path, options).start()
+    owner = Visit(browser, server.url)
+    try:
+        owner.enter(server.token)
+        owner.goto("/d/people")
+        server.stop()
+        owner.page.get_by_label("Your question, in SQL").fill(SQL)
+        expect(owner.page.locator("#offline")).to_be_visible()
+        server.port = int(server.url.rsplit(":", 1)[1])
+        server.start()
+        expect(owner.page.locator("#offline")).to_be_hidden(timeout=30_000)
+        expect(owner.page.locator("#price")).to_contain_text("Free.")
+        owner.page.get_by_role("button", name="Ask", exact=True).click()
+        expect(owner.page.locator("table.bars tbody tr")).to_have_count(2)
+    finally:
+        owner.context.close()
+        server.stop()

@@ -1,0 +1,198 @@
+"""Who sees which page, and what no page may hold: secrets, private drafts, names that become markup."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+from starlette.testclient import TestClient
+
+from hedgerow.serve.console.pages import PAGES
+from hedgerow.serve.http.app import application
+from hedgerow.service.host import make_token
+from services.server import hosted
+
+pytestmark = pytest.mark.filterwarnings("ignore:Using `httpx`")
+RANK = {"nobody": 0, "reader": 1, "analyst": 2, "owner": 3}
+NEEDS = {"anybody": 0, "reader": 1, "analyst": 2, "owner": 3}
+HERE = {"Sec-Fetch-Site": "same-origin"}
+EVIL = "<img src=x onerror=alert(1)>"
+SAYS = "application/x-www-form-urlencoded"
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory):
+    made, _ = hosted(tmp_path_factory.mktemp("console") / "one")
+    yield made
+    made.close(1.0)
+
+
+def person(host, role):
+    """A browser that came in with a new token of a role; the owner's comes by link."""
+    client = TestClient(application(host), base_url="http://testserver", follow_redirects=False, headers=HERE)
+    if role == "owner":
+        client.get(f"/login?link={host.visits.new_link()}", headers={"Sec-Fetch-Site": "none"})
+    elif role != "nobody":
+        _, text = make_token(host.state, f"one-{role}", role, ("people",), False, None)
+        assert client.post("/login", content=f"token={text}").status_code == 303
+    return client
+
+
+@pytest.fixture(scope="module")
+def people(host):
+    return {role: person(host, role) for role in RANK}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: f"{p.method} {p.path}")
+def test_every_page_is_closed_to_every_role_below_its_own(host, people, page):
+    path = page.path.format(dataset="people", id="none", file="console.css")
+    for role, rank in RANK.items():
+        reply = people[role].request(page.method, path, content="" if page.method == "POST" else None)
+        assert reply.status_code < 500, reply.text
+        if rank < NEEDS[page.whom]:
+            assert reply.status_code == (401 if role == "nobody" else 403), (role, page)
+            assert "<table" not in reply.text
+        else:
+            assert reply.status_code not in (401, 403), (role, reply.text)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p.method == "POST"], ids=lambda p: p.path)
+def test_no_form_of_another_site_does_anything(host, people, page):
+    path = page.path.format(dataset="people", id="none")
+    for elsewhere in (
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Origin": "https://evil.example", "Sec-Fetch-Site": ""},
+    ):
+        reply = people["owner"].post(path, content="reason=x&do=freeze&epsilon=9", headers=elsewhere)
+        assert reply.status_code == 403, reply.text
+    assert host.datasets["people"].state == "ready"
+
+
+def test_a_dataset_of_others_is_refused_whether_it_is_there_or_not(host):
+    client = TestClient(application(host), base_url="http://testserver", follow_redirects=False, headers=HERE)
+    _, text = make_token(host.state, "stranger", "analyst", ("elsewhere",), False, None)
+    client.post("/login", content=f"token={text}")
+    there, nowhere = client.get("/d/people/budget"), client.get("/d/unheard/budget")
+    assert there.status_code == nowhere.status_code == 403
+    assert there.text == nowhere.text
+    assert "people" not in client.get("/").text
+
+
+def test_pages_have_a_strict_policy_and_nothing_inline(host, people):
+    tails = ("", "?sql=SELECT+sex,+COUNT(*)+AS+n+FROM+t+GROUP+BY+sex", "/explore", "/budget", "/releases")
+    for path in (
+        "/",
+        "/people",
+        "/new",
+        "/d/people/ledger?verify=1",
+        *(f"/d/people{tail}" for tail in tails),
+    ):
+        reply = people["owner"].get(path)
+        assert reply.status_code == 200, path
+        assert not re.search(
+            r"<style|\sstyle=|\son\w+=|javascript:|<script(?![^>]*\ssrc=\"/static/)", reply.text
+        )
+        policy = reply.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert reply.headers["cache-control"] == "no-store"
+        assert len(reply.content) < 300_000
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/d/people?sql={evil}",
+        "/d/people?sql=SELECT+COUNT(*)+AS+%22{evil}%22+FROM+t",
+        "/d/people?sql=SELECT+COUNT(*)+FROM+t+WHERE+sex+%3D+%27{evil}%27",
+        "/d/people?sql=SELECT+%22{evil}%22+FROM+t",
+        "/d/people?build=1&m={evil}&of={evil}&by={evil}&fc=sex&fo=%3D&fv={evil}",
+        "/d/people?within={evil}",
+        "/d/people/price?sql=SELECT+%22{evil}%22+FROM+t",
+        "/d/people/explore?f={evil}:0",
+        "/d/people/explore?f=sex:{evil}",
+        "/d/people/setup?unit={evil}&epsilon={evil}",
+        "/d/{evil}",
+        "/login?link={evil}",
+    ],
+)
+def test_what_somebody_types_is_shown_as_text(host, people, path):
+    reply = people["owner"].get(path.format(evil=EVIL))
+    assert reply.status_code < 500
+    assert EVIL not in reply.text
+
+
+def test_history_and_approvals_show_text_of_others_as_text(host, people):
+    sql = f'SELECT COUNT(*) AS "{EVIL}" FROM t'
+    assert people["analyst"].get("/d/people", params={"sql": sql}).status_code == 200
+    form = {"sql": sql, "reason": EVIL, "within": "500"}
+    assert people["analyst"].post("/d/people/approvals", data=form).status_code == 303
+    for path in ("/d/people/history", "/d/people/approvals"):
+        text = people["owner"].get(path).text
+        assert EVIL not in text
+        assert "onerror" in text
+
+
+def test_compose_is_plain_text_and_no_page(host, people):
+    reply = people["analyst"].get("/d/people/compose", params={"build": "1", "by": EVIL})
+    assert reply.headers["content-type"].startswith("text/plain")
+    assert reply.headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_page_that_is_shared_never_spends(host, people):
+    ledger = host.datasets["people"].opened.ledger
+    before = ledger.newest
+    sql = {"sql": "SELECT COUNT(*) AS n FROM people", "within": "60"}
+    shown = people["owner"].get("/d/people", params=sql)
+    assert "Spend up to" in shown.text
+    for tail in ("/price", "/answer"):
+        people["owner"].get(f"/d/people{tail}", params=sql)
+    assert ledger.newest == before
+
+
+def test_what_is_spent_is_at_most_what_the_button_said(host, people):
+    ledger = host.datasets["people"].opened.ledger
+    before = ledger.newest
+    form = {"sql": "SELECT COUNT(*) AS n FROM people", "within": "40", "most": "0.000001", "request": "r1"}
+    assert people["owner"].post("/d/people", data=form).status_code == 402
+    assert people["owner"].post("/d/people", data=form | {"most": ""}).status_code == 400
+    assert people["analyst"].post("/d/people", data=form | {"most": "9"}).status_code == 403
+    assert ledger.newest == before
+
+
+def test_a_token_is_on_one_page_once_and_in_no_address(host, people):
+    made = people["owner"].post("/people", data={"name": "new", "role": "analyst"})
+    (text,) = set(re.findall(r"hr_[a-z0-9]+_[a-z0-9]+", made.text))
+    assert "location" not in made.headers
+    assert text not in people["owner"].get("/people").text
+    assert host.state.token(text, datetime.now(UTC)) is not None
+
+
+def test_who_comes_in_goes_back_to_a_page_of_this_server_only(host):
+    client = TestClient(application(host), base_url="http://testserver", follow_redirects=False, headers=HERE)
+    _, text = make_token(host.state, "back", "reader", ("people",), False, None)
+    good = "/d/people/budget"
+    for there in (good, "//evil.example", "https://x.y", "/\\evil.example"):
+        goes = there if there == good else "/"
+        reply = client.post("/login", data={"token": text, "next": there})
+        assert (reply.status_code, reply.headers["location"]) == (303, goes)
+
+
+def test_a_visit_that_ended_says_so_and_asks_to_come_in_again(host):
+    client = person(host, "owner")
+    client.post("/logout")
+    reply = client.get("/d/people/budget")
+    assert reply.status_code == 401
+    assert "Your visit has ended" in reply.text
+    assert 'name="next" value="/d/people/budget"' in reply.text
+
+
+def test_styles_and_scripts_are_kept_by_browsers_and_nothing_else_is(host, people):
+    for name in ("console.css", "console.js", "leaf.svg"):
+        reply = people["nobody"].get(f"/static/{name}")
+        assert reply.headers.get_list("cache-control") == ["public, max-age=86400"]
+        assert "http://" not in reply.text.replace("http://www.w3.org/2000/svg", "")
+        assert "https://" not in reply.text
+    for name in ("pages.py", "..%2fpages.py", "base.html.jinja"):
+        assert people["nobody"].get(f"/static/{name}").status_code == 404
