@@ -107,6 +107,10 @@ def payer(curator: Curator, name: str | None) -> Curator:
     """
     if name is None:
         return curator
+    if curator.account != OWNER:
+        raise LedgerError(
+            "a part of the budget pays for all blocks, not for a range: leave out --as, or --from and --to"
+        )
     if part_of(curator.ledger, name).closed:
         raise LedgerError(f"the account of {name} is settled: it pays for nothing any more")
     return curator.child(name)

@@ -15,7 +15,8 @@ from hedgerow.privacy.ledger.ledger import Ledger, verify_export
 from hedgerow.privacy.ledger.receipt import Receipt, resting
 from hedgerow.release.numerals import amount, rest, small
 from hedgerow.release.schema import Schema
-from hedgerow.service.dataset import Named, make_budget, open_ledger, refuse_missing, schema_beside
+from hedgerow.service.dataset import make_budget
+from hedgerow.service.places import Named, open_ledger, refuse_missing, schema_beside
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,7 +23,7 @@ from hedgerow.queries.workload import marginals
 from hedgerow.release.numerals import amount, bound
 from hedgerow.release.schema import Schema
 from hedgerow.service import budgeting
-from hedgerow.service.dataset import open_ledger, refuse_missing
+from hedgerow.service.places import open_ledger, refuse_missing
 from hedgerow.service.spendings import spendings
 from hedgerow.synopsis import Synopsis
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from hedgerow.curator.growing.lasting import RANGE
 from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.ledger.entry import OWNER, grains_from
 from hedgerow.release.numerals import amount, small
@@ -167,6 +168,8 @@ class _Book:
             return _session(found)
         if _LOST.fullmatch(name):
             return self._called("act", name, "what a ledger that was put back had lost")
+        if RANGE.fullmatch(name):
+            return self._called("act", name, f"questions about {name}")
         return "account", name
 
     def _called(self, kind: Kind, key: str, name: str) -> tuple[Kind, str]:

@@ -155,8 +155,8 @@ class Growing:
     @property
     def words(self) -> str:
         """What counts over blocks are counts of: for whoever reads an answer."""
-        if self._growing == "confined" and self.unit:
-            return f"Each {self.unit.column} is counted in the block in which it first appeared."
+        if said := self.ledger.settings.counted:
+            return said
         whose = f"each {self.unit.column}" if self.unit else "each row"
         return (
             f"At most {self.ledger.settings.max_rows} rows of {whose} are counted, over all blocks together."

@@ -136,6 +136,17 @@ class DataOptions(BudgetOptions):
             "HEDGEROW_REQUIRE_BUDGET=1 says the same.",
         ),
     ] = False
+    first: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="BLOCK",
+            help="Of data that grow: the first block to ask, by name, number or day.",
+        ),
+    ] = None
+    last: Annotated[
+        str | None, typer.Option("--to", metavar="BLOCK", help="The last one; the newest if not given.")
+    ] = None
     older: Annotated[
         str | None,
         typer.Option(
