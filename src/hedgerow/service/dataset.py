@@ -24,6 +24,7 @@ from hedgerow.service.places import (
     refuse_missing,
     refuse_unnamed,
     schema_beside,
+    shown,
 )
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ class Dataset:
     under another one is charged to the same ledger, and composes.
 
     Args:
-        data: a CSV or Parquet file, a folder or a pattern of Parquet files.
+        data: a CSV or Parquet file, a folder or a pattern of Parquet files, or postgresql://...
+        table, query: of a database: its table, or a SELECT of one row by row.
         ledger: the ledger file, or postgresql://...; the file beside the data if None.
         delta: of the budget that is made when there is none yet.
         unit, max_rows, neighbours: whom to protect; what the ledger says if None.
@@ -88,6 +90,8 @@ class Dataset:
 
     data: Path
     ledger: Named = None
+    table: str | None = None
+    query: str | None = None
     delta: str | float | None = None
     unit: str | None = None
     max_rows: int | None = None
@@ -107,7 +111,30 @@ class Dataset:
     @property
     def path(self) -> Where:
         """The ledger's file or database, whether it is there or not."""
+        if self.database is not None and self.ledger is None:
+            raise HedgerowError("rows in a database have no ledger beside them: name theirs with --ledger")
         return find_ledger(self.data, self.ledger)
+
+    @property
+    def database(self) -> LedgerUrl | None:
+        """The database that the rows are in, where it was said which of its rows are meant."""
+        url = LedgerUrl.of(self.data)
+        if self.table is None and self.query is None:
+            return None
+        if url is None:
+            raise HedgerowError("--table and --query are for rows in a database: postgresql://...")
+        return url
+
+    def refuse_unsaid(self) -> None:
+        """Refuse a database of which it was not said, or said twice, which rows are meant."""
+        twice = self.table is not None and self.query is not None
+        if LedgerUrl.of(self.data) is not None and (twice or self.database is None):
+            raise HedgerowError("say which rows of the database are meant: with --table, or with --query")
+
+    @property
+    def called(self) -> str:
+        """What the data are called: never an address, which may hold a password."""
+        return self.table or ("query" if self.query is not None else shown(self.data))
 
     @property
     def domain(self) -> Domain:
@@ -156,7 +183,7 @@ class Dataset:
             refuse_unnamed(self.data, self.path)
             also = "" if self.require_budget else "say --epsilon, or "
             raise HedgerowError(
-                f"the data {self.data.name!r} has no budget yet, there is no {self.path}: {also}"
+                f"the data {self.called!r} has no budget yet, there is no {self.path}: {also}"
                 "make one with `hedgerow budget init`, or name its ledger with --ledger"
             )
         budget = make_budget(epsilon, self.delta)
@@ -179,6 +206,7 @@ class Dataset:
         from hedgerow.curator.rows.table import Table
         from hedgerow.curator.rows.unit_ids import EARLIER
 
+        self.refuse_unsaid()
         known = self.settings(epsilon)
         unit, max_rows = self._whom(known, epsilon)
         if known.growing is not None:
@@ -188,6 +216,9 @@ class Dataset:
         unit_type = EARLIER if unit and known.spelling == 1 else known.unit_type
         if tables := self.tables:
             return known, self._joined(domain, tables, unit, max_rows, unit_type)
+        if self.database is not None:
+            table = Table.open(self._facts(unit), domain, unit=unit, max_rows=max_rows, unit_type=unit_type)
+            return known, table
         table = Table.open(
             self.data,
             domain,
@@ -222,11 +253,29 @@ class Dataset:
         from hedgerow.curator.rows.table import Table
 
         reading = {"encoding": self.encoding, "delimiter": self.delimiter, "multiline": self.multiline}
-        star = StarEngine(self.data, unit, tables, unit_type=unit_type, **reading)
+        star = StarEngine(self._facts(unit), unit, tables, unit_type=unit_type, **reading)
         table = Table.open(star, domain, unit=unit, max_rows=max_rows, unit_type=unit_type)
-        table.named, table.location = self.data.absolute(), self.data.resolve()
+        if self.database is None:
+            table.named, table.location = self.data.absolute(), self.data.resolve()
         table.same_rows = self.same_rows
         return table
+
+    def _facts(self, unit: str | None) -> Any:
+        """The rows: the file, or what reads them in their database."""
+        from hedgerow.curator.rows.postgres import PostgresEngine
+
+        url = self.database
+        if url is None:
+            return self.data
+        if self.encoding or self.delimiter or self.multiline:
+            raise HedgerowError("--encoding, --delimiter and --multiline are for CSV files: leave them out")
+        return PostgresEngine(url.text, table=self.table, query=self.query, unit=unit)
+
+    def refuse_no_unit(self) -> None:
+        """Refuse a column that names nobody in the database, before a budget is bound to it."""
+        names = self._facts(self.unit).schema().names
+        if self.unit is not None and self.unit not in names:
+            raise HedgerowError(f"there is no column {self.unit!r} in {self.called!r}")
 
     def _blocks(self, domain: Domain) -> Table:
         """The blocks of data that grow, or a range of them: what is asked is charged to each."""
@@ -277,7 +326,7 @@ class Dataset:
         with curator.ledger as ledger:
             if new:
                 budget = amount(ledger.budget)
-                self.tell(f"A new budget of {budget} was made for {self.data.name!r}, in {self.path}")
+                self.tell(f"A new budget of {budget} was made for {self.called!r}, in {self.path}")
             elif self.older is not None:
                 witness.excuse_older(ledger, self.receipts(out), self.older.strip())
             try:

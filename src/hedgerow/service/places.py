@@ -21,10 +21,10 @@ def find_ledger(data: Path, named: Named = None) -> Where:
     """A dataset's ledger: the file or database that is named, or the file beside the data.
 
     Args:
-        data: the data, or its ledger file.
+        data: the data, or its ledger; an address without a ledger named beside it is one.
         named: the ledger, if it was named.
     """
-    if (url := LedgerUrl.of(named) or LedgerUrl.of(data)) is not None:
+    if (url := LedgerUrl.of(data if named is None else named)) is not None:
         return url
     is_one = data.is_file() and is_ledger(data)
     ledger = None if named is None else Path(str(named))
@@ -47,8 +47,16 @@ def is_there(place: Where) -> bool:
     return has_ledger(place) if isinstance(place, LedgerUrl) else os.path.lexists(place)
 
 
+def shown(data: Path) -> str:
+    """Data as people read of them: a file's name, or an address without its password."""
+    url = LedgerUrl.of(data)
+    return data.name if url is None else str(url).rpartition("#")[0]
+
+
 def refuse_unnamed(data: Path, path: Where) -> None:
     """Where there is no ledger at `path`, refuse data that one near them knows, and name that one."""
+    if LedgerUrl.of(data) is not None:
+        return
     known = Data.named(data)
     beside = Path(os.devnull) if isinstance(path, LedgerUrl) else path.resolve()
     other = None if known is None else knowing(known, beside)
@@ -61,7 +69,7 @@ def refuse_unnamed(data: Path, path: Where) -> None:
 
 def refuse_missing(data: Path, ledger: Named) -> None:
     """Refuse data that are not there, and data beside which no ledger can lie when none is named."""
-    if data.is_file():
+    if data.is_file() or LedgerUrl.of(data) is not None:
         return
     if data.is_dir():
         if not any(data.rglob("*.parquet")):
@@ -98,7 +106,7 @@ def open_ledger(data: Path, ledger: Named = None, *, readonly: bool = False) -> 
     if not path.exists():
         refuse_unnamed(data, path)
         raise LedgerError(
-            f"the data {data.name!r} has no budget yet: there is no {path}; make one with `hedgerow budget "
+            f"the data {shown(data)!r} has no budget yet: there is no {path}; make one with `hedgerow budget "
             "init`, or name its ledger with --ledger"
         )
     return Ledger.open(path, create=False, readonly=readonly)
@@ -115,5 +123,7 @@ def protected_unit(data: Path, ledger: Named = None) -> str | None:
 
 def schema_beside(data: Path) -> Path:
     """The schema file of data for which none is named: beside them, else in the working folder."""
+    if LedgerUrl.of(data) is not None:
+        return Path("schema.yaml")
     beside, here = data.parent / "schema.yaml", Path("schema.yaml")
     return here if not beside.exists() and here.exists() else beside

@@ -272,7 +272,7 @@ class Publication:
                 files.insert(1, "synthetic.csv")
             self.step("Drawing the report", None)
             about = self.about or ABOUT
-            report = Report(synopsis, self.dataset.data.name, self.ask(synopsis), about, synthetic=count)
+            report = Report(synopsis, self.dataset.called, self.ask(synopsis), about, synthetic=count)
             report.write(drafts / "report.html")
             error = mean_error(synopsis, asked)
             files += self._beside(synopsis, drafts, files)
@@ -291,7 +291,7 @@ class Publication:
             folder.write_schema(synopsis, made / folder.SCHEMA)
             also.append(folder.SCHEMA)
         if folder.is_ours(self.out / folder.README):
-            folder.write_readme(synopsis, self.dataset.data.name, [*files, *also], made / folder.README)
+            folder.write_readme(synopsis, self.dataset.called, [*files, *also], made / folder.README)
             also.append(folder.README)
         return also
 
