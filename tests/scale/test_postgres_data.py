@@ -148,16 +148,15 @@ def test_a_server_reads_rows_of_a_database(people):
     assert config.state == Path.cwd() / ".hedgerow"
     hosted = Hosted(config.datasets[0])
     try:
-        with seeded(4):
-            hosted.reopen()
-            assert hosted.state == "unlearned", hosted.words
-            hosted.in_lane(lambda: Learning("30").open(hosted.opened.curator).close()).result()
-            hosted.reopen()
-            assert hosted.state == "ready"
-            answer = hosted.free(Ask(COUNT), Token("1", "ann", "analyst")).answer
+        hosted.reopen()
+        assert hosted.state == "unlearned", hosted.words
+        hosted.in_lane(lambda: Learning("30").open(hosted.opened.curator).close()).result()
+        hosted.reopen()
+        assert hosted.state == "ready"
+        answer = hosted.free(Ask(COUNT), Token("1", "ann", "analyst")).answer
     finally:
         hosted.close()
-    assert abs(answer.value - 100) <= 20
+    assert abs(answer.value - 100) <= 20  # more than 20 standard deviations of each measured table
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from hedgerow.errors import BadValue, HedgerowError, LedgerError
 from hedgerow.privacy.ledger.entry import OWNER
 from hedgerow.release.numerals import amount, rest
 from hedgerow.service import wire
+from hedgerow.service.people import account_for, accounts_of, spent_by
 from hedgerow.service.spendings import is_plan, spendings
 
 if TYPE_CHECKING:
@@ -93,9 +94,10 @@ def part_of(ledger: Ledger, name: str) -> Part:
             f"nobody called {name!r} has a part of this budget: {some}",
             hint="set one aside with `hedgerow budget allot`",
         )
-    closed = ledger.is_closed(name)
-    spent, left = ledger.spent(name), ledger.remaining(name)
-    return Part(name, spent if closed else spent + left, spent, closed, ledger.limit(name) is None)
+    newest = (accounts_of(ledger, name) or [name])[-1]
+    closed = ledger.is_closed(newest)
+    spent, left = spent_by(ledger, name), ledger.remaining(newest)
+    return Part(name, spent if closed else spent + left, spent, closed, ledger.limit(newest) is None)
 
 
 def payer(curator: Curator, name: str | None) -> Curator:
@@ -113,7 +115,7 @@ def payer(curator: Curator, name: str | None) -> Curator:
         )
     if part_of(curator.ledger, name).closed:
         raise LedgerError(f"the account of {name} is settled: it pays for nothing any more")
-    return curator.child(name)
+    return curator.child(account_for(curator.ledger, name, curator.scope))
 
 
 def allot(ledger: Ledger, name: str, epsilon: str, note: str = "") -> Part:
@@ -162,7 +164,8 @@ def limit(ledger: Ledger, name: str, epsilon: Any, note: str = "Set by the owner
         except (BadValue, ValueError):
             raise HedgerowError(f"epsilon is a number above 0, such as 0.2, not {epsilon!r}") from None
         most = Cost(price.currency, price.amount, ledger.budget.cost.delta)
-    set_limit(ledger, name, most, note)
+        most = most.beyond(spent_by(ledger, name, before=True))
+    set_limit(ledger, (accounts_of(ledger, name) or [name])[-1], most, note)
     return part_of(ledger, name)
 
 
@@ -176,7 +179,9 @@ def settle(ledger: Ledger, name: str) -> Part:
     if part_of(ledger, name).closed:
         raise LedgerError(f"the account of {name} is settled already")
     with ledger.alone():  # no question of theirs is being answered
-        ledger.settle(name, "settled by the owner")
+        for account in accounts_of(ledger, name):
+            if not ledger.is_closed(account):
+                ledger.settle(account, "settled by the owner")
     return part_of(ledger, name)
 
 

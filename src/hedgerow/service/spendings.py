@@ -11,6 +11,7 @@ from hedgerow.curator.growing.lasting import RANGE
 from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.ledger.entry import OWNER, grains_from
 from hedgerow.release.numerals import amount, small
+from hedgerow.service.people import LATER
 
 if TYPE_CHECKING:
     from hedgerow.privacy.budget import Budget
@@ -170,7 +171,8 @@ class _Book:
             return self._called("act", name, "what a ledger that was put back had lost")
         if RANGE.fullmatch(name):
             return self._called("act", name, f"questions about {name}")
-        return "account", name
+        later = LATER.fullmatch(name)
+        return "account", name if later is None else later[1]
 
     def _called(self, kind: Kind, key: str, name: str) -> tuple[Kind, str]:
         self.names[kind, key] = name
