@@ -380,7 +380,7 @@ def test_values_that_do_not_fit_into_strings_read_as_the_others(postgres):
                 [numbers[i % len(numbers)] if i % 701 == 5 else i % 5 for i in range(n)], pa.int64()
             ),
             "x": pa.array([None if i % 3 == 0 else i / 7 for i in range(n)], pa.float64()),
-            "all": pa.array([None] * n, pa.string()),
+            "all": pa.array(["a", "b", None, ""] * (n // 4), pa.string()),
         }
     )
     domain = hr.Domain(
@@ -388,7 +388,7 @@ def test_values_that_do_not_fit_into_strings_read_as_the_others(postgres):
             "t": {"levels": [t for t in texts if t is not None], "missing": True},
             "k": {"levels": [k for k in {*numbers, *range(5)} if k is not None], "missing": True},
             "x": hr.bins(0, 3000, 300, missing=True),
-            "all": {"levels": ["a"], "missing": True},
+            "all": {"levels": ["a"], "other": True, "missing": True},
         }
     )
     cliques = [("t", "k"), ("x",), ("t", "x"), ("all",), ("k", "x")]
