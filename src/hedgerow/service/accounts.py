@@ -87,8 +87,8 @@ def part_of(ledger: Ledger, name: str) -> Part:
         ledger: the dataset's.
         name: whose.
     """
-    known = [s.name for s in spendings(ledger) if s.kind == "account"]
-    if name not in known:
+    if not _is_known(ledger, name):
+        known = [s.name for s in spendings(ledger) if s.kind == "account"]
         some = f"there is {', '.join(known)}" if known else "none was set aside yet"
         raise LedgerError(
             f"nobody called {name!r} has a part of this budget: {some}",
@@ -154,7 +154,7 @@ def limit(ledger: Ledger, name: str, epsilon: Any, note: str = "Set by the owner
     from hedgerow.privacy.ledger.limit import set_limit
 
     most = None
-    if name not in ledger.children():
+    if not _is_known(ledger, name):
         _refuse_name(ledger, name)
     if epsilon is not None:
         if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float, str)):
@@ -185,12 +185,17 @@ def settle(ledger: Ledger, name: str) -> Part:
     return part_of(ledger, name)
 
 
+def _is_known(ledger: Ledger, name: str) -> bool:
+    """Whether somebody of this name has an account; those of releases, sessions and ranges have spaces."""
+    return name != OWNER and not any(sign.isspace() for sign in name) and ledger.knows_account(name)
+
+
 def _refuse_name(ledger: Ledger, name: str) -> None:
     """A name is one word, so that it is no release's or session's account; and stays whose it was."""
     plain = name.isprintable() and not any(sign.isspace() or sign == "#" for sign in name)
     if not name or not plain or len(name) > _LONGEST or name == OWNER:
         raise HedgerowError(f"a name for an account is one word of up to {_LONGEST} signs, not {name!r}")
-    if any(s.name == name for s in spendings(ledger) if s.kind == "account"):
+    if _is_known(ledger, name):
         raise LedgerError(
             f"there has been an account {name!r} already, and none is given twice: choose another name"
         )
