@@ -210,6 +210,8 @@ class Dataset:
         known = self.settings(epsilon)
         unit, max_rows = self._whom(known, epsilon)
         if known.growing is not None:
+            if self.same_rows:
+                raise HedgerowError("--same-rows is for a file that was written again; blocks never change")
             return known, self._blocks(domain)
         if self.ends:
             raise HedgerowError("--from and --to are for data that grow, and these are one table")
