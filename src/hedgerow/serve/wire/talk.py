@@ -26,6 +26,7 @@ from hedgerow.serve.wire.plans import StatementPlan
 from hedgerow.serve.wire.results import StatementResult
 from hedgerow.serve.wire.split import statements_of
 from hedgerow.serve.wire.statements import Statements
+from hedgerow.service.failure import owners_only
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -338,7 +339,7 @@ class Talk:
 
     def _failed(self, error: Exception, sql: str = "") -> None:
         owner = self.statements.who.owns
-        if failure.hidden(error):
+        if owners_only(error):
             log.error("cannot be used: %s", error)
         elif not isinstance(error, HedgerowError):
             log.error("a fault of our own: %s", type(error).__name__)
