@@ -183,6 +183,16 @@ def test_every_code_of_an_error_has_its_section_with_what_programs_see():
         assert "exit code" not in words or f"exit code {EXIT.get(code, 2)}," in words, code
 
 
+def test_the_page_of_python_names_is_what_the_docstrings_say():
+    import hedgerow as hr
+    from hedgerow.release.python_page import python_page
+
+    text = (ROOT / "docs" / "python.md").read_text()
+    assert python_page() == text, "run `python -m hedgerow.serve.cli.reference`"
+    for name in hr.__all__:
+        assert name.startswith("__") or f"### hr.{name}\n" in text, name
+
+
 def test_the_glossary_is_sorted_and_long_enough():
     words = re.findall(r"^\*\*(.+)\*\*$", (ROOT / "docs" / "glossary.md").read_text(), re.M)
     assert len(words) >= 40
@@ -202,7 +212,11 @@ def test_the_owners_page_can_be_copied_line_by_line(tmp_path):
         program, *words = shlex.split(command)
         assert program == "hedgerow"
         done = subprocess.run(
-            [sys.executable, "-m", "hedgerow", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+            [sys.executable, "-m", "hedgerow", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "release" / "report.html").exists()

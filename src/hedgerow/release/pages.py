@@ -8,6 +8,7 @@ from collections.abc import Callable
 from hedgerow.homes import HOMES
 from hedgerow.mechanisms import cards
 from hedgerow.mechanisms.card import Card
+from hedgerow.release.python_page import python_page
 
 _BLOCK = re.compile(r"(<!-- cards: (\w+) -->\n).*?(<!-- end of cards -->)", re.S)
 
@@ -42,6 +43,7 @@ def stub(text: str) -> str:
 
 FILES: dict[str, Callable[[str], str]] = {
     "docs/choosing.md": choosing_page,
+    "docs/python.md": python_page,
     "src/hedgerow/__init__.pyi": stub,
 }
-"""Files that are partly written from cards, and how."""
+"""Files that are written, wholly or in part, from cards and docstrings, and how."""
