@@ -53,6 +53,12 @@ class StarEngine(Engine):
         for table in tables:
             if why := table.refused(unit):
                 raise DomainMismatch(why)
+            if isinstance(table.source, StarEngine):
+                raise DomainMismatch(
+                    f"the table {table.name!r} is joined already: join its tables to the facts"
+                )
+        if isinstance(facts, StarEngine) and (why := facts.refused(unit)):
+            raise DomainMismatch(why)
         self._facts = _opened(facts, unit, unit_type, **options)
         self._parts = [
             _Part(table, _opened(table.source, table.key, unit_type), unit_type) for table in tables
@@ -68,6 +74,13 @@ class StarEngine(Engine):
                     f"column {twice[0]!r} is in {part.table.name!r} and elsewhere: rename one"
                 )
             held += part.brings
+
+    def refused(self, unit: str | None) -> str | None:
+        """Why it may not be read where `unit` is protected, or None: tables about others were joined."""
+        if unit == self._unit:
+            return None
+        here, there = (f"unit={name!r}" if name else "no unit" for name in (self._unit, unit))
+        return f"the tables were joined for {here}, and the table is opened with {there}: say the same twice"
 
     @property
     def written(self) -> int | None:
