@@ -6,6 +6,7 @@ Lemma 1 of docs/privacy/growing.md is about these two rules: a unit's rows count
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.curator.rows.table import Rows
+
+_TYPED = re.compile(rb"\A\0(?:%s)\0" % "|".join(t for t in unit_ids.TYPES if t != "integer").encode())
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ def accept(rows: Rows, seen: Seen, *, confined: bool) -> Accepted:
         batches = list(rows._read(names))
         return Accepted(_joined(batches, rows, names), Seen())
     batches = list(rows._read([*names, rows._ids_column(bound.unit)]))
-    ids = [unit_ids.spell(batch.column(len(names)), bound.spelling) for batch in batches]
+    ids = [_one_spelling(rows, unit_ids.spell(batch.column(len(names)), bound.spelling)) for batch in batches]
     codes, fine = _content(rows, batches)
     owners, units = owners_of(ids, bound.unit)
     tags = tags_of(bound.key, units)
@@ -67,6 +70,21 @@ def accept(rows: Rows, seen: Seen, *, confined: bool) -> Accepted:
     whole = whole.append_column(IDS, spelled).take(pa.array(places, pa.int64()))
     some = ~alone & (kept > 0)
     return Accepted(whole, Seen.counted(tags[some], kept[some].astype(np.int64)))
+
+
+def _one_spelling(rows: Rows, ids: pa.Array) -> pa.Array:
+    """Ids as a typed column or a CSV file has them, whichever source a block comes from.
+
+    Objects are spelled with the name of their type where they could be taken for something else. That tells
+    them apart within one source; between blocks it would make two units of one person.
+    """
+    import pyarrow as pa
+
+    schema = rows._table._engine.schema()
+    if IDS not in schema.names or unit_ids.type_of(schema.field(IDS).type) != "binary":
+        return ids
+    plain = [None if name is None else _TYPED.sub(b"", name, 1) for name in ids.to_pylist()]
+    return pa.array(plain, pa.large_binary())
 
 
 def _content(rows: Rows, batches: list[pa.RecordBatch]) -> tuple[NDArray[Any], NDArray[Any] | None]:
