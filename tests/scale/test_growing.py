@@ -395,6 +395,129 @@ def test_stated_errors_of_totals_cover():
     assert misses.max() <= binom.isf(1e-6 / 8, runs, 0.05)
 
 
+def test_a_ledger_that_was_put_back_counts_all_as_spent(tmp_path):
+    """A lost block may have been charged the whole budget: who was in it has nothing left, in any block."""
+    growing = made(tmp_path / "people")
+    growing.append(rows((1, "F", 1)), day="2026-01-01")
+    kept = "set aside before, and perhaps spent by lines that are lost"
+    growing.ledger.allot("kept", Cost("rho", Fraction(1, 4)), note=kept, scope=(1, 1))
+    growing.ledger.close()
+    ledger = tmp_path / "people.hedgerow.db"
+    old = ledger.read_bytes()
+    growing = hr.Growing.open(tmp_path / "people", DOMAIN)
+    growing.append(rows((2, "F", 1)), day="2026-01-02")
+    with growing.range(2, 2) as curator:
+        curator.measure(("sex",))
+    growing.ledger.close()
+    for file in tmp_path.glob("people.hedgerow.db*"):
+        file.unlink()
+    ledger.write_bytes(old)
+    (lost,) = (tmp_path / "people").glob("*2.parquet")
+    again = hr.Growing.open(tmp_path / "people", DOMAIN)
+    lost.rename(tmp_path / "lost.parquet")
+    again.append(rows((2, "F", 1)), day="2026-01-03")
+    assert all(again.ledger.charged(block).amount == 1 for block in (1, 2, 99))
+    with pytest.raises(HedgerowError):
+        again.curator().measure(("sex",), hr.Budget(rho=0.1))
+    with pytest.raises(LedgerError, match="nothing is charged to some of them alone"):
+        again.curator(1, 1, account="kept").measure(("sex",), hr.Budget(rho=0.1))
+    again.ledger.settle("kept")
+    with pytest.raises(HedgerowError):
+        again.curator().measure(("sex",), hr.Budget(rho=0.1))
+    assert again.ledger.verify().ok
+    assert not replay(again.ledger).problems
+
+
+@pytest.mark.parametrize("mode", ["shared", "yearly"])
+def test_of_lost_blocks_nothing_is_left_however_data_grow(tmp_path, mode):
+    growing = made(tmp_path / "people", growing=mode)
+    growing.append(rows((1, "F", 1)), day="2025-12-31")
+    growing.append(rows((1, "F", 1)), day="2026-01-01")
+    with growing.range(1, 1, spend=hr.Budget(rho=0.5)) as curator:
+        curator.measure(("sex",))
+    growing.ledger.close()
+    (tmp_path / "people" / "block-000003.parquet").write_bytes(b"of a block that no line tells of")
+    again = hr.Growing.open(tmp_path / "people", DOMAIN)
+    assert again.ended
+    assert again.left(1, 1).cost.amount == again.left(2, 2).cost.amount == 0
+    assert again.ledger.remaining(scope=(2099, 2099) if mode == "yearly" else None).amount == 0
+    assert again.ledger.verify().ok
+
+
+def test_what_receipts_tell_of_lost_years_is_charged_to_years_to_come(tmp_path):
+    path, receipt = tmp_path / "ledger.db", tmp_path / "receipt.json"
+    ledger = hr.Ledger.open(path, budget=hr.Budget(epsilon=1), growth=Growth("yearly"))
+    ledger.announce("2026-12-31", "day", b"", 1)
+    ledger.close()
+    old = path.read_bytes()
+    ledger = hr.Ledger.open(path)
+    ledger.announce("2027-01-01", "day", b"", 2)
+    ledger.allot("new year", Cost("epsilon", Fraction(3, 4)), scope=(2027, 2027))
+    witness.note(ledger, receipt)
+    ledger.close()
+    for file in tmp_path.glob("ledger.db*"):
+        file.unlink()
+    path.write_bytes(old)
+    with hr.Ledger.open(path) as ledger:
+        witness.excuse_older(ledger, [receipt], "the disk was lost")
+        ledger.announce("2027-01-01", "day", b"", 2)
+        assert ledger.remaining(scope=(2027, 2027)) == Cost("epsilon", Fraction(1, 4))
+        assert ledger.verify().ok
+
+
+def test_a_person_is_the_same_in_blocks_of_files_and_of_objects(tmp_path):
+    """Ids of objects are spelled with their type where they look like others: not so between blocks."""
+    (tmp_path / "one.csv").write_text("id,sex,age\n7,M,1\n8,M,1\n")
+    people = {"sex": ["M", "M"], "age": [1, 1]}
+    for first, then in (
+        (tmp_path / "one.csv", {"id": ["7", "8"], **people}),
+        ({"id": [7, 8], **people}, {"id": ["7", "8"], **people}),
+        ({"id": ["7", 8], **people}, {"id": ["8", 7], **people}),
+    ):
+        growing = made()
+        growing.append(first, name="one")
+        growing.append(then, name="two")
+        assert exact(growing, 1, 1) == [0, 2]
+        assert exact(growing, 2, 2) == [0, 0]
+
+
+def test_a_range_of_a_name_is_that_block_and_of_days_those_between():
+    growing = made()
+    for number, name in enumerate(("march.csv", "april.csv", "may.csv")):
+        growing.append(rows((number, "F", 3)), name=name)
+    assert [b.name for b in growing._some("march.csv", "march.csv")] == ["march.csv"]
+    assert [b.name for b in growing._some("april.csv", "may.csv")] == ["april.csv", "may.csv"]
+    with pytest.raises(HedgerowError, match=r"no block called 'june\.csv'"):
+        growing.table("june.csv")
+    growing = made()
+    for number, day in enumerate(("2027-03-01", "2027-03-03", "2027-03-05")):
+        growing.append(rows((number, "F", 3)), day=day)
+    assert [b.number for b in growing._some("2027-03-02", "2027-03-04")] == [2]
+    assert [b.number for b in growing._some(None, "2027-03-04")] == [1, 2]
+    for first, last in (
+        ("2027-03-06", None),
+        (None, "2027-02-01"),
+        ("2027-03-04", "2027-03-04"),
+        (4, 9),
+        (3, 2),
+    ):
+        with pytest.raises(HedgerowError, match="no block in that range"):
+            growing.table(first, last)
+
+
+def test_days_that_totals_had_are_there_after_they_ended():
+    for mode, last in (("yearly", "2027-01-01"), ("confined", "2026-01-30")):
+        table, opened = run(growing=mode)
+        values = [a.value for a in opened.update()]
+        if mode == "confined":
+            table.ledger.end_parallel("lost")
+        table.append(rows((9, "F", 1)), day=last)
+        again = hr.RunningTotals(horizon=5, budget=hr.Budget(rho=0.5)).open(table)
+        assert [totals.answer(day=2).value for totals in (opened, again)] == [values[1]] * 2
+        with pytest.raises(RunClosed):
+            again.answer()
+
+
 # ---- replay ----------------------------------------------------------------------------------------------
 
 

@@ -90,6 +90,7 @@ def excuse_older(ledger: Ledger, files: Iterable[Path], reason: str) -> None:
     if not lost:
         return
     spent, newest = _spent_beyond(ledger, lost), max(lost, key=lambda receipt: receipt.seq)
+    counted = ledger.settings.growing is not None and ledger.lost  # blocks' files told of lost lines before
     words = f"Went on with a ledger older than line {newest.seq}, of which there is a receipt: {reason}"
     try:
         with ledger.transaction() as together:
@@ -97,9 +98,10 @@ def excuse_older(ledger: Ledger, files: Iterable[Path], reason: str) -> None:
                 together.record(request=_excuse(receipt), question=receipt.head, note=words)
             if ledger.settings.growing is not None:  # first: what was lost counts for blocks to come as well
                 together.end_parallel("Lines were lost, and with them who was in their blocks")
-            if not spent.is_zero:
+            if not spent.is_zero and not counted:
                 words = "Spent by lines that were lost."
-                together.allot(f"lost lines {newest.head[:16]}", spent, note=words)
+                scope = (1, None) if ledger.settings.cells else None  # years to come are cells as well
+                together.allot(f"lost lines {newest.head[:16]}", spent, note=words, scope=scope)
     except BudgetExceeded as error:
         said = f"{str(error)[:1].lower()}{str(error)[1:]}"
         raise error.worded(f"what lost lines spent is set aside first, and {said}") from None
