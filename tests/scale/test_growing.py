@@ -16,6 +16,7 @@ from hedgerow.audit.coupled.growing import live, replay_growing, streams, worth
 from hedgerow.audit.coupled.planted_growing import PLANTED, SOUND, each_block, totals
 from hedgerow.audit.ledger_replay import replay
 from hedgerow.curator.growing import growing as growing_module
+from hedgerow.curator.growing.block_rows import BlockFiles
 from hedgerow.curator.growing.seen import Seen, tags_of
 from hedgerow.errors import DataChanged, HedgerowError, LedgerError, RunClosed, SourceError
 from hedgerow.privacy.budget import Cost
@@ -133,6 +134,21 @@ def test_a_block_that_reads_otherwise_is_refused_before_it_is_announced():
     assert len(growing.blocks) == 1
 
 
+def test_columns_that_no_schema_reads_are_not_kept_and_text_may_be_views():
+    growing, more = (
+        made(),
+        {"list": pa.array([[1]]), "every": pa.array([(1, 2, 3)], pa.month_day_nano_interval())},
+    )
+    for number in (1, 2):
+        block = typed((number, "F", 1)).append_column("ward", pa.array(["a"], pa.string_view()))
+        for name, column in more.items():
+            block = block.append_column(name, column)
+        growing.append(block, name=str(number))
+    assert exact(growing) == [2, 0]
+    assert "ward" in growing._files.read(growing._known()[0]).column_names
+    assert not set(more) & set(growing._files.read(growing._known()[0]).column_names)
+
+
 def test_tags_are_found_again_and_counted():
     key, ids = bytes(32), [b"a", b"b\0", b"b", b"", b"\0"]
     tags = tags_of(key, ids)
@@ -190,6 +206,37 @@ def test_an_append_that_was_interrupted_is_whole_or_not_there(tmp_path, monkeypa
     again.append(rows((2, "M", 1), (3, "M", 1)), day="2026-01-03")
     assert exact(again) == ([1, 2] if moment == "announce" else [2, 1])
     assert again.ledger.verify().ok
+
+
+def test_a_block_may_get_its_name_from_whoever_reads_it_first(tmp_path, monkeypatch):
+    growing, other = made(tmp_path / "people"), []
+    named = BlockFiles.announced
+
+    def meanwhile(files: BlockFiles, number: int, digest: bytes) -> None:
+        if not other:
+            other.append(hr.Growing.open(tmp_path / "people", DOMAIN))
+            assert exact(other[0]) == [1, 0]
+        named(files, number, digest)
+
+    monkeypatch.setattr(BlockFiles, "announced", meanwhile)
+    growing.append(rows((1, "F", 1)), day="2026-01-01")
+    assert exact(growing) == [1, 0]
+
+
+def test_a_block_that_is_appended_while_a_table_is_opened_is_no_lost_one(tmp_path, monkeypatch):
+    growing, once = made(tmp_path / "people"), iter([True])
+    growing.append(rows((1, "F", 1)), day="2026-01-01")
+    looked = BlockFiles.unknown
+
+    def meanwhile(files: BlockFiles, known: int):
+        if next(once, False):
+            growing.append(rows((2, "F", 1)), day="2026-01-02")
+        return looked(files, known)
+
+    monkeypatch.setattr(BlockFiles, "unknown", meanwhile)
+    again = hr.Growing.open(tmp_path / "people", DOMAIN)
+    assert not again.ended
+    assert len(again.blocks) == 2
 
 
 def test_a_ledger_that_was_put_back_ends_charging_side_by_side(tmp_path):

@@ -15,7 +15,8 @@ import numpy as np
 from hedgerow.curator.growing.seen import Seen, tags_of
 from hedgerow.curator.rows import bounding, unit_ids, values
 from hedgerow.curator.rows.coding import coded, owners_of
-from hedgerow.curator.rows.memory import IDS
+from hedgerow.curator.rows.memory import IDS, takable
+from hedgerow.queries.domain.encoding import kind_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,8 +46,7 @@ def accept(rows: Rows, seen: Seen, *, confined: bool) -> Accepted:
     import pyarrow as pa
 
     bound, domain = rows._bound, rows.domain
-    held = [name for name in rows._table._engine.schema().names if name != IDS]
-    names = [*domain.names, *(name for name in held if name not in domain)]
+    names = [*domain.names, *(name for name in _readable(rows) if name not in domain)]
     if bound is None:
         batches = list(rows._read(names))
         return Accepted(_joined(batches, rows, names), Seen())
@@ -100,10 +100,15 @@ def _content(rows: Rows, batches: list[pa.RecordBatch]) -> tuple[NDArray[Any], N
     return np.concatenate(parts, axis=1), fine if len(fine) else None
 
 
+def _readable(rows: Rows) -> list[str]:
+    """The columns that some schema could read: of text, numbers or days; by their types alone."""
+    return [f.name for f in rows._table._engine.schema() if f.name != IDS and kind_of(f.type) != "other"]
+
+
 def _joined(batches: list[pa.RecordBatch], rows: Rows, names: list[str]) -> pa.Table:
     """Batches as one table; the columns have their types where there are no rows as well."""
     import pyarrow as pa
 
     schema = rows._table._engine.schema()
     fields = pa.schema([schema.field(name) for name in names])
-    return pa.Table.from_batches(batches).unify_dictionaries() if batches else fields.empty_table()
+    return takable(pa.Table.from_batches(batches).unify_dictionaries() if batches else fields.empty_table())

@@ -138,8 +138,18 @@ class Growing:
 
     def _refuse_unknown(self) -> None:
         """An older ledger was put back: who was in the lost blocks is lost, and what was spent on them."""
-        if self._files.unknown(len(self._known())) and not self.ended:
-            self.ledger.lose("Files of blocks are there that no line tells of: an old ledger was put back")
+        if not self._strange or self.ended:
+            return
+        with self.ledger.alone():  # whoever appends is between a block's line and its name for a moment
+            if self._strange and not self.ended:
+                self.ledger.lose(
+                    "Files of blocks are there that no line tells of: an old ledger was put back"
+                )
+
+    @property
+    def _strange(self) -> bool:
+        """Whether files of blocks are there that no line tells of."""
+        return bool(self._files.unknown(len(self._known())))
 
     @property
     def blocks(self) -> list[RowBlock]:
@@ -157,10 +167,10 @@ class Growing:
         """What counts over blocks are counts of: for whoever reads an answer."""
         if self._growing == "confined" and self.unit:
             return f"Each {self.unit.column} is counted in the block in which it first appeared."
-        whose = f"each {self.unit.column}" if self.unit else "each row"
-        return (
-            f"At most {self.ledger.settings.max_rows} rows of {whose} are counted, over all blocks together."
-        )
+        if self.unit is None:
+            return "Each row is counted, in the block in which it came."
+        most, whose = self.ledger.settings.max_rows, f"each {self.unit.column}"
+        return f"At most {most} rows of {whose} are counted, over all blocks together."
 
     def append(
         self,

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.curator.rows.engine import Engine
+from hedgerow.curator.rows.engine import Engine, reading
 from hedgerow.curator.rows.files import FileEngine, refuse_absent
-from hedgerow.curator.rows.memory import IDS, MemoryEngine
+from hedgerow.curator.rows.memory import IDS, MemoryEngine, takable
 from hedgerow.curator.rows.unit_ids import refusal, spell
 from hedgerow.errors import DomainMismatch, SourceError
 from hedgerow.queries.domain.encoding import as_text, kind_of
@@ -168,10 +168,11 @@ class _Part:
         if self._rows is not None:
             return
         columns = list(dict.fromkeys([self.table.key, self._ids, *self.brings]))
-        found = list(self.engine.batches(columns))
+        with reading():
+            found = list(self.engine.batches(columns))
         schema = pa.schema([self.engine.schema().field(name) for name in columns])
         rows = pa.Table.from_batches(found) if found else schema.empty_table()
-        rows = rows.unify_dictionaries().combine_chunks()
+        rows = takable(rows.unify_dictionaries().combine_chunks())
         ids = pa.chunked_array([spell(c) for c in rows.column(self._ids).chunks], pa.large_binary())
         texts = [pc.fill_null(_text(rows.column(n)), "\0") for n in self.brings]
         order = pa.table(
