@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from hedgerow.privacy.ledger.transaction import Transaction
 
 
-LOST = "hedgerow: lost lines"
-"""The accounts that hold what lines spent of which nobody knows."""
+LOST = "lost lines "
+"""How the names of accounts begin that hold what lines spent which are lost."""
 
 
 class Grown(Vouching):
@@ -56,7 +56,7 @@ class Grown(Vouching):
             for scope, spent in whole if owner.profile is None else owner.profile.regions:
                 rest = owner.limit - spent
                 if not rest.is_zero:
-                    name = LOST if scope is None else f"{LOST}, from {scope[0]}"
+                    name = f"{LOST}of blocks, from {'the first' if scope is None else scope[0]}"
                     transaction.allot(name, rest, note=reason, scope=scope)
             transaction.end_parallel(reason)
 
