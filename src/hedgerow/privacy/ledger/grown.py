@@ -101,6 +101,9 @@ class Grown(Vouching):
         if made.growing == "confined" and not self.ended:
             return f"A unit's rows count in its first block only: {told} is the promise for good."
         if made.growing == "confined":
+            if any(name.startswith(LOST) for name in self._store.children(OWNER)):
+                told = f"what they may have spent counts as spent, and {told}"
+                return f"Lines were lost, so blocks add up from then on: {told} is still the promise."
             return f"What was seen was lost, so blocks add up from then on: {told} is still the promise."
         if made.growing is None:
             return f"{told} is the promise."
