@@ -22,6 +22,7 @@ from hedgerow.errors import DataChanged, HedgerowError, LedgerError, RunClosed, 
 from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.ledger.entry import Growth
 from hedgerow.service import witness
+from hedgerow.testing import seeded
 from sizes import size
 
 DOMAIN = hr.Domain({"sex": ["F", "M"], "age": hr.bins(0, 100, 10)})
@@ -399,6 +400,16 @@ def test_a_day_is_drawn_once_also_by_another_holder():
     values = [a.value for a in opened.update()]
     again = hr.RunningTotals(horizon=5, budget=hr.Budget(rho=0.5)).open(table)
     assert [a.value for a in again.update()] == values
+
+
+def test_a_day_that_was_drawn_from_test_randomness_never_passes_for_private(tmp_path):
+    growing = made(tmp_path / "people")
+    growing.append(rows((1, "F", 1)), day="2026-01-01")
+    with seeded(1):
+        (first,) = hr.RunningTotals(horizon=3, epsilon=0.5).open(growing).update()
+    assert any("Not private" in note for note in first.notes)
+    with pytest.raises(HedgerowError, match="already used for another question"):
+        hr.RunningTotals(horizon=3, epsilon=0.5).open(growing).update()
 
 
 def test_totals_end_with_their_horizon_and_with_what_was_seen():
