@@ -21,8 +21,9 @@ def server(tmp_path_factory):
         running.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """Closed after each file: its driver keeps a loop running in this thread, beside which no test awaits."""
     with chromium() as made:
         yield made
 
