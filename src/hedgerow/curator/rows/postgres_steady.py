@@ -38,15 +38,15 @@ def refuse_unsteady(tree: exp.Select, columns: Mapping[str, PgType]) -> None:
                 "`query` has LIKE for a column in whose collation different texts are equal, which fails for "
                 "rows that have one: compare with = or IN"
             )
-    for node in tree.find_all(exp.Case, exp.Coalesce):
-        if len({type_.collation for type_ in _types(node, columns)} - set(_DEFAULT)) > 1:
+    for value in tree.find_all(exp.Case, exp.Coalesce):
+        if len({type_.collation for type_ in _types(value, columns)} - set(_DEFAULT)) > 1:
             raise SourceError(
                 "`query` has a CASE or COALESCE over columns of two collations, which fails for rows that "
                 "have a text there: use columns of one"
             )
 
 
-def _types(node: exp.Expression, columns: Mapping[str, PgType]) -> list[PgType]:
+def _types(node: exp.Expr, columns: Mapping[str, PgType]) -> list[PgType]:
     """The types of the table's columns in a part of the statement."""
     names = (column.this for column in node.find_all(exp.Column) if isinstance(column.this, exp.Identifier))
     read = (str(n.this) if n.args.get("quoted") else str(n.this).lower() for n in names)
