@@ -142,3 +142,22 @@ def test_no_schema_is_written_over_that_of_another_dataset(host, tmp_path):
     assert told.status_code == 400
     assert "'rows'" in told.json()["error"]["message"]
     assert (tmp_path / "schema.yaml").read_bytes() == first
+
+
+def test_a_schema_that_is_sent_joins_no_file_from_elsewhere(host, tmp_path, tmp_path_factory):
+    """Owners reach the folders that the server was given, over HTTP, and no file beyond them."""
+    owner, elsewhere = comes_in(host), tmp_path_factory.mktemp("elsewhere") / "private.csv"
+    elsewhere.write_text("town,secret\nHarbour,x\n")
+    (tmp_path / "link.csv").symlink_to(elsewhere)
+    (tmp_path / "towns.csv").write_text("town,secret\nHarbour,x\n")
+    for file, status in (
+        (elsewhere, 403),
+        ("../elsewhere/private.csv", 403),
+        ("link.csv", 403),
+        ("towns.csv", 200),
+    ):
+        joined = f"{{file: {file}, key: town, public: true}}"
+        yaml = f"attributes:\n  secret: [x, y]\ntables:\n  towns: {joined}\n"
+        told = owner.put("/v1/datasets/rows/schema", json={"yaml": yaml, "confirm": False})
+        assert told.status_code == status, told.text
+        assert (tmp_path / "schema.yaml").exists() == (status == 200)

@@ -21,7 +21,7 @@ from hedgerow.errors import (
     Starting,
 )
 from hedgerow.release.population import Population
-from hedgerow.service import tokens
+from hedgerow.service import setting_up, tokens
 from hedgerow.service.approvals import Approvals
 from hedgerow.service.asked_log import AskedLog
 from hedgerow.service.config import Config, DatasetSettings
@@ -272,14 +272,22 @@ class Host:
         people.domain().save(folder / "schema.yaml")
         return self._added(DatasetSettings(str(folder / "demo.csv"), "demo"))
 
-    def refuse_shared_schema(self, hosted: Hosted) -> None:
-        """Refuse to write a schema file over the one under which another dataset is served."""
-        for other in self.datasets.values():
+    def keep_schema(self, hosted: Hosted, text: Any, confirm: Any) -> None:
+        """Keep a schema that an owner sends, but not over the one under which another dataset is served.
+
+        Args:
+            hosted: the dataset, in its lane.
+            text: YAML; what is there already if None.
+            confirm: whether the owner stands by it.
+        """
+        for other in () if text is None else self.datasets.values():
             if other is not hosted and other.state != "setup" and schema_path(other) == schema_path(hosted):
                 raise BadValue(
                     f"{schema_path(hosted).name} is the schema of the dataset {other.name!r} too",
                     hint="put this dataset into a folder of its own, or configure a schema for it",
                 )
+        folders = (*self.config.folders, hosted.dataset.data.resolve().parent)
+        setting_up.keep_schema(hosted, text, confirm, folders)
 
     def _added(self, settings: DatasetSettings, *, own_schema: bool = False) -> Hosted:
         try:

@@ -71,8 +71,7 @@ async def _draft(call: Call, form: Form) -> Response:
 async def _keep_schema(call: Call, form: Form) -> Response:
     """What is confirmed becomes public; which column may name people is the draft's word, in no address."""
     hosted, text = call.hosted, declared.text(_columns(form))
-    call.host.refuse_shared_schema(hosted)
-    await call.in_lane(lambda: setting_up.keep_schema(hosted, text, True))
+    await call.in_lane(lambda: call.host.keep_schema(hosted, text, True))
     call.host.settled(hosted)
     return await _shown(call, unit=form.text("unit"))
 
