@@ -23,7 +23,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser():
-    """Closed after each file: its driver keeps a loop running in this thread, beside which no test awaits."""
+    """One for a file: while Playwright is there, nothing else in this process can run an event loop."""
     with chromium() as made:
         yield made
 
