@@ -83,6 +83,8 @@ class Jobs:
             if isinstance(asked["epsilon"], bool) or not isinstance(asked["epsilon"], (int, float, str)):
                 raise BadValue("`epsilon` is a number")
             make_budget(asked["epsilon"])
+        elif asked["kind"] == "release":
+            raise BadValue("a release says what it may spend", hint="give `epsilon`")
         id = new_id() if id is None else id
         if not _ID.fullmatch(id):
             raise BadValue("a job is called by 16 digits from 0 to f")
