@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Connection = psycopg.Connection[tuple[Any, ...]]
 
 _PAGES = 640  # 5 MB: about as many rows as a batch has
+_LINES = 2048  # rows of one page, at most: pages have up to 32 kB, and the head of a row 16 bytes and more
 Pages = tuple[int, int | None]
 
 
@@ -104,10 +105,27 @@ def _arrays(
     connection: Connection, items: PackedColumns, table: str, where: str, pages: Pages
 ) -> list[list[Fields]]:
     """The columns of some pages, of fewer at a time where values are too long for one statement."""
-    from psycopg.errors import InternalError_, OutOfMemory, ProgramLimitExceeded
-
     first, end = pages
     inside = f"ctid >= '({first},0)'" + ("" if end is None else f" AND ctid < '({end},0)'")
+    found = _fitting(connection, items, table, where, inside)
+    if found is not None:
+        return found
+    last = first + _PAGES if end is None else end
+    if last - first > 1:
+        middle = (first + last) // 2
+        halves: list[Pages] = [(first, middle), (middle, end)]
+        return [array for half in halves for array in _arrays(connection, items, table, where, half)]
+    rows = (f"ctid = '({first},{line})'" for line in range(1, _LINES + 1))
+    each = (_fitting(connection, items, table, where, row, last=True) or () for row in rows)
+    return [array for arrays in each for array in arrays]
+
+
+def _fitting(
+    connection: Connection, items: PackedColumns, table: str, where: str, inside: str, *, last: bool = False
+) -> list[list[Fields]] | None:
+    """The columns of some rows; None if they do not fit, or what the database says where that is the last."""
+    from psycopg.errors import InternalError_, OutOfMemory, ProgramLimitExceeded
+
     both = f" WHERE ({where.removeprefix(' WHERE ')}) AND {inside}" if where else f" WHERE {inside}"
     found = None
     try:
@@ -118,13 +136,10 @@ def _arrays(
                 return []
             found = items.fields(arrays, sent)
     except (ProgramLimitExceeded, OutOfMemory, InternalError_):
-        last = first + _PAGES if end is None else end
-        if last - first <= 1:
+        if last:
             raise
         connection.execute("ROLLBACK TO before")
-        middle = (first + last) // 2
-        halves: list[Pages] = [(first, middle), (middle, end)]
-        return [array for half in halves for array in _arrays(connection, items, table, where, half)]
+        return None
     return [found]
 
 
