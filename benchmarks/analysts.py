@@ -1,8 +1,8 @@
 """Ten thousand analysts of one dataset: accounts in one ledger, questions free and charged, and its size.
 
 CPU seconds of one process; a commit that waits for the disk takes longer by the clock. Each analyst has a
-limit of their own and asks two questions, one free and one with an accuracy; the bar is that the last ones
-take no more than twice what the first took.
+limit of their own; every tenth asks two questions, one free and one with an accuracy. The bar is that the
+last ones take no more than twice what the first took.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hedgerow.service import accounts
 from hedgerow.service.asking import Ask, Desk
 
 ANALYSTS = int(float(os.environ.get("HEDGEROW_ANALYSTS", "1e4")))
-SOME = 200
+EVERY = int(os.environ.get("HEDGEROW_ANALYSTS_EVERY", "10"))  # of them asks
 DOMAIN = hr.Domain({"sex": ["F", "M"], "age": hr.bins(0, 100, 5), "region": 8, "status": 4, "k": 16})
 
 
@@ -56,6 +56,8 @@ def run() -> Iterator[dict[str, Any]]:
         for number in range(ANALYSTS):
             name = f"analyst{number}"
             spent["account"].append(timed(lambda name=name: accounts.limit(curator.ledger, name, 0.01)))
+            if number % EVERY:
+                continue
             payer = accounts.payer(curator, name)
             desk = Desk(session.share(payer), payer)
             free, paid = questions(number)
@@ -93,9 +95,10 @@ def _times(spent: dict[str, list[float]]) -> Iterator[dict[str, Any]]:
         "charged": "a question with an accuracy, charged where it must be (CPU ms)",
     }
     for kind, each in spent.items():
-        early, late = (1000 * float(np.median(part)) for part in (each[SOME : 2 * SOME], each[-SOME:]))
+        some = max(len(each) // 10, 1)  # the first ones compile loops
+        early, late = (1000 * float(np.median(part)) for part in (each[some : 2 * some], each[-some:]))
         yield {
-            "name": f"{words[kind]}: the last {SOME} of {ANALYSTS:,} analysts, peer the first",
+            "name": f"{words[kind]}: the last tenth of {len(each):,}, peer the second",
             "ours": late,
             "peer": early,
             "ratio": late / early,

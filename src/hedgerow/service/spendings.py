@@ -190,13 +190,11 @@ class _Book:
 
     def closed(self, nothing: Cost) -> list[Spending]:
         """All of it, summed."""
-        out = []
+        out, still = [], dict.fromkeys(self.lines, nothing)
+        for account, (left, over) in self.state.items():
+            if not over and (mine := self.keys[account])[0] != "budget":
+                still[mine] = still[mine] + left
         for key, lines in self.lines.items():
-            held = [
-                left
-                for name, (left, over) in self.state.items()
-                if self.keys.get(name) == key and not over and key[0] != "budget"
-            ]
             cost = nothing
             for line in lines:
                 if line["account"] == OWNER and line["kind"] in ("charge", "allot"):
@@ -207,5 +205,5 @@ class _Book:
             times = [line["time"] for line in lines]
             numbers = tuple(line["seq"] for line in lines)
             name = self.names.get(key, key[1])
-            out.append(Spending(key[0], name, cost, sum(held, nothing), times[0], times[-1], numbers))
+            out.append(Spending(key[0], name, cost, still[key], times[0], times[-1], numbers))
         return out
