@@ -447,3 +447,32 @@ def test_a_file_has_no_table(tmp_path):
     (tmp_path / "a.csv").write_text("a\n0\n")
     with pytest.raises(hr.SourceError, match="for databases"):
         hr.Table.open(tmp_path / "a.csv", hr.Domain({"a": 2}), table="people")
+
+
+def test_values_that_do_not_fit_into_strings_read_as_the_others(postgres):
+    """NULLs among numbers, the signs between texts within texts, and what stands for NULL nearly."""
+    texts = ["a", "", None, "\x02", "a\x02b", "\x03", "\x03" + "0" * 16, "ä" * 8 + "a", "\x02\x02"]
+    numbers = [0, 1, None, -(1 << 31), (1 << 31) - 1]
+    n = 20_000  # over several ranges of pages
+    rows = pa.table(
+        {
+            "t": pa.array([texts[i % len(texts)] if i > n // 2 else "a" for i in range(n)]),
+            "k": pa.array(
+                [numbers[i % len(numbers)] if i % 701 == 5 else i % 5 for i in range(n)], pa.int64()
+            ),
+            "x": pa.array([None if i % 3 == 0 else i / 7 for i in range(n)], pa.float64()),
+            "all": pa.array(["a", "b", None, ""] * (n // 4), pa.string()),
+        }
+    )
+    domain = hr.Domain(
+        {
+            "t": {"levels": [t for t in texts if t is not None], "missing": True},
+            "k": {"levels": [k for k in {*numbers, *range(5)} if k is not None], "missing": True},
+            "x": hr.bins(0, 3000, 300, missing=True),
+            "all": {"levels": ["a"], "other": True, "missing": True},
+        }
+    )
+    cliques = [("t", "k"), ("x",), ("t", "x"), ("all",), ("k", "x")]
+    name = place(postgres, rows)
+    postgres.execute(f"ALTER TABLE {name} ALTER k TYPE int4 USING k::int4")
+    same(tables(address(postgres), domain, cliques, table=name), tables(rows, domain, cliques))

@@ -170,6 +170,12 @@ def test_a_star_in_the_schema_file_is_joined_for_every_command(tmp_path, monkeyp
     sql = "SELECT sex, COUNT(*) AS n FROM t WHERE chapter = 'heart' GROUP BY sex"
     told = json.loads(CliRunner().invoke(app, ["query", "out/synopsis.hedgerow", sql, "--json"]).stdout)
     assert [round(row["n"]["value"] / 20) for row in told["rows"]] == [5, 5]
+    joined = (
+        "SELECT p.sex, COUNT(*) AS n FROM visits v LEFT JOIN people p ON v.person = p.person "
+        "LEFT JOIN codes c ON v.icd = c.code WHERE c.chapter = 'heart' GROUP BY p.sex"
+    )
+    same = json.loads(CliRunner().invoke(app, ["query", "out/synopsis.hedgerow", joined, "--json"]).stdout)
+    assert same["rows"] == told["rows"]
 
 
 def test_tables_joined_for_one_unit_are_not_read_for_another():

@@ -9,6 +9,7 @@ from hedgerow.errors import BadValue, HedgerowError, LedgerError
 from hedgerow.privacy.ledger.entry import OWNER
 from hedgerow.release.numerals import amount, rest
 from hedgerow.service import wire
+from hedgerow.service.people import account_for, accounts_of, spent_by
 from hedgerow.service.spendings import is_plan, spendings
 
 if TYPE_CHECKING:
@@ -86,16 +87,17 @@ def part_of(ledger: Ledger, name: str) -> Part:
         ledger: the dataset's.
         name: whose.
     """
-    known = [s.name for s in spendings(ledger) if s.kind == "account"]
-    if name not in known:
+    if not _is_known(ledger, name):
+        known = [s.name for s in spendings(ledger) if s.kind == "account"]
         some = f"there is {', '.join(known)}" if known else "none was set aside yet"
         raise LedgerError(
             f"nobody called {name!r} has a part of this budget: {some}",
             hint="set one aside with `hedgerow budget allot`",
         )
-    closed = ledger.is_closed(name)
-    spent, left = ledger.spent(name), ledger.remaining(name)
-    return Part(name, spent if closed else spent + left, spent, closed, ledger.limit(name) is None)
+    newest = (accounts_of(ledger, name) or [name])[-1]
+    closed = ledger.is_closed(newest)
+    spent, left = spent_by(ledger, name), ledger.remaining(newest)
+    return Part(name, spent if closed else spent + left, spent, closed, ledger.limit(newest) is None)
 
 
 def payer(curator: Curator, name: str | None) -> Curator:
@@ -107,9 +109,13 @@ def payer(curator: Curator, name: str | None) -> Curator:
     """
     if name is None:
         return curator
+    if curator.account != OWNER:
+        raise LedgerError(
+            "a part of the budget pays for all blocks, not for a range: leave out --as, or --from and --to"
+        )
     if part_of(curator.ledger, name).closed:
         raise LedgerError(f"the account of {name} is settled: it pays for nothing any more")
-    return curator.child(name)
+    return curator.child(account_for(curator.ledger, name, curator.scope))
 
 
 def allot(ledger: Ledger, name: str, epsilon: str, note: str = "") -> Part:
@@ -148,7 +154,7 @@ def limit(ledger: Ledger, name: str, epsilon: Any, note: str = "Set by the owner
     from hedgerow.privacy.ledger.limit import set_limit
 
     most = None
-    if name not in ledger.children():
+    if not _is_known(ledger, name):
         _refuse_name(ledger, name)
     if epsilon is not None:
         if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float, str)):
@@ -158,7 +164,8 @@ def limit(ledger: Ledger, name: str, epsilon: Any, note: str = "Set by the owner
         except (BadValue, ValueError):
             raise HedgerowError(f"epsilon is a number above 0, such as 0.2, not {epsilon!r}") from None
         most = Cost(price.currency, price.amount, ledger.budget.cost.delta)
-    set_limit(ledger, name, most, note)
+        most = most.beyond(spent_by(ledger, name, before=True))
+    set_limit(ledger, (accounts_of(ledger, name) or [name])[-1], most, note)
     return part_of(ledger, name)
 
 
@@ -172,8 +179,15 @@ def settle(ledger: Ledger, name: str) -> Part:
     if part_of(ledger, name).closed:
         raise LedgerError(f"the account of {name} is settled already")
     with ledger.alone():  # no question of theirs is being answered
-        ledger.settle(name, "settled by the owner")
+        for account in accounts_of(ledger, name):
+            if not ledger.is_closed(account):
+                ledger.settle(account, "settled by the owner")
     return part_of(ledger, name)
+
+
+def _is_known(ledger: Ledger, name: str) -> bool:
+    """Whether somebody of this name has an account; those of releases, sessions and ranges have spaces."""
+    return name != OWNER and not any(sign.isspace() for sign in name) and ledger.knows_account(name)
 
 
 def _refuse_name(ledger: Ledger, name: str) -> None:
@@ -181,7 +195,7 @@ def _refuse_name(ledger: Ledger, name: str) -> None:
     plain = name.isprintable() and not any(sign.isspace() or sign == "#" for sign in name)
     if not name or not plain or len(name) > _LONGEST or name == OWNER:
         raise HedgerowError(f"a name for an account is one word of up to {_LONGEST} signs, not {name!r}")
-    if any(s.name == name for s in spendings(ledger) if s.kind == "account"):
+    if _is_known(ledger, name):
         raise LedgerError(
             f"there has been an account {name!r} already, and none is given twice: choose another name"
         )

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import HedgerowError
 from hedgerow.release.schema import Schema
-from hedgerow.service.dataset import find_ledger, is_there, make_budget, schema_beside
+from hedgerow.service.dataset import make_budget
+from hedgerow.service.places import find_ledger, is_there, schema_beside
 
 if TYPE_CHECKING:
     from hedgerow.curator.growing.growing import Growing
     from hedgerow.privacy.ledger.announcing import RowBlock
     from hedgerow.queries.domain.joined import JoinedTable
-    from hedgerow.service.dataset import Named
+    from hedgerow.service.places import Named
 
 
 @dataclass(frozen=True)

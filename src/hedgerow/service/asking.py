@@ -332,10 +332,12 @@ class Visit:
             payer, owned = accounts.payer(curator, self.account), self.account is None
             if not (self.ask.spend and owned) and self.learning.known(curator)[1] is None:
                 self._refuse_unpaid()
-            before = curator.ledger.spent()
+            before = curator.ledger.spent(curator.account)
             self.step("Learning", None)
             session = self.learning.open(curator, self._first, self.step)
-            after = curator.ledger.spent()  # less than before when somebody gave a reserve back meanwhile
+            after = curator.ledger.spent(
+                curator.account
+            )  # less than before when somebody gave a reserve back meanwhile
             paid = after - before if before <= after else Cost.zero(after.currency)
             with session:
                 return self._answered(Desk(session.share(payer), payer, paid))

@@ -15,7 +15,8 @@ from hedgerow.privacy.ledger.ledger import Ledger, verify_export
 from hedgerow.privacy.ledger.receipt import Receipt, resting
 from hedgerow.release.numerals import amount, rest, small
 from hedgerow.release.schema import Schema
-from hedgerow.service.dataset import Named, make_budget, open_ledger, refuse_missing, schema_beside
+from hedgerow.service.dataset import make_budget
+from hedgerow.service.places import Named, open_ledger, refuse_missing, schema_beside
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,12 +35,13 @@ def begin(dataset: Dataset, epsilon: str) -> Ledger:
         dataset: the rows, and whom to protect.
         epsilon: what may be spent in all.
     """
+    dataset.refuse_unsaid()
     refuse_missing(dataset.data, dataset.ledger)
     if (dataset.unit is None) != (dataset.max_rows is None):
         raise HedgerowError("--unit and --max-rows come together: whose rows, and how many of them")
     if dataset.has_ledger:
         raise LedgerError(
-            f"the data {dataset.data.name!r} has a budget already, in {dataset.path}; `hedgerow budget "
+            f"the data {dataset.called!r} has a budget already, in {dataset.path}; `hedgerow budget "
             "raise` makes it larger"
         )
     budget = make_budget(epsilon, dataset.delta)
@@ -51,13 +53,16 @@ def begin(dataset: Dataset, epsilon: str) -> Ledger:
         budget=budget,
         neighbours=dataset.neighbours or "add_remove",
         **whom,
-        data=dataset.data,
+        data=None if dataset.database else dataset.data,
         reason=dataset.new_ledger,
     )
 
 
 def _look(dataset: Dataset) -> None:
     """What the owner must know of a file is told before a budget is bound to it."""
+    if dataset.database is not None:
+        dataset.refuse_no_unit()
+        return
     reading: Any = {name: getattr(dataset, name) for name in ("encoding", "delimiter", "multiline")}
     if dataset.unit or is_csv(dataset.data) or any(reading.values()):
         look = Inspector(dataset.data, **reading)

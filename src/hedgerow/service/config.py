@@ -11,6 +11,7 @@ from typing import Any, get_args, get_type_hints
 
 from hedgerow.errors import HedgerowError, missing, of_system
 from hedgerow.privacy.ledger.url import LedgerUrl
+from hedgerow.service.address import as_path
 from hedgerow.service.dataset import Dataset, make_budget
 
 
@@ -21,7 +22,7 @@ class DatasetSettings:
     Args:
         path: the data.
         name: what it is called; the file's stem, in small letters, digits and _, if None.
-        table: of a database; not taken yet.
+        table, query: of a database: its table, or a SELECT of one row by row.
         schema: the schema file; `schema.yaml` beside the data if None.
         ledger: the ledger file, or postgresql://...; the file beside the data if None.
         unit, max_rows, neighbours: whom to protect, when a budget is made.
@@ -33,6 +34,7 @@ class DatasetSettings:
     path: str
     name: str | None = None
     table: str | None = None
+    query: str | None = None
     schema: str | None = None
     ledger: str | None = None
     unit: str | None = None
@@ -48,14 +50,27 @@ class DatasetSettings:
         """The dataset's name."""
         if self.name is not None:
             return self.name
-        return re.sub(r"[^a-z0-9_]", "_", Path(self.path).name.split(".")[0].lower()) or "data"
+        if LedgerUrl.of(self.path) is not None:
+            stem = (self.table or "query").replace('"', "").rpartition(".")[2]
+        else:
+            stem = Path(self.path).name.split(".")[0]
+        return re.sub(r"[^a-z0-9_]", "_", stem.lower()) or "data"
+
+    @property
+    def folder(self) -> Path:
+        """The folder that the data lie in; of a database that of its schema, or the working folder."""
+        if LedgerUrl.of(self.path) is None:
+            return Path(self.path).absolute().parent
+        return Path.cwd() if self.schema is None else Path(self.schema).absolute().parent
 
     def dataset(self) -> Dataset:
         """The rows, their schema and their ledger."""
         neighbours: Any = self.neighbours
         return Dataset(
-            Path(self.path),
+            as_path(self.path),
             self.ledger,
+            self.table,
+            self.query,
             delta=self.delta,
             unit=self.unit,
             max_rows=self.max_rows,
@@ -67,11 +82,9 @@ class DatasetSettings:
         """Refuse what cannot be served."""
         if not re.fullmatch(r"[a-z0-9_]{1,64}", self.called):
             raise HedgerowError(f"a dataset's name is small letters, digits and _, not {self.called!r}")
-        if LedgerUrl.of(self.path) is not None:
-            raise HedgerowError("this server reads rows from files: name a file")
         LedgerUrl.of(self.ledger)  # refuse a name that is none
-        if self.table is not None:
-            raise HedgerowError("`table` is for databases, and this server reads files: leave it out")
+        served = self.dataset()
+        served.refuse_unsaid()
         if self.neighbours not in (None, "add_remove", "replace"):
             raise HedgerowError(f"neighbours are add_remove or replace, not {self.neighbours!r}")
         if (self.unit is None) != (self.max_rows is None):
@@ -85,7 +98,7 @@ class DatasetSettings:
             )
         if self.within is not None and not 0 < self.within < 1:
             raise HedgerowError("`within` is a part of all rows, between 0 and 1")
-        if not Path(self.path).exists():
+        if served.database is None and not Path(self.path).exists():
             raise missing(Path(self.path))
         if self.schema is not None and not Path(self.schema).exists():
             raise missing(Path(self.schema))
@@ -203,6 +216,8 @@ class Config:
         self.limits.check()
         for dataset in self.datasets:
             dataset.check()
+            if self.server.ledger is None:
+                _ = dataset.dataset().path  # rows in a database need one that is named
         names = [dataset.called for dataset in self.datasets]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise HedgerowError(f"two datasets are called {twice[0]!r}: give one of them another name")
@@ -213,7 +228,7 @@ class Config:
     @property
     def folders(self) -> tuple[Path, ...]:
         """Where owners may add datasets from: the first is where names without a folder are looked for."""
-        beside = [Path(dataset.path).resolve().parent for dataset in self.datasets] or [Path.cwd().resolve()]
+        beside = [dataset.folder.resolve() for dataset in self.datasets] or [Path.cwd().resolve()]
         return (*beside, *(Path(folder).resolve() for folder in self.server.folders))
 
     @property
@@ -221,7 +236,7 @@ class Config:
         """The state folder."""
         if self.server.state is not None:
             return Path(self.server.state)
-        beside = Path(self.datasets[0].path).absolute().parent if self.datasets else Path.cwd()
+        beside = self.datasets[0].folder if self.datasets else Path.cwd()
         return beside / ".hedgerow"
 
 

@@ -16,7 +16,7 @@ from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.ledger.receipt import Receipt
 from hedgerow.privacy.ledger.url import LedgerUrl
 from hedgerow.service import witness
-from hedgerow.service.dataset import open_ledger
+from hedgerow.service.places import open_ledger
 
 if TYPE_CHECKING:
     from hedgerow.service.dataset import Dataset

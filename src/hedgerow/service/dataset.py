@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hedgerow.errors import HedgerowError, LedgerError, missing
+from hedgerow.errors import HedgerowError, LedgerError
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger.ledger import Ledger, Settings
 from hedgerow.privacy.ledger.nearby import ledger_path
-from hedgerow.privacy.ledger.place import Data, knowing
-from hedgerow.privacy.ledger.sqlite import is_ledger
-from hedgerow.privacy.ledger.url import LedgerUrl, Where, has_ledger
+from hedgerow.privacy.ledger.url import LedgerUrl, Where
 from hedgerow.privacy.rational import exact
 from hedgerow.release.numerals import amount, small
 from hedgerow.release.schema import Schema
 from hedgerow.service import runs, witness
+from hedgerow.service.places import (
+    Named,
+    find_ledger,
+    is_there,
+    refuse_missing,
+    refuse_unnamed,
+    schema_beside,
+    shown,
+)
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
+    from hedgerow.curator.growing.growing import Growing
     from hedgerow.curator.rows.table import Table
     from hedgerow.privacy.budget import Cost
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.domain.joined import JoinedTable
-
-Named = str | os.PathLike[str] | LedgerUrl | None
-"""A ledger as somebody named it."""
 
 DELTA = "1e-9"
 _LEAST, _MOST, _LEAST_DELTA = 1e-9, 1_000_000, 1e-30
@@ -38,108 +41,6 @@ _SUCH = {"epsilon": "0.5", "delta": "1e-9"}
 
 Step = Callable[[str, float | None], None]
 """Told what is being done and how far it is, from 0 to 1 (None: unknown)."""
-
-
-def find_ledger(data: Path, named: Named = None) -> Where:
-    """A dataset's ledger: the file or database that is named, or the file beside the data.
-
-    Args:
-        data: the data, or its ledger file.
-        named: the ledger, if it was named.
-    """
-    if (url := LedgerUrl.of(named) or LedgerUrl.of(data)) is not None:
-        return url
-    is_one = data.is_file() and is_ledger(data)
-    ledger = None if named is None else Path(str(named))
-    if ledger is None:
-        return data if is_one else ledger_path(data)
-    if str(ledger) == ":memory:":
-        raise HedgerowError("a ledger in memory is for simulations in Python: name a file with --ledger")
-    if ledger.is_dir():
-        raise HedgerowError(f"a ledger is a file, and {str(ledger)!r} is a folder: name a file with --ledger")
-    if is_one and data.resolve() != ledger.resolve():
-        raise HedgerowError(
-            f"{str(data)!r} is a ledger, and --ledger (or HEDGEROW_LEDGER) names another one: name the data, "
-            "or leave --ledger out"
-        )
-    return ledger
-
-
-def is_there(place: Where) -> bool:
-    """Whether there is a ledger; a link that leads nowhere counts, as nothing is made in its place."""
-    return has_ledger(place) if isinstance(place, LedgerUrl) else os.path.lexists(place)
-
-
-def refuse_unnamed(data: Path, path: Where) -> None:
-    """Where there is no ledger at `path`, refuse data that one near them knows, and name that one."""
-    known = Data.named(data)
-    beside = Path(os.devnull) if isinstance(path, LedgerUrl) else path.resolve()
-    other = None if known is None else knowing(known, beside)
-    if other is not None:
-        raise LedgerError(
-            f"there is no ledger {str(path)!r}, but {str(other)!r} knows the data {data.name!r}: name it "
-            "with --ledger, or rename it"
-        )
-
-
-def refuse_missing(data: Path, ledger: Named) -> None:
-    """Refuse data that are not there, and data beside which no ledger can lie when none is named."""
-    if data.is_file():
-        return
-    if data.is_dir():
-        if not any(data.rglob("*.parquet")):
-            raise HedgerowError(
-                f"the folder {str(data)!r} holds no Parquet files: name a CSV or Parquet file"
-            )
-    elif data.exists():
-        raise HedgerowError(f"{str(data)!r} is no file that can be read again: write its rows to one")
-    elif not any(sign in str(data) for sign in "*?["):
-        raise missing(data)
-    elif ledger is None:
-        raise HedgerowError(
-            f"{str(data)!r} is a pattern of files: say which ledger is theirs with --ledger, or name "
-            "their folder"
-        )
-    elif not glob(str(data), recursive=True):
-        raise HedgerowError(f"no file matches {str(data)!r}")
-
-
-def open_ledger(data: Path, ledger: Named = None, *, readonly: bool = False) -> Ledger:
-    """The ledger of data, or the data itself if it is one; an auditor may have no right to write.
-
-    Args:
-        data, ledger: as in `find_ledger`.
-        readonly: read only.
-    """
-    path = find_ledger(data, ledger)
-    if isinstance(path, LedgerUrl):
-        return Ledger.open(path, create=False, readonly=readonly)
-    if not path.absolute().parent.exists():
-        raise missing(path)
-    if not path.exists() and ledger is None and not data.exists():
-        raise LedgerError(f"there is no file {str(data)!r}, and no ledger {str(path)!r} beside it")
-    if not path.exists():
-        refuse_unnamed(data, path)
-        raise LedgerError(
-            f"the data {data.name!r} has no budget yet: there is no {path}; make one with `hedgerow budget "
-            "init`, or name its ledger with --ledger"
-        )
-    return Ledger.open(path, create=False, readonly=readonly)
-
-
-def protected_unit(data: Path, ledger: Named = None) -> str | None:
-    """The unit that a dataset's ledger protects, if it has one."""
-    path = find_ledger(data, ledger)
-    if ledger is None and not is_there(path):
-        return None
-    with Ledger.open(path, readonly=True) as opened:
-        return opened.settings.unit
-
-
-def schema_beside(data: Path) -> Path:
-    """The schema file of data for which none is named: beside them, else in the working folder."""
-    beside, here = data.parent / "schema.yaml", Path("schema.yaml")
-    return here if not beside.exists() and here.exists() else beside
 
 
 def make_budget(epsilon: Any, delta: Any = None) -> Budget:
@@ -172,7 +73,8 @@ class Dataset:
     under another one is charged to the same ledger, and composes.
 
     Args:
-        data: a CSV or Parquet file, a folder or a pattern of Parquet files.
+        data: a CSV or Parquet file, a folder or a pattern of Parquet files, or postgresql://...
+        table, query: of a database: its table, or a SELECT of one row by row.
         ledger: the ledger file, or postgresql://...; the file beside the data if None.
         delta: of the budget that is made when there is none yet.
         unit, max_rows, neighbours: whom to protect; what the ledger says if None.
@@ -181,12 +83,15 @@ class Dataset:
         require_budget: never make a budget.
         new_ledger: why a new ledger is made although an earlier one of the data is known.
         older: why a ledger is used that is older than what was released from it.
+        first, last: the ends of a range of blocks of data that grow: names, numbers or days.
         schema: the schema file; `schema.yaml` beside the data, else in the working folder, if None.
         tell: told what the owner must know.
     """
 
     data: Path
     ledger: Named = None
+    table: str | None = None
+    query: str | None = None
     delta: str | float | None = None
     unit: str | None = None
     max_rows: int | None = None
@@ -198,13 +103,38 @@ class Dataset:
     require_budget: bool = False
     new_ledger: str | None = None
     older: str | None = None
+    first: str | None = None
+    last: str | None = None
     schema: Path | None = None
     tell: Callable[[str], Any] = field(default=lambda words: None, repr=False)
 
     @property
     def path(self) -> Where:
         """The ledger's file or database, whether it is there or not."""
+        if self.database is not None and self.ledger is None:
+            raise HedgerowError("rows in a database have no ledger beside them: name theirs with --ledger")
         return find_ledger(self.data, self.ledger)
+
+    @property
+    def database(self) -> LedgerUrl | None:
+        """The database that the rows are in, where it was said which of its rows are meant."""
+        url = LedgerUrl.of(self.data)
+        if self.table is None and self.query is None:
+            return None
+        if url is None:
+            raise HedgerowError("--table and --query are for rows in a database: postgresql://...")
+        return url
+
+    def refuse_unsaid(self) -> None:
+        """Refuse a database of which it was not said, or said twice, which rows are meant."""
+        twice = self.table is not None and self.query is not None
+        if LedgerUrl.of(self.data) is not None and (twice or self.database is None):
+            raise HedgerowError("say which rows of the database are meant: with --table, or with --query")
+
+    @property
+    def called(self) -> str:
+        """What the data are called: never an address, which may hold a password."""
+        return self.table or ("query" if self.query is not None else shown(self.data))
 
     @property
     def domain(self) -> Domain:
@@ -221,8 +151,16 @@ class Dataset:
         """Whether there is a ledger."""
         return is_there(self.path)
 
+    @property
+    def ends(self) -> tuple[str | None, ...]:
+        """The ends of a range of blocks, where one was named."""
+        return () if self.first is None and self.last is None else (self.first, self.last)
+
     def left(self) -> tuple[Cost, Budget]:
-        """What remains of the dataset's budget, and that budget."""
+        """What remains of the dataset's budget, for the blocks that are meant, and that budget."""
+        if self.ends:
+            with self._growing(self.domain) as (growing, ends):
+                return growing.left(*ends).cost, growing.ledger.budget
         with Ledger.open(self.path, create=False) as ledger:
             return ledger.remaining(), ledger.budget
 
@@ -245,7 +183,7 @@ class Dataset:
             refuse_unnamed(self.data, self.path)
             also = "" if self.require_budget else "say --epsilon, or "
             raise HedgerowError(
-                f"the data {self.data.name!r} has no budget yet, there is no {self.path}: {also}"
+                f"the data {self.called!r} has no budget yet, there is no {self.path}: {also}"
                 "make one with `hedgerow budget init`, or name its ledger with --ledger"
             )
         budget = make_budget(epsilon, self.delta)
@@ -268,13 +206,21 @@ class Dataset:
         from hedgerow.curator.rows.table import Table
         from hedgerow.curator.rows.unit_ids import EARLIER
 
+        self.refuse_unsaid()
         known = self.settings(epsilon)
         unit, max_rows = self._whom(known, epsilon)
         if known.growing is not None:
+            if self.same_rows:
+                raise HedgerowError("--same-rows is for a file that was written again; blocks never change")
             return known, self._blocks(domain)
+        if self.ends:
+            raise HedgerowError("--from and --to are for data that grow, and these are one table")
         unit_type = EARLIER if unit and known.spelling == 1 else known.unit_type
         if tables := self.tables:
             return known, self._joined(domain, tables, unit, max_rows, unit_type)
+        if self.database is not None:
+            table = Table.open(self._facts(unit), domain, unit=unit, max_rows=max_rows, unit_type=unit_type)
+            return known, table
         table = Table.open(
             self.data,
             domain,
@@ -309,22 +255,46 @@ class Dataset:
         from hedgerow.curator.rows.table import Table
 
         reading = {"encoding": self.encoding, "delimiter": self.delimiter, "multiline": self.multiline}
-        star = StarEngine(self.data, unit, tables, unit_type=unit_type, **reading)
+        star = StarEngine(self._facts(unit), unit, tables, unit_type=unit_type, **reading)
         table = Table.open(star, domain, unit=unit, max_rows=max_rows, unit_type=unit_type)
-        table.named, table.location = self.data.absolute(), self.data.resolve()
+        if self.database is None:
+            table.named, table.location = self.data.absolute(), self.data.resolve()
         table.same_rows = self.same_rows
         return table
 
+    def _facts(self, unit: str | None) -> Any:
+        """The rows: the file, or what reads them in their database."""
+        from hedgerow.curator.rows.postgres import PostgresEngine
+
+        url = self.database
+        if url is None:
+            return self.data
+        if self.encoding or self.delimiter or self.multiline:
+            raise HedgerowError("--encoding, --delimiter and --multiline are for CSV files: leave them out")
+        return PostgresEngine(url.text, table=self.table, query=self.query, unit=unit)
+
+    def refuse_no_unit(self) -> None:
+        """Refuse a column that names nobody in the database, before a budget is bound to it."""
+        names = self._facts(self.unit).schema().names
+        if self.unit is not None and self.unit not in names:
+            raise HedgerowError(f"there is no column {self.unit!r} in {self.called!r}")
+
     def _blocks(self, domain: Domain) -> Table:
-        """All blocks of data that grow: what is asked of them is charged to each."""
+        """The blocks of data that grow, or a range of them: what is asked is charged to each."""
+        with self._growing(domain) as (growing, ends):
+            self.tell(growing.words)
+            return growing.table(*ends)
+
+    @contextmanager
+    def _growing(self, domain: Domain) -> Iterator[tuple[Growing, tuple[int | None, int | None]]]:
+        """The data that grow, and the numbers of the range's ends."""
         from hedgerow.curator.growing.growing import Growing
+        from hedgerow.curator.growing.lasting import numbered
 
         growing = Growing.open(self.data, domain, ledger=self.path)
-        try:
-            self.tell(growing.words)
-            return growing.table()
-        finally:
-            growing.ledger.close()
+        with growing.ledger:
+            known = growing.blocks
+            yield growing, (numbered(known, self.first, last=False), numbered(known, self.last, last=True))
 
     def refuse_put_back(self, out: Path | None = None) -> None:
         """Refuse a ledger that is older than what was charged to it, and a new one in place of a lost one.
@@ -358,15 +328,21 @@ class Dataset:
         with curator.ledger as ledger:
             if new:
                 budget = amount(ledger.budget)
-                self.tell(f"A new budget of {budget} was made for {self.data.name!r}, in {self.path}")
+                self.tell(f"A new budget of {budget} was made for {self.called!r}, in {self.path}")
             elif self.older is not None:
                 witness.excuse_older(ledger, self.receipts(out), self.older.strip())
             try:
-                yield curator
+                yield self._for_range(curator)
             finally:
                 for file in self.receipts():
                     with suppress(HedgerowError, OSError):  # a help, which must not hold up what was paid for
                         witness.note(ledger, file)
+
+    def _for_range(self, curator: Curator) -> Curator:
+        """The curator that pays for a range of blocks alone, where one was named."""
+        from hedgerow.curator.growing.lasting import range_account
+
+        return curator.child(range_account(curator.ledger, curator.table)) if self.ends else curator
 
     def receipts(self, out: Path | None = None) -> list[Path]:
         """Where receipts lie: in a release's folder, beside the ledger, beside the data."""

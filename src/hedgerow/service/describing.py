@@ -17,13 +17,14 @@ import numpy as np
 
 from hedgerow.errors import HedgerowError, RangeTooLarge, UnsupportedQuery
 from hedgerow.privacy.ledger.receipt import resting
+from hedgerow.privacy.ledger.url import LedgerUrl
 from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.workload import marginals
 from hedgerow.release.numerals import amount, bound
 from hedgerow.release.schema import Schema
 from hedgerow.service import budgeting
-from hedgerow.service.dataset import open_ledger, refuse_missing
+from hedgerow.service.places import open_ledger, refuse_missing, shown
 from hedgerow.service.spendings import spendings
 from hedgerow.synopsis import Synopsis
 
@@ -101,7 +102,8 @@ def released_in(path: Path) -> Path | None:
     Args:
         path: a file or a folder.
     """
-    refuse_address(path)
+    if LedgerUrl.of(path) is None:
+        refuse_address(path)
     if path.is_dir():
         return path / SYNOPSIS if (path / SYNOPSIS).is_file() else None
     if path.is_file() and (path.suffix == ".hedgerow" or zipfile.is_zipfile(path)):
@@ -115,8 +117,8 @@ def refuse_address(path: Path) -> None:
     Args:
         path: what was named.
     """
-    if str(path).startswith(("http:/", "https:/", "postgresql:/")):
-        given = str(path).replace(":/", "://", 1)
+    if LedgerUrl.of(path) is not None or str(path).startswith(("http:/", "https:/")):
+        given = shown(path) if LedgerUrl.of(path) is not None else str(path).replace(":/", "://", 1)
         raise HedgerowError(
             f"{given!r} is an address: name a data file here, or a synopsis that was released"
         )
@@ -156,9 +158,11 @@ def of_dataset(dataset: Dataset) -> Description:
     Args:
         dataset: the rows, which are not read.
     """
+    if dataset.ledger is None:
+        refuse_address(dataset.data)
     refuse_missing(dataset.data, dataset.ledger)
     file = dataset.schema_file
-    said = [f"{dataset.data.name}: private rows, of which this says only what is declared or was released."]
+    said = [f"{dataset.called}: private rows, of which this says only what is declared or was released."]
     declared: tuple[ColumnTold, ...] = ()
     if file.is_file():
         schema = Schema.load(file)

@@ -32,6 +32,7 @@ from hedgerow.service import accounts, budgeting, freezing
 from hedgerow.service.asking import Answered, Ask, Desk, not_learned
 from hedgerow.service.learning import Learning
 from hedgerow.service.opened import Leaving, OpenedDataset, Pace, Remainders, end_session, last_change, settle
+from hedgerow.service.people import account_for, accounts_of
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
@@ -201,7 +202,8 @@ class Hosted:
             answer = replace(answer, notes=(*answer.notes, CHANGED))
         ledger, nothing = opened.ledger, Cost.zero(opened.ledger.currency)
         with ledger.still():
-            if opened.reading is not None and opened.reading.behind:  # others may have said something else
+            # others may have said something else; not where the rows have changed, and nobody may ask them
+            if opened.session is not None and opened.reading is not None and opened.reading.behind:
                 return None
             left = self._left.of(ledger, self._account(who))
             return Answered(ask, answer, nothing, ledger.budget, left, opened.curator.private, None)
@@ -316,11 +318,11 @@ class Hosted:
         curator, account = opened.curator, self._account(who)
         if account == "owner":
             return Desk(opened.session, curator)
-        if account not in opened.ledger.children():
+        if not accounts_of(opened.ledger, account):
             if not open_account:
                 return Desk(opened.session, curator)
             set_limit(opened.ledger, account, None, "An analyst without a limit of their own")
-        payer = curator.child(account)
+        payer = curator.child(account_for(opened.ledger, account, curator.scope))
         return Desk(opened.session.share(payer), payer)
 
     def _account(self, who: Token) -> str:

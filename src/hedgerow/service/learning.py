@@ -11,6 +11,7 @@ from hedgerow.errors import BudgetExceeded, HedgerowError
 from hedgerow.mechanisms.session.core import begun_sessions
 from hedgerow.mechanisms.session.session import Session
 from hedgerow.privacy.budget import Cost
+from hedgerow.privacy.ledger.entry import OWNER
 from hedgerow.release.numerals import amount
 
 if TYPE_CHECKING:
@@ -55,12 +56,12 @@ class Learning:
 
         What was learned under another schema cannot answer under this one; learning again must be said.
         """
-        number, found = 0, None
-        while (kept := curator.ledger.recall(_numbered(_PRICE, number), "ask")) is not None:
-            session = _session(curator.ledger, number, kept.answer or b"")
+        number, found, of = 0, None, _of(curator)
+        while (kept := curator.ledger.recall(_numbered(f"{_PRICE}{of}", number), "ask")) is not None:
+            session = _session(curator.ledger, f"ask{of}", number, kept.answer or b"")
             found = session if session.begun(curator) else found
             number += 1
-        if number and found is None and not self.anew and begun_sessions(curator, r"ask( \d+)?"):
+        if number and found is None and not self.anew and begun_sessions(curator, rf"ask{of}( \d+)?"):
             raise HedgerowError(
                 "the schema is not the one under which this dataset was asked before, and what was learned "
                 "then cannot answer: go back to that schema, or learn again with --anew, "
@@ -85,8 +86,9 @@ class Learning:
                 price = self.price(curator)
                 self.refuse(curator, price, first)
                 said = json.dumps(price.to_json()).encode()
-                ledger.record(said, request=_numbered(_PRICE, number), question="ask")
-                session = _session(ledger, number, said)
+                of = _of(curator)
+                ledger.record(said, request=_numbered(f"{_PRICE}{of}", number), question="ask")
+                session = _session(ledger, f"ask{of}", number, said)
             elif self.epsilon is not None:
                 raise HedgerowError(
                     "--epsilon is for the first question, and this dataset has been asked before; leave it "
@@ -99,7 +101,7 @@ class Learning:
         curator.table.look()
         if first is not None:
             first(curator, price).refuse(curator)
-        curator.ledger.check(price)
+        curator.ledger.check(price, curator.account)
 
     def _again(self, curator: Curator) -> str:
         """What learning again would cost."""
@@ -125,7 +127,10 @@ def _numbered(words: str, number: int) -> str:
     return f"{words} {number}" if number else words
 
 
-def _session(ledger: Ledger, number: int, price: bytes) -> Session:
-    return Session(
-        budget=ledger.budget.part(Cost.from_json(json.loads(price))), name=_numbered("ask", number)
-    )
+def _of(curator: Curator) -> str:
+    """What tells the sessions of ranges of blocks apart: the account that pays for one."""
+    return "" if curator.account == OWNER else f" of {curator.account}"
+
+
+def _session(ledger: Ledger, name: str, number: int, price: bytes) -> Session:
+    return Session(budget=ledger.budget.part(Cost.from_json(json.loads(price))), name=_numbered(name, number))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hedgerow.errors import HedgerowError, LedgerError
 from hedgerow.service import witness
-from hedgerow.service.dataset import open_ledger
+from hedgerow.service.places import open_ledger
 
 if TYPE_CHECKING:
     from hedgerow.privacy.ledger.ledger import Ledger

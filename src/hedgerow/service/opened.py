@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hedgerow.errors import HedgerowError
+from hedgerow.service.people import accounts_of
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
@@ -72,7 +73,7 @@ class Remainders:
         """What somebody may still spend."""
         newest, known = ledger.newest, self._left.get(account)
         if known is None or known[0] != newest:
-            whose = account if account == "owner" or account in ledger.children() else "owner"
+            whose = (accounts_of(ledger, account) or ["owner"])[-1]
             known = self._left[account] = newest, ledger.remaining(whose)
         return known[1]
 

@@ -27,8 +27,9 @@ from hedgerow.release.numerals import amount, rest, used_up
 from hedgerow.release.plan.recommended import recommend
 from hedgerow.release.writing import naming, put
 from hedgerow.service import runs, witness
-from hedgerow.service.dataset import Dataset, Step, make_budget, open_ledger
+from hedgerow.service.dataset import Dataset, Step, make_budget
 from hedgerow.service.learning import watching
+from hedgerow.service.places import open_ledger
 from hedgerow.service.prospect import Prospect, loose_words, measured_rows
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ class Publication:
                 told["run"] = own["run"] = runs.first_unsaved(curator.ledger, plan)
                 mechanism, begun = offer.make(epsilon=self.epsilon, **own), False
             ledger = curator.ledger
-            if self.epsilon is None and not begun and used_up(ledger.remaining(), ledger.budget):
+            if self.epsilon is None and not begun and used_up(curator.left, ledger.budget):
                 raise BudgetExceeded(f"nothing remains of the dataset's budget, {amount(ledger.budget)}")
             if not begun:
                 self._foretell(curator, asked, why)
@@ -224,7 +225,7 @@ class Publication:
     def _afford_anew(self, curator: Curator, run: str) -> None:
         """Refuse what could not be paid even with what the unfinished release gives back; it then stays."""
         ledger, back = curator.ledger, [u.free for u in runs.unfinished(curator.ledger) if u.run == run]
-        room = sum(back, ledger.remaining())
+        room = sum(back, curator.left)
         asks = room if self.epsilon is None else curator.price(self.epsilon)
         if not asks <= room or used_up(room, ledger.budget):
             raise BudgetExceeded(
@@ -236,7 +237,7 @@ class Publication:
         """A name for what is to be done: releases of one plan are told apart by their numbers."""
         prior = self.prior.read_bytes() if self.prior else b""
         plan = repr((domain.fingerprint, str(self.epsilon), self.workload, self.mechanism, self.objective,
-                     self.seconds, self.memory, sha256(prior).hexdigest()))  # fmt: skip
+                     self.seconds, self.memory, sha256(prior).hexdigest(), *self.dataset.ends))  # fmt: skip
         return sha256(plan.encode()).hexdigest()[:16]
 
     def _make_room(self, plan: str) -> bool:
@@ -271,7 +272,7 @@ class Publication:
                 files.insert(1, "synthetic.csv")
             self.step("Drawing the report", None)
             about = self.about or ABOUT
-            report = Report(synopsis, self.dataset.data.name, self.ask(synopsis), about, synthetic=count)
+            report = Report(synopsis, self.dataset.called, self.ask(synopsis), about, synthetic=count)
             report.write(drafts / "report.html")
             error = mean_error(synopsis, asked)
             files += self._beside(synopsis, drafts, files)
@@ -290,7 +291,7 @@ class Publication:
             folder.write_schema(synopsis, made / folder.SCHEMA)
             also.append(folder.SCHEMA)
         if folder.is_ours(self.out / folder.README):
-            folder.write_readme(synopsis, self.dataset.data.name, [*files, *also], made / folder.README)
+            folder.write_readme(synopsis, self.dataset.called, [*files, *also], made / folder.README)
             also.append(folder.README)
         return also
 

@@ -11,6 +11,7 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.curator.growing.lasting import RANGE
 from hedgerow.homes import HOMES
 from hedgerow.mechanisms import cards
 from hedgerow.privacy.budget import Cost
@@ -101,7 +102,7 @@ def _digest(path: Path) -> str:
 def unfinished(ledger: Ledger) -> list[Unfinished]:
     """All that can be gone on with, in the order in which they were begun."""
     found = []
-    for account in ledger.children():
+    for account in _accounts(ledger):
         name = _ACCOUNT.fullmatch(account)
         if name is None or is_saved(ledger, name[1]):
             continue
@@ -111,10 +112,16 @@ def unfinished(ledger: Ledger) -> list[Unfinished]:
     return found
 
 
+def _accounts(ledger: Ledger) -> list[str]:
+    """The accounts that may be releases': the owner's, and those of ranges of blocks."""
+    own = ledger.children()
+    return [*own, *(name for some in own if RANGE.fullmatch(some) for name in ledger.children(some))]
+
+
 def begun_by(ledger: Ledger, plan: str) -> Card | None:
     """The mechanism of an unfinished release of a plan; None if none was begun, or it is nobody's of ours."""
     run = first_unsaved(ledger, plan)
-    named = [_ACCOUNT.fullmatch(account) for account in ledger.children()]
+    named = [_ACCOUNT.fullmatch(account) for account in _accounts(ledger)]
     kinds = [name[0].split()[0] for name in named if name is not None and name[1] == run]
     for card in map(cards.own, HOMES) if kinds else ():
         if "run" in card.takes and (card.load().account_kind or card.name) in kinds:

@@ -30,7 +30,7 @@ _LEAST = 20  # rows that carry a value which is proposed
 
 def schema_path(hosted: Hosted) -> Path:
     """Where a dataset's schema is, or will be."""
-    return hosted.dataset.schema or hosted.dataset.data.parent / "schema.yaml"
+    return hosted.dataset.schema or hosted.settings.folder / "schema.yaml"
 
 
 def draft(hosted: Hosted) -> dict[str, Any]:

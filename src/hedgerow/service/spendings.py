@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from hedgerow.curator.growing.lasting import RANGE
 from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.ledger.entry import OWNER, grains_from
 from hedgerow.release.numerals import amount, small
+from hedgerow.service.people import LATER
 
 if TYPE_CHECKING:
     from hedgerow.privacy.budget import Budget
@@ -167,7 +169,10 @@ class _Book:
             return _session(found)
         if _LOST.fullmatch(name):
             return self._called("act", name, "what a ledger that was put back had lost")
-        return "account", name
+        if RANGE.fullmatch(name):
+            return self._called("act", name, f"questions about {name}")
+        later = LATER.fullmatch(name)
+        return "account", name if later is None else later[1]
 
     def _called(self, kind: Kind, key: str, name: str) -> tuple[Kind, str]:
         self.names[kind, key] = name
@@ -185,13 +190,11 @@ class _Book:
 
     def closed(self, nothing: Cost) -> list[Spending]:
         """All of it, summed."""
-        out = []
+        out, still = [], dict.fromkeys(self.lines, nothing)
+        for account, (left, over) in self.state.items():
+            if not over and (mine := self.keys[account])[0] != "budget":
+                still[mine] = still[mine] + left
         for key, lines in self.lines.items():
-            held = [
-                left
-                for name, (left, over) in self.state.items()
-                if self.keys.get(name) == key and not over and key[0] != "budget"
-            ]
             cost = nothing
             for line in lines:
                 if line["account"] == OWNER and line["kind"] in ("charge", "allot"):
@@ -202,5 +205,5 @@ class _Book:
             times = [line["time"] for line in lines]
             numbers = tuple(line["seq"] for line in lines)
             name = self.names.get(key, key[1])
-            out.append(Spending(key[0], name, cost, sum(held, nothing), times[0], times[-1], numbers))
+            out.append(Spending(key[0], name, cost, still[key], times[0], times[-1], numbers))
         return out

@@ -10,6 +10,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.queries.figures import NULL
+from hedgerow.service.people import accounts_of, spent_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -213,17 +214,19 @@ def used(ledger: Ledger) -> float:
 
 def _account(ledger: Ledger, name: str) -> Plain | None:
     """What somebody may spend, has spent and has left; None if nobody gave them a part or a limit."""
-    if name not in ledger.children():
+    if not (mine := accounts_of(ledger, name)):
         return None
     spent, left, part, limit = (
-        ledger.spent(name),
-        ledger.remaining(name),
+        spent_by(ledger, name),
+        ledger.remaining(mine[-1]),
         ledger.budget.part,
-        ledger.limit(name),
+        ledger.limit(mine[-1]),
     )
     most = spent + left if limit is None else limit.most
     if most is None:
         return None
+    if limit is not None:
+        most = most + spent_by(ledger, name, before=True)
     return {"limit": price(part(most)), "spent": price(part(spent)), "remaining": price(part(left))}
 
 

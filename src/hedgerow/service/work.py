@@ -62,7 +62,7 @@ def release(dataset: Dataset, job: dict[str, Any], step: Step, out: Path) -> Any
 def refuse_frozen(dataset: Dataset) -> None:
     """Refuse a job that was asked for before its dataset was frozen, and comes to be done only then."""
     from hedgerow.service import freezing
-    from hedgerow.service.dataset import open_ledger
+    from hedgerow.service.places import open_ledger
 
     with open_ledger(dataset.data, dataset.ledger) as ledger:
         if freezing.is_frozen(ledger):

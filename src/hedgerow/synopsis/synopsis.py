@@ -182,7 +182,9 @@ class Synopsis(ABC):
             numbers = len(asked) if simultaneous else 1
             values, errors = self._workload(asked, confidence, numbers)
             found = Answer(values, errors, confidence, self.source, simultaneous=simultaneous)
-        return replace(found, notes=(*found.notes, *self._notes(asked)))
+        counted = self.receipt.settings.counted
+        also = (*self._notes(asked), *([counted] if counted else []))
+        return replace(found, notes=(*found.notes, *also))
 
     def limits(self, question: AnyQuestion, *, confidence: float = 0.95) -> tuple[Any, Any]:
         """Between which numbers the truth lies by the measured tables alone, in the question's unit.

@@ -11,6 +11,12 @@ from hedgerow.mechanisms.online.idc import IDC
 from hedgerow.privacy import accountant as accountants
 from hedgerow.privacy import events
 from hedgerow.privacy.bounds.noise import gaussian_union, ntz_projection, rows_needed
+from hedgerow.privacy.bounds.running import (
+    running_coefficients,
+    running_factor,
+    running_norm_squared,
+    running_weights,
+)
 from hedgerow.queries import complexity
 from hedgerow.queries.complexity import (
     vc_conjunctions,
@@ -38,6 +44,10 @@ __all__ = [
     "ntz_projection",
     "reconstruction",
     "rows_needed",
+    "running_coefficients",
+    "running_factor",
+    "running_norm_squared",
+    "running_weights",
     "vc_conjunctions",
     "vc_dimension",
     "vc_intervals",

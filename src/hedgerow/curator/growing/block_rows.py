@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from hedgerow.curator.growing.seen import Seen
 from hedgerow.curator.rows.engine import BATCH_ROWS
@@ -127,6 +128,7 @@ class BlockRows:
     """
 
     in_memory = False
+    _refuse: Callable[[], NoReturn] | None = None
 
     def __init__(self, files: BlockFiles, blocks: Sequence[RowBlock], scope: Scope, ledger: str) -> None:
         self.scope, self.ledger, self.blocks = scope, ledger, tuple(blocks)
@@ -134,9 +136,17 @@ class BlockRows:
         self._first = files.read(blocks[0])
         self.untyped = untyped(self._first)
 
+    def shut(self, refuse: Callable[[], NoReturn]) -> BlockRows:
+        """The same blocks, which refuse to be read and have no mark: for what was learned before."""
+        made = copy(self)
+        made._refuse = refuse
+        return made
+
     @property
-    def written(self) -> int:
+    def written(self) -> int | None:
         """Which blocks these are: a run that began with others does not go on with them."""
+        if self._refuse is not None:
+            return None
         return (self.blocks[0].number << 32) + self.blocks[-1].number
 
     def __repr__(self) -> str:
@@ -151,6 +161,8 @@ class BlockRows:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """All rows of some columns, block by block."""
+        if self._refuse is not None:
+            self._refuse()
         for block in self.blocks:
             rows = self._files.read(block)
             yield from rows.select(list(columns)).to_batches(max_chunksize=BATCH_ROWS)

@@ -165,8 +165,8 @@ class Growing:
     @property
     def words(self) -> str:
         """What counts over blocks are counts of: for whoever reads an answer."""
-        if self._growing == "confined" and self.unit:
-            return f"Each {self.unit.column} is counted in the block in which it first appeared."
+        if said := self.ledger.settings.counted:
+            return said
         if self.unit is None:
             return "Each row is counted, in the block in which it came."
         most, whose = self.ledger.settings.max_rows, f"each {self.unit.column}"

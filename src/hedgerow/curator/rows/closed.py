@@ -41,5 +41,7 @@ def closed(table: Table) -> Table:
     def refuse() -> NoReturn:
         raise changed()
 
+    if (shut := getattr(table._engine, "shut", None)) is not None:  # blocks of data that grow
+        return Table(shut(refuse), table.domain, table.unit, None)
     place = table.named or table.location or ""
     return Table(ClosedFile(place, refuse), table.domain, table.unit, table.location, named=table.named)

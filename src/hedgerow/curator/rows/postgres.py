@@ -6,8 +6,8 @@ long as the table is; if the database ends it, the table has to be opened anew. 
 by `encoding`, as everywhere: the database casts nothing, and none of its words, which may quote a row, is
 passed on.
 
-Rows come as arrays, one a column for some pages of the table: binary COPY, which sends each row by itself,
-takes three times as long.
+Rows come column by column for some pages of the table, see `postgres_packed`: binary COPY, which sends each
+row by itself, takes three times as long as arrays.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.rows.memory import IDS
+from hedgerow.curator.rows.postgres_packed import PackedColumns
 from hedgerow.curator.rows.postgres_pages import PostgresPages
 from hedgerow.curator.rows.postgres_select import OwnersSelect, Source, quoted
-from hedgerow.curator.rows.postgres_types import Fields, PgType, column, ids
+from hedgerow.curator.rows.postgres_types import PgType, column, ids
 from hedgerow.errors import DataChanged, SourceError
 from hedgerow.privacy.ledger.url import LedgerUrl
 
@@ -122,11 +123,9 @@ class PostgresEngine:
         import pyarrow as pa
 
         names = [self._unit if name == IDS and self._unit else name for name in columns]
-        items = ", ".join(f"pg_catalog.array_agg({self._sql[name]})" for name in names)
-        items = items or "pg_catalog.array_agg(1)"
+        items = PackedColumns([self._sql[name] for name in names], [self._types[name] for name in names])
         with self._said("send its rows to their end"), PostgresPages(self._reader, _READERS) as pages:
-            for arrays in pages.read(items, self._parts, self._where):
-                fields = [Fields.of_array(array) for array in arrays]
+            for fields in pages.read(items, self._parts, self._where):
                 read = [
                     ids(field) if asked == IDS else column(self._types[name], field)
                     for asked, name, field in zip(columns, names, fields, strict=False)

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     import psycopg
 
+    from hedgerow.curator.rows.postgres_packed import PackedColumns
+    from hedgerow.curator.rows.postgres_types import Fields
+
     Connection = psycopg.Connection[tuple[Any, ...]]
 
 _PAGES = 640  # 5 MB: about as many rows as a batch has
@@ -61,15 +64,15 @@ class PostgresPages:
             with suppress(Exception):
                 connection.close()
 
-    def read(self, items: str, tables: Sequence[str], where: str) -> Iterator[list[bytes]]:
-        """The arrays of `items` over some pages, until all rows of the tables were in one of them.
+    def read(self, items: PackedColumns, tables: Sequence[str], where: str) -> Iterator[list[Fields]]:
+        """The columns of the rows of some pages, until all rows of the tables were in one of them.
 
         Args:
-            items: what is selected, one array each.
+            items: what is selected.
             tables: the tables, by full names; nothing that inherits from them is read with them.
             where: of the rows, from its WHERE on; or nothing.
         """
-        under_way: deque[Future[list[list[bytes]]]] = deque()
+        under_way: deque[Future[list[list[Fields]]]] = deque()
         for table in tables:
             for pages in self._ranges(table):
                 under_way.append(self._pool.submit(self._arrays, items, table, where, pages))
@@ -90,7 +93,7 @@ class PostgresPages:
         starts = list(range(0, max(int(row[0]) if row else 0, 1), _PAGES))
         return list(zip(starts, [*starts[1:], None], strict=True))
 
-    def _arrays(self, items: str, table: str, where: str, pages: Pages) -> list[list[bytes]]:
+    def _arrays(self, items: PackedColumns, table: str, where: str, pages: Pages) -> list[list[Fields]]:
         connection = self._free.get()
         try:
             return _arrays(connection, items, table, where, pages)
@@ -98,8 +101,10 @@ class PostgresPages:
             self._free.put(connection)
 
 
-def _arrays(connection: Connection, items: str, table: str, where: str, pages: Pages) -> list[list[bytes]]:
-    """The arrays of some pages, of fewer at a time where values are too long for one array."""
+def _arrays(
+    connection: Connection, items: PackedColumns, table: str, where: str, pages: Pages
+) -> list[list[Fields]]:
+    """The columns of some pages, of fewer at a time where values are too long for one statement."""
     first, end = pages
     inside = f"ctid >= '({first},0)'" + ("" if end is None else f" AND ctid < '({end},0)'")
     found = _fitting(connection, items, table, where, inside)
@@ -116,24 +121,30 @@ def _arrays(connection: Connection, items: str, table: str, where: str, pages: P
 
 
 def _fitting(
-    connection: Connection, items: str, table: str, where: str, inside: str, *, last: bool = False
-) -> list[list[bytes]] | None:
-    """The arrays of some rows; None if they do not fit, or what the database says where that is the last."""
+    connection: Connection, items: PackedColumns, table: str, where: str, inside: str, *, last: bool = False
+) -> list[list[Fields]] | None:
+    """The columns of some rows; None if they do not fit, or what the database says where that is the last."""
     from psycopg.errors import InternalError_, OutOfMemory, ProgramLimitExceeded
 
     both = f" WHERE ({where.removeprefix(' WHERE ')}) AND {inside}" if where else f" WHERE {inside}"
+    found = None
     try:
-        arrays = _sent(connection, f"SELECT {items} FROM ONLY {table}{both}")
+        while found is None:
+            arrays, selected = items.select()
+            sent = _sent(connection, f"SELECT {selected} FROM ONLY {table}{both}")
+            if not any(sent[0] or b""):
+                return []
+            found = items.fields(arrays, sent)
     except (ProgramLimitExceeded, OutOfMemory, InternalError_):
         if last:
             raise
         connection.execute("ROLLBACK TO before")
         return None
-    return [[a for a in arrays if a is not None]] if arrays[0] is not None else []
+    return [found]
 
 
 def _sent(connection: Connection, sql: str) -> list[bytes | None]:
-    """The one row of a statement, in binary; None for arrays of no rows."""
+    """The one row of a statement, in binary; None for what is NULL."""
     cursor = connection.cursor(binary=True)
     result = cursor.execute(sql.encode()).pgresult
     assert result is not None

@@ -33,6 +33,10 @@ FLOAT4, FLOAT8, BPCHAR, VARCHAR, DATE, TIMESTAMP, TIMESTAMPTZ, NUMERIC, UUID = (
 )  # fmt: skip
 _TEXTS = (CHAR, NAME, TEXT, JSON, BPCHAR, VARCHAR)
 _WIDTHS = {BOOL: 1, INT2: 2, INT4: 4, INT8: 8, FLOAT4: 4, FLOAT8: 8, DATE: 4, TIMESTAMP: 8, TIMESTAMPTZ: 8}
+_SENDERS = {
+    BOOL: "boolsend", INT2: "int2send", INT4: "int4send", INT8: "int8send", FLOAT4: "float4send",
+    FLOAT8: "float8send", DATE: "date_send", TIMESTAMP: "timestamp_send", TIMESTAMPTZ: "timestamptz_send",
+}  # fmt: skip
 _HEAD = 20  # bytes before the elements of an array of one dimension
 _MOST = 38  # digits of a decimal128
 _EXACT = 22  # 10^22 is the largest power of ten that a float64 holds
@@ -60,6 +64,11 @@ class PgType:
     def known(self) -> bool:
         """Whether PostgreSQL's own operators, and none of anybody else's, are those of the type."""
         return self.enum or self.oid in (*_TEXTS, *_WIDTHS, NUMERIC, UUID)
+
+    @property
+    def width(self) -> int | None:
+        """How many bytes a value has in binary, where all have as many."""
+        return None if self.enum else _WIDTHS.get(self.oid)
 
     @property
     def decimal(self) -> tuple[int, int] | None:
@@ -142,6 +151,11 @@ class Fields:
     def absent(self) -> NDArray[np.bool_]:
         """Where there is none."""
         return self.sizes < 0
+
+
+def sender(type_: PgType) -> str:
+    """PostgreSQL's own function that gives a value's bytes."""
+    return _SENDERS[type_.oid]
 
 
 def column(type_: PgType, fields: Fields) -> pa.Array:

@@ -295,11 +295,13 @@ class OpenSession:
             return replace(said, words=" ".join((said.words, *self._doubts(wish, goal))))
 
     def _doubts(self, wish: Wish, goal: Goal | None) -> tuple[str, ...]:
-        """Notes about an accuracy that is a part of all rows."""
+        """Notes about an accuracy that is a part of all rows, and about whom counts are of."""
+        counted = self._payer.ledger.settings.counted
+        whom = (counted,) if counted else ()
         if goal is None:
-            return ()
+            return whom
         own = wish.within is None and wish.within_count is None
-        return self._core.doubts(self._core.plan.within if own else wish.within, goal)
+        return (*self._core.doubts(self._core.plan.within if own else wish.within, goal), *whom)
 
     def _read(self, query: Any) -> Asked | Staged | list[Asked | Staged]:
         unit = self._core.curator.table.unit

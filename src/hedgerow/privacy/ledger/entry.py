@@ -94,6 +94,13 @@ class Settings:
         return self.growing in ("confined", "yearly")
 
     @property
+    def counted(self) -> str:
+        """What counts over confined blocks are counts of, for whoever reads an answer; else nothing."""
+        if self.growing != "confined" or self.unit is None:
+            return ""
+        return f"Each {self.unit} is counted in the block in which it first appeared."
+
+    @property
     def privacy(self) -> Privacy:
         """Whom the promise protects."""
         return Privacy(self.neighbours, self.max_rows)

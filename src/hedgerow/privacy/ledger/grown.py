@@ -80,12 +80,17 @@ class Grown(Vouching):
         owner = self._filter.account(OWNER)
         return owner.spent if owner.profile is None else owner.profile.at(cell)
 
+    def covers(self, account: str, scope: Scope | None) -> bool:
+        """Whether an account's money may pay for what reads some blocks or years."""
+        if not self._made.cells or scope is None or account == OWNER:
+            return True
+        return within(scope, self._filter.account(account).scope)
+
     def refuse_outside(self, account: str, scope: Scope | None) -> None:
         """Refuse an account whose money was set aside for other blocks or years than those to be read."""
-        if not self._made.cells or scope is None or account == OWNER:
-            return
-        held = self._filter.account(account).scope
-        if not within(scope, held):
+        if not self.covers(account, scope):
+            assert scope is not None
+            held = self._filter.account(account).scope
             told = "none" if held is None else f"{held[0]} to {held[1] or 'any'}"
             raise LedgerError(
                 f"The account {account!r} is for blocks {told}, not for {scope[0]} to {scope[1]}: "

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from os import PathLike
 from pathlib import Path
@@ -18,6 +18,7 @@ import numpy as np
 from hedgerow.errors import DomainMismatch, HedgerowError, UnknownColumn, of_system
 from hedgerow.queries.domain.attribute import Attribute, Categorical
 from hedgerow.queries.domain.bins import Bins, Dates, bins
+from hedgerow.queries.domain.joined import JoinedTable
 from hedgerow.queries.domain.lookup import lookups_of
 from hedgerow.queries.domain.schema_file import read_schema
 
@@ -39,19 +40,24 @@ class Domain(Mapping[str, Attribute]):
     Args:
         attributes: name -> Attribute, list of levels, or a number k for the levels 0..k-1.
         lookups: name -> public table for JOINs in SQL, see `Lookup.of`; no part of what a domain is.
+        tables: tables beside the facts, `JoinedTable`s, that SQL may name; what they hold is not kept here.
 
     >>> domain = Domain({"sex": ["F", "M"], "age": bins(0, 100, 5)})
     >>> domain.shape, domain.size
     ((2, 20), 40)
     """
 
-    def __init__(self, attributes: Mapping[str, Any], lookups: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, attributes: Mapping[str, Any], lookups: Mapping[str, Any] | None = None, tables: Any = None
+    ) -> None:
         if not isinstance(attributes, Mapping):
             raise DomainMismatch("a domain is declared by a mapping of attributes' names to their levels")
         if not attributes:
             raise DomainMismatch("a domain needs at least one attribute")
         self._attributes = {str(name): _attribute(str(name), spec) for name, spec in attributes.items()}
         self.lookups = lookups_of(lookups)
+        joined = JoinedTable.declared(tables, files=False)
+        self.tables = {table.name: replace(table, source=None) for table in joined}
 
     @classmethod
     def load(cls, path: str | Path) -> Domain:
@@ -73,12 +79,14 @@ class Domain(Mapping[str, Attribute]):
         for key in schema if body is schema.get("attributes") else ():
             if key not in _BESIDE:
                 raise DomainMismatch(f"a schema has no {key!r} beside `attributes`{_near(key, _BESIDE)}")
-        return cls(body, schema.get("lookups") if body is schema.get("attributes") else None)
+        beside = schema if body is schema.get("attributes") else {}
+        return cls(body, beside.get("lookups"), beside.get("tables"))
 
     def to_schema(self) -> dict[str, Any]:
         """The domain as plain data, as `load` reads it."""
         held = {name: one.to_schema() for name, one in self.lookups.items()}
-        return self._declared() | ({"lookups": held} if held else {})
+        joined = {name: one.to_schema() for name, one in self.tables.items()}
+        return self._declared() | ({"lookups": held} if held else {}) | ({"tables": joined} if joined else {})
 
     def _declared(self) -> dict[str, Any]:
         return {"attributes": {name: a.to_schema() for name, a in self.items()}}

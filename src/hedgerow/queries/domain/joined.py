@@ -6,7 +6,7 @@ row depends on the rows of one unit alone, and `max_rows` bounds what a unit mov
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,18 +49,30 @@ class JoinedTable:
             "would be in the rows of many units; declare it public if it is, or leave it out"
         )
 
-    @classmethod
-    def declared(cls, tables: Any) -> tuple[JoinedTable, ...]:
-        """What a schema file says under `tables`."""
-        if tables is None:
-            return ()
-        if not isinstance(tables, Mapping):
-            raise DomainMismatch("`tables` of a schema is a mapping of names to {file, key, column, public}")
-        return tuple(cls._one(str(name), told) for name, told in tables.items())
+    def to_schema(self) -> dict[str, Any]:
+        """What is public of it, as plain data: not where it is."""
+        return {"key": self.key, "column": self.on, "public": self.public}
 
     @classmethod
-    def _one(cls, name: str, told: Any) -> JoinedTable:
-        known = isinstance(told, Mapping) and set(told) <= set(_KEYS) and {"file", "key"} <= set(told)
+    def declared(cls, tables: Any, *, files: bool = True) -> tuple[JoinedTable, ...]:
+        """What a schema file says under `tables`.
+
+        Args:
+            tables: a mapping of names to their entries, or tables.
+            files: whether each must say where it is.
+        """
+        if tables is None:
+            return ()
+        if isinstance(tables, Mapping):
+            return tuple(cls._one(str(name), told, files) for name, told in tables.items())
+        if isinstance(tables, Sequence) and all(isinstance(table, JoinedTable) for table in tables):
+            return tuple(tables)
+        raise DomainMismatch("`tables` of a schema is a mapping of names to {file, key, column, public}")
+
+    @classmethod
+    def _one(cls, name: str, told: Any, files: bool) -> JoinedTable:
+        needed = {"file", "key"} if files else {"key"}
+        known = isinstance(told, Mapping) and set(told) <= set(_KEYS) and needed <= set(told)
         if not known or not all(isinstance(told[k], str) for k in told if k != "public"):
             raise DomainMismatch(
                 f"the table {name!r} of a schema has a file and a key, and may have column and public"
@@ -68,4 +80,4 @@ class JoinedTable:
         public = told.get("public", False)
         if not isinstance(public, bool):
             raise DomainMismatch(f"`public` of the table {name!r} is true or false, not {public!r}")
-        return cls(name, told["file"], told["key"], told.get("column", told["key"]), public)
+        return cls(name, told.get("file"), told["key"], told.get("column", told["key"]), public)

@@ -59,7 +59,7 @@ def show(
 ) -> None:
     """Say what may be spent, what was, on what, what is left, and what that still buys."""
     from hedgerow.service import budgeting, runs, wire
-    from hedgerow.service.dataset import open_ledger
+    from hedgerow.service.places import open_ledger
 
     with open_ledger(data, ledger, readonly=True) as opened:
         if json:
@@ -112,7 +112,7 @@ def allot(
     ask with `hedgerow ask DATA SQL --as NAME`.
     """
     from hedgerow.service import accounts
-    from hedgerow.service.dataset import open_ledger
+    from hedgerow.service.places import open_ledger
 
     with open_ledger(data, ledger) as opened:
         _show_parts(opened, [accounts.allot(opened, name, epsilon, note)], json)
@@ -131,7 +131,7 @@ def limit(
     Limits may add up to more than there is: the budget is the cap of all of them.
     """
     from hedgerow.service import accounts
-    from hedgerow.service.dataset import open_ledger
+    from hedgerow.service.places import open_ledger
 
     with open_ledger(data, ledger) as opened:
         _show_parts(opened, [accounts.limit(opened, name, epsilon)], json)
@@ -141,7 +141,7 @@ def limit(
 def list_(data: DataOrLedger, ledger: LedgerFile = None, json: Json = False) -> None:
     """List whose parts of DATA's budget were set aside, and what they spent."""
     from hedgerow.service import accounts
-    from hedgerow.service.dataset import open_ledger
+    from hedgerow.service.places import open_ledger
 
     with open_ledger(data, ledger, readonly=True) as opened:
         _show_parts(opened, accounts.parts(opened), json)
@@ -165,7 +165,7 @@ def raise_(
     """
     from hedgerow.errors import HedgerowError
     from hedgerow.service import budgeting
-    from hedgerow.service.dataset import open_ledger
+    from hedgerow.service.places import open_ledger
 
     if not reason.strip():
         raise HedgerowError("a budget is raised for a reason: say --reason")
@@ -190,7 +190,7 @@ def settle(
     session that is in use sets aside what it needs again.
     """
     from hedgerow.service import accounts, budgeting
-    from hedgerow.service.dataset import open_ledger
+    from hedgerow.service.places import open_ledger
 
     with open_ledger(data, ledger) as opened:
         if name is not None:
@@ -259,7 +259,7 @@ def export(
 ) -> None:
     """Write the ledger's public side as JSON."""
     from hedgerow.release.writing import whole
-    from hedgerow.service.dataset import open_ledger
+    from hedgerow.service.places import open_ledger
     from hedgerow.service.publication import refuse_existing
 
     if out is not None:
@@ -278,7 +278,7 @@ def export(
 
 
 def _path(data: Path, ledger: str | None) -> Any:
-    from hedgerow.service.dataset import find_ledger
+    from hedgerow.service.places import find_ledger
 
     return find_ledger(data, ledger)
 

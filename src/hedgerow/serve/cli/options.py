@@ -6,6 +6,7 @@ A command takes a group as one parameter: a new option of all commands that open
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
@@ -15,8 +16,18 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from hedgerow.service.address import as_path
+
 if TYPE_CHECKING:
     from hedgerow.service.dataset import Dataset
+
+
+def data_path(text: str) -> Path:
+    """DATA: a file, which is looked at as every file that is named, or the address of a database."""
+    made = as_path(text)
+    if made.exists() and not os.access(made, os.R_OK):
+        raise typer.BadParameter(f"{text!r} is not readable")
+    return made
 
 
 class Neighbours(Enum):
@@ -28,10 +39,22 @@ class Neighbours(Enum):
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Data = Annotated[
-    Path, typer.Argument(metavar="DATA", help="The data: a CSV or Parquet file.", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="DATA",
+        help="The data: a CSV or Parquet file, or postgresql://... with --table.",
+        show_default=False,
+        parser=data_path,
+    ),
 ]
 DataOrLedger = Annotated[
-    Path, typer.Argument(metavar="DATA", help="The data, or its ledger file.", show_default=False)
+    Path,
+    typer.Argument(metavar="DATA", help="The data, or its ledger.", show_default=False, parser=data_path),
+]
+Table = Annotated[str | None, typer.Option(metavar="NAME", help="Of a database: the table with the rows.")]
+Select = Annotated[
+    str | None,
+    typer.Option("--query", metavar="SELECT", help="Of a database: columns and rows of one of its tables."),
 ]
 Released = Annotated[
     Path, typer.Argument(metavar="SYNOPSIS", help="A file that `release` wrote.", show_default=False)
@@ -91,8 +114,10 @@ class CsvOptions:
 
 @dataclass(frozen=True)
 class BudgetOptions(CsvOptions):
-    """Whom a dataset's budget protects, and where its ledger lies."""
+    """Whom a dataset's budget protects, and where its rows and its ledger lie."""
 
+    table: Table = None
+    query: Select = None
     unit: Annotated[
         str | None, typer.Option(help="The column that names a person; without it, each row is protected.")
     ] = None
@@ -136,6 +161,17 @@ class DataOptions(BudgetOptions):
             "HEDGEROW_REQUIRE_BUDGET=1 says the same.",
         ),
     ] = False
+    first: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="BLOCK",
+            help="Of data that grow: the first block to ask, by name, number or day.",
+        ),
+    ] = None
+    last: Annotated[
+        str | None, typer.Option("--to", metavar="BLOCK", help="The last one; the newest if not given.")
+    ] = None
     older: Annotated[
         str | None,
         typer.Option(

@@ -195,7 +195,7 @@ def check(
     """
     from hedgerow.release.schema import Schema
     from hedgerow.service import inspecting
-    from hedgerow.service.dataset import protected_unit
+    from hedgerow.service.places import protected_unit
 
     found, fit = Schema.load(schema), None
     if data is not None:

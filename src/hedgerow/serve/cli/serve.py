@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.serve.cli.options import Json, LedgerFile, Whom
+from hedgerow.serve.cli.options import Json, LedgerFile, Select, Table, Whom, data_path
 from hedgerow.serve.cli.terminal import emit, in_utf8, say, screen
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ class ServedOptions:
     """What is said of DATA; the fields are those of a dataset in hedgerow.toml."""
 
     schema: Annotated[Path | None, typer.Option(help="The confirmed schema of the one DATA.")] = None
+    table: Table = None
+    query: Select = None
     epsilon: Annotated[str | None, typer.Option(help="The budget that is made if there is none.")] = None
     delta: Annotated[str | None, typer.Option(help="Its delta: 1e-9 if not given, 0 is pure.")] = None
     unit: Annotated[str | None, typer.Option(help="The column that names a person, of a new budget.")] = None
@@ -75,7 +77,12 @@ def serve(
     served: ServedOptions,
     data: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="DATA", help="CSV or Parquet files.", show_default=False),
+        typer.Argument(
+            metavar="DATA",
+            help="Files, or postgresql://... with --table.",
+            show_default=False,
+            parser=data_path,
+        ),
     ] = None,
     config: Annotated[
         Path | None,
@@ -117,6 +124,7 @@ def _config(file: Path | None, data: list[Path], given: dict[str, Any], demo: bo
     """What is to be served: the file's datasets, the command's, the demo's."""
     from hedgerow.errors import HedgerowError
     from hedgerow.release.population import MAX_ROWS, UNIT
+    from hedgerow.service.address import absolute
     from hedgerow.service.config import Config, DatasetSettings
 
     made = Config() if file is None else Config.load(file)
@@ -127,7 +135,9 @@ def _config(file: Path | None, data: list[Path], given: dict[str, Any], demo: bo
         raise HedgerowError(f"--{next(iter(given)).replace('_', '-')} is about DATA, and none is named")
     if "schema" in given and len(data) > 1:
         raise HedgerowError("--schema is for one DATA: name each dataset's own in a --config")
-    sets = [DatasetSettings(str(path.absolute()), **given) for path in data]
+    if ("table" in given or "query" in given) and len(data) > 1:
+        raise HedgerowError("--table and --query are for one DATA: name each dataset's own in a --config")
+    sets = [DatasetSettings(absolute(path), **given) for path in data]
     return Config(made.server, made.limits, (*made.datasets, *sets))
 
 

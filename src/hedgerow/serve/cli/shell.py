@@ -16,7 +16,7 @@ from hedgerow.serve.cli import signals
 from hedgerow.serve.cli.completion import Completion
 from hedgerow.serve.cli.failure import INTERRUPTED, CommandFailure
 from hedgerow.serve.cli.line_editing import edited_lines
-from hedgerow.serve.cli.options import As, DataOptions, Json, SchemaFile
+from hedgerow.serve.cli.options import As, DataOptions, Json, SchemaFile, data_path
 from hedgerow.serve.cli.progress import progress
 from hedgerow.serve.cli.statements import cut, says_something
 from hedgerow.serve.cli.terminal import in_utf8, say, screen, table_of
@@ -46,6 +46,7 @@ def shell(
             metavar="DATA|SYNOPSIS",
             help="The data, or a file or folder that `release` wrote.",
             show_default=False,
+            parser=data_path,
         ),
     ],
     opening: DataOptions,

@@ -133,8 +133,9 @@ def _question(text: str, table: str, domain: Any) -> StatementPlan:
         return StatementPlan("catalogue", sql=text, tree=tree)
     if system:
         raise UnsupportedSQL("a question is about the dataset or about the catalogue, not about both")
+    names = {table, "t", *(name.lower() for name in (*domain.lookups, *domain.tables))}
     for named in real:
-        known = named.name.lower() in (table, "t") and named.db.lower() in ("", "public")
+        known = named.name.lower() in names and named.db.lower() in ("", "public")
         if not known or named.catalog.lower() not in ("", table):
             raise UnknownTable(f"there is no table {named.sql(dialect='postgres')!r}; there is {table!r}")
     if isinstance(tree, exp.Select) and _is_preview(tree):

@@ -34,6 +34,11 @@ def parse_staged(text: str, params: Sequence[Any] = ()) -> exp.Expr:
         text: the statement.
         params: values for ? in order, or for $1, $2: they become typed literals, and never text.
     """
+    return _bound(parse_unbound(text), params)
+
+
+def parse_unbound(text: str) -> exp.Expr:
+    """The same with parameters in it."""
     tokens = tokens_of(text)
     kinds = [token.token_type for token in tokens]
     if not kinds or kinds[0] not in _FIRST:
@@ -48,7 +53,7 @@ def parse_staged(text: str, params: Sequence[Any] = ()) -> exp.Expr:
     if costly > _COSTLY:
         raise UnsupportedSQL(f"more than {_COSTLY} joins or types used as functions are not supported")
     check_nesting(tokens, NESTING)
-    return _bound(tree_of(_numbered(tokens), text), params)
+    return tree_of(_numbered(tokens), text)
 
 
 def _numbered(tokens: Sequence[Token]) -> list[Token]:

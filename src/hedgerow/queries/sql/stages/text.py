@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import BadValue, HedgerowError, UnknownColumn, UnsupportedSQL
 from hedgerow.queries.sql import statement
+from hedgerow.queries.sql.stages.joins import without_joins
 from hedgerow.queries.sql.stages.two_stages import TwoStages
 
 if TYPE_CHECKING:
@@ -51,15 +53,16 @@ def _first_or_both(
     domain: Domain, text: str, unit: str | None, params: tuple[Any, ...]
 ) -> Question | TwoStages:
     refusal: HedgerowError | None = None
+    plain, notes = without_joins(domain, text)
     if not params:
         try:
-            question = statement.sql(domain, text, unit=unit)
-            if all(form.units == question.units for form in question.forms):
-                return question  # people and rows are asked for apart
+            question = statement.sql(domain, plain, unit=unit)
+            if all(form.units == question.units for form in question.forms):  # else asked for apart
+                return replace(question, notes=(*question.notes, *notes)) if notes else question
         except (UnsupportedSQL, UnknownColumn) as error:  # a name may be an alias, or name people
             refusal = error
     try:
-        return TwoStages(domain, text, unit, params).checked()
+        return TwoStages(domain, plain, unit, params, notes=notes).checked()
     except RecursionError:
         raise refusal or UnsupportedSQL("the statement is nested too deeply") from None
 

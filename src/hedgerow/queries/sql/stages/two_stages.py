@@ -47,6 +47,7 @@ class TwoStages(Staged):
         text: the statement.
         params: values of its parameters.
         values: what the inner statements gave, as far as they were released; each a list.
+        notes: what its reader must know whatever is released.
     """
 
     domain: Domain
@@ -54,6 +55,7 @@ class TwoStages(Staged):
     unit: str | None = None
     params: tuple[Any, ...] = ()
     values: tuple[tuple[Any, ...], ...] = ()
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def _read(self) -> tuple[Split, Released]:
@@ -192,6 +194,7 @@ class TwoStages(Staged):
         with engine().holding(_tables(split.stages, found)):
             rows = engine().run(relation.text)
         notes = [note for stage in split.stages for q in stage.questions() for note in q.notes]
+        notes += self.notes
         for inner, values in zip(split.inner, self.values, strict=True):
             shown = ", ".join(
                 "NULL" if v is None else f"{v:.6g}" if isinstance(v, float) else str(v) for v in values[:8]

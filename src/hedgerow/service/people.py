@@ -1,0 +1,54 @@
+"""People's accounts: one each; of data that grow one for each set of blocks, under one limit in all.
+
+An account's money is for the blocks that it was set aside for. When blocks are appended and learned, whoever
+asks goes on from an account for those, NAME#2, with what their limit has left: a limit is for all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hedgerow.privacy.budget import Cost
+
+if TYPE_CHECKING:
+    from hedgerow.privacy.ledger.ledger import Ledger
+    from hedgerow.privacy.ledger.profile import Scope
+
+LATER = re.compile(r"([^\s#]+)#\d+")
+"""A person's further account; a name has no # of its own."""
+
+
+def accounts_of(ledger: Ledger, name: str) -> list[str]:
+    """A person's accounts, the oldest first; none if nobody opened one."""
+    found: list[str] = []
+    while ledger.knows_account(later := f"{name}#{len(found) + 1}" if found else name):
+        found.append(later)
+    return found
+
+
+def account_for(ledger: Ledger, name: str, scope: Scope | None) -> str:
+    """The account that pays for a person's questions about some blocks; it is opened if it must be.
+
+    One that has money of its own keeps it for its blocks, and is refused where it pays for others.
+
+    Args:
+        ledger: the dataset's.
+        name: whose; they have an account.
+        scope: the blocks, or None where data do not grow.
+    """
+    *before, newest = accounts_of(ledger, name)
+    limit = ledger.limit(newest)
+    if limit is None or ledger.covers(newest, scope):
+        return newest
+    later = f"{name}#{len(before) + 2}"
+    rest = None if limit.most is None else limit.most.beyond(ledger.spent(newest))
+    with ledger.transaction() as together:
+        together.limit(later, rest, f"{name} goes on, with blocks that came later")
+    return later
+
+
+def spent_by(ledger: Ledger, name: str, *, before: bool = False) -> Cost:
+    """What a person spent, from all accounts; or from those before the newest."""
+    mine = accounts_of(ledger, name)
+    return sum((ledger.spent(a) for a in mine[: -1 if before else None]), Cost.zero(ledger.currency))
