@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 
 import sizes
 from hedgerow.curator.runs import comparison
+from hedgerow.serve.cli import progress
 from services.postgres import Cluster, end_shared, shared
 
 pytest_plugins = ["groups"]
@@ -23,6 +24,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("hedgerow")
+
+# What tests read on standard error does not depend on how busy the machine is.
+progress.LATE = 3600.0
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.drafting.inspector import Inspector
@@ -42,7 +43,7 @@ def begin(dataset: Dataset, epsilon: str) -> Ledger:
     if dataset.has_ledger:
         raise LedgerError(
             f"the data {dataset.called!r} has a budget already, in {dataset.path}; `hedgerow budget "
-            "raise` makes it larger"
+            f"raise` makes it larger{_untouched(dataset)}"
         )
     budget = make_budget(epsilon, dataset.delta)
     dataset.refuse_put_back()
@@ -56,6 +57,20 @@ def begin(dataset: Dataset, epsilon: str) -> Ledger:
         data=None if dataset.database else dataset.data,
         reason=dataset.new_ledger,
     )
+
+
+def _untouched(dataset: Dataset) -> str:
+    """What to do with a budget that was made wrongly, and of which nothing was ever spent."""
+    if not Path(str(dataset.path)).is_file():
+        return ""
+    try:
+        with Ledger.open(dataset.path, readonly=True) as ledger:
+            begun = ledger.newest > 0  # beyond the line that opened it
+    except HedgerowError:
+        return ""
+    if begun:
+        return ""
+    return f"; nothing was spent yet, so you can also remove {dataset.path} and make another one"
 
 
 def _look(dataset: Dataset) -> None:

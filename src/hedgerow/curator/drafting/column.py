@@ -28,6 +28,12 @@ _MARKS = {
     ".": r"^\s*[+-]?\d{1,3}(,\d{3})+(\.\d*)?\s*$",  # with commas between thousands
 }
 
+_PERSON = re.compile(
+    r"(?i)(person|pers|patient|pat|customer|cust|client|user|member|subject|respondent|participant|citizen|student|"
+    r"employee|mitglied|kunden?)([\W_]?(nr|no|num|number|nummer|code|key|hash))?|mrn|mbr|nhs[\W_]?(no|number)"
+)
+"""Names of columns that name people without saying `id`; `person_age` is none."""
+
 
 @dataclass
 class SeenColumn:
@@ -189,7 +195,8 @@ class SeenColumn:
     @property
     def named_id(self) -> bool:
         """Whether the name says that it is an identifier."""
-        return re.search(r"(?i:(^|[\W_])(id|uuid|guid|key)([\W_]|$))|[a-z]I[dD]$", self.name) is not None
+        ids = r"(?i:(^|[\W_])(id|uuid|guid|key)([\W_]|$))|[a-z]I[dD]$"
+        return re.search(ids, self.name) is not None or _PERSON.fullmatch(self.name) is not None
 
     @property
     def repeated(self) -> str | None:

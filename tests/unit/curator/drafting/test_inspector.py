@@ -226,11 +226,19 @@ def test_values_that_differ_in_spaces_alone_are_pointed_at_without_naming_them(f
     assert notes.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("name", ["id", "person_id", "personId", "ID nr", "paid"])
+@pytest.mark.parametrize(
+    "name", ["id", "person_id", "personId", "ID nr", "paid", "mrn", "PatNr", "person", "customer_no"]
+)
 def test_a_column_of_identifiers_over_several_rows_is_left_out_with_a_word_about_the_unit(folder, name):
     told = inferred(f"{name},sex\n" + "\n".join(f"{i // 3},F" for i in range(300)))
     assert (name in told["left_out"]) == (name != "paid")
     assert all(f"--unit {name}" in why for why in told["left_out"].values())
+
+
+def test_a_number_about_people_is_no_name_of_them(folder):
+    rows = "\n".join(f"{i % 90},{i % 70}" for i in range(2000))
+    (folder / "t.csv").write_text(f"person_age,customer_score\n{rows}\n")
+    assert set(Inspector(folder / "t.csv").propose().domain) == {"person_age", "customer_score"}
 
 
 def test_one_row_is_said_to_be_too_few(folder):

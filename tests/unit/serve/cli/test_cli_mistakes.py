@@ -74,12 +74,16 @@ def test_only_a_word_gets_a_capital_letter_and_never_the_name_of_a_file(said, se
 
 def test_files_in_the_way_are_named_as_they_are(data):
     assert run("budget", "init", data, "--epsilon", 1).exit_code == 0
-    assert "'people.csv' has a budget already" in refused(run("budget", "init", data, "--epsilon", 1))
+    said = refused(run("budget", "init", data, "--epsilon", 1))
+    assert "'people.csv' has a budget already" in said
+    assert "nothing was spent yet" in said
     assert "'schema.yaml' is there" in refused(run("schema", "infer", data))
     Path("out").mkdir()
     Path("out/report.html").touch()
     release = ("release", data, "--schema", "schema.yaml", "--epsilon", 1, "--out", "out")
     assert "'out/report.html' is there" in refused(run(*release))
+    assert run(*release, "--force").exit_code == 0
+    assert "nothing was spent" not in refused(run("budget", "init", data, "--epsilon", 1))
 
 
 @pytest.mark.parametrize("option", ["epsilon", "delta"])
