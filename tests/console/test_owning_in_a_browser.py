@@ -76,7 +76,7 @@ def test_a_release_shows_its_progress_survives_a_reload_and_others_ask_meanwhile
     owner, rea = visit(tokens["owner"]), visit(tokens["rea"])
     owner.goto("/d/people/releases")
     owner.page.get_by_label("Spend ε").fill("0.3")
-    owner.page.get_by_role("button", name="Spend it and release").click()
+    owner.page.get_by_role("button", name="Spend ε 0.3 and release").click()
     expect(owner.page.locator("progress")).to_be_visible()
     owner.page.reload()
     rea.goto(f"/d/people?sql={SQL}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +68,7 @@ async def _people(call: Call, **made: Any) -> Response:
 
     found = await call.read(limits)
     content = {"tokens": tokens, "names": names, "limits": found, "sets": [h.name for h in open_sets],
-               "made": None, "text": None} | made  # fmt: skip
+               "made": None, "text": None, "now": datetime.now(UTC)} | made  # fmt: skip
     return rendering.page(call, "people", **content)
 
 

@@ -33,7 +33,7 @@ async def budget(call: Call) -> Response:
 
     seen = await call.read(found)
     burn, now = seen["burn"], datetime.now(UTC)
-    stairs = [charts.stairs([(t, p) for t, _, p in burn.points], now, burn.lasts, w) for w in (760, 340)]
+    stairs = [charts.stairs([(t, p) for t, _, p in burn.points], now, burn.lasts, w) for w in (1000, 340)]
     told = seen["told"]
     used = [s for s in seen["spendings"] if s["kind"] != "budget"]
     most = max((s["epsilon"] or 0.0 for s in used), default=0.0)
