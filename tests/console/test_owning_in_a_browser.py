@@ -120,6 +120,31 @@ def test_a_file_that_is_sent_is_drafted_for_the_owner_alone(visit, tokens, serve
     assert server.get("/v1/datasets", tokens["ann"]).json()["datasets"][0]["name"] == "people"
     owner.goto("/d/sent_rows/setup")  # nothing was kept: the draft is gone
     assert "Old Town" not in owner.text()
+    plain = visit(tokens["owner"], java_script_enabled=False)
+    plain.goto("/d/sent_rows/setup")
+    plain.page.get_by_role("button", name="Read my rows and draft it").click()
+    assert_changes_by_clicking(plain.page)
+
+
+def assert_changes_by_clicking(page):
+    """A draft is changed by clicking: kinds, levels, edges, what was left out; no script is there to help."""
+    column = {name: page.locator(f'section.column[aria-label="{name}"]') for name in ("who", "age", "city")}
+    expect(column["city"].get_by_role("note")).to_contain_text("Private preview")
+    column["city"].get_by_role("checkbox", name="Old Town").uncheck()
+    column["city"].get_by_label("more levels").fill("Westhills")
+    assert column["age"].locator(".as-edges").is_visible()
+    column["age"].get_by_label("even bins by").fill("25")
+    column["age"].get_by_label("even bins to").fill("100")
+    column["who"].get_by_role("radio", name="levels").check()
+    column["who"].get_by_label("its levels").fill("P00001")
+    page.locator('section.column[aria-label="sex"]').get_by_role("radio", name="left out").check()
+    assert not page.locator('section.column[aria-label="sex"] .as-levels').is_visible()
+    page.get_by_role("button", name="Confirm: this becomes public").click()
+    page.get_by_text("The schema that you confirmed").click()
+    told = page.locator("ul.columns").inner_text()
+    for words in ("city Fenland, Harbour, Westhills", "age 0, 25, 50, 75, 100", "who P00001"):
+        assert words in told
+    assert "sex" not in told
 
 
 def test_first_run_from_two_commands_and_a_csv_to_a_plotted_group_by(browser, tmp_path):
@@ -133,9 +158,9 @@ def test_first_run_from_two_commands_and_a_csv_to_a_plotted_group_by(browser, tm
         page.goto(server.event["owner_link"])
         page.get_by_role("link", name="people", exact=True).click()
         page.get_by_role("button", name="Read my rows and draft it").click()
-        expect(page.locator(".column")).to_have_count(4, timeout=30_000)
-        assert "who: it has 3,000 different values" in owner.text()
-        page.get_by_label("city: its levels, one on a line").fill("Harbour\nOld Town")
+        expect(page.locator(".column")).to_have_count(5, timeout=30_000)
+        assert "it has 3,000 different values" in page.locator(".column", has_text="who").inner_text()
+        page.get_by_role("checkbox", name="Fenland").uncheck()
         page.get_by_role("button", name="Confirm: this becomes public").click()
         expect(page.locator("table.buys")).to_contain_text("1,000 ±")
         page.get_by_label("Each row.").check()
