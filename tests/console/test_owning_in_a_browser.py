@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from services.browser import Visit
@@ -58,7 +62,31 @@ def test_a_token_is_shown_once_and_ends_when_the_owner_says_so(visit, tokens):
     tess.page.get_by_label("Your question, in SQL").fill(SQL)  # the page is told while somebody types
     expect(tess.page.locator("#ended")).to_be_visible()
     assert tess.goto("/d/people/budget") == 401
-    assert "Your visit has ended" in tess.text()
+    assert "The owner has ended your token" in tess.text()
+
+
+def test_a_token_that_runs_out_by_time_ends_the_visit_and_says_since_when(visit, server):
+    text = server.new_token("brief", expires=(datetime.now(UTC) + timedelta(days=1)).isoformat())
+    brief = visit(text)
+    brief.goto("/d/people")
+    past = (datetime.now(UTC) - timedelta(minutes=5)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    with closing(sqlite3.connect(server.folder / ".hedgerow" / "server.db", timeout=30)) as db, db:
+        id = text.split("_")[1]  # time passes: for the token, and for the visit that was to end with it
+        moved = db.execute(
+            "UPDATE token SET expires = ? WHERE id = ? OR source = ?", (past, id, f"login {id}")
+        )
+        assert moved.rowcount == 2
+    brief.page.get_by_label("Your question, in SQL").fill(SQL)  # the page that is open is told
+    expect(brief.page.locator("#ended")).to_be_visible()
+    brief.page.get_by_role("link", name="Come in again").click()
+    expect(brief.page.get_by_role("heading", level=1)).to_have_text("Your token has run out")
+    assert f"{past[11:16]} UTC" in brief.text()
+    brief.page.get_by_label("Your token").fill(text)
+    brief.page.get_by_role("button", name="Come in").click()
+    expect(brief.page.get_by_role("alert")).to_contain_text(f"This token ran out on {past[:10]}")
+    brief.page.get_by_label("Your token").fill(server.new_token("brief"))
+    brief.page.get_by_role("button", name="Come in").click()
+    expect(brief.page.get_by_role("heading", level=1)).to_have_text("Datasets")
 
 
 def test_limits_are_set_and_shown_to_both(visit, tokens):

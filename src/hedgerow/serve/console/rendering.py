@@ -16,6 +16,7 @@ from hedgerow.errors import HedgerowError
 from hedgerow.release.numerals import bound, small
 from hedgerow.serve.call import told_to
 from hedgerow.serve.console import charts
+from hedgerow.serve.visitor import cookie_name
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -81,7 +82,8 @@ def refused(call: Call, error: Exception) -> Response:
     who = call.__dict__.get("who")
     told, status = told_to(error, who)
     if status == 401:
-        return page(call, "enter", status, ended=True, error=None, next=safe(call.request.url.path))
+        ended = call.host.visits.farewell(call.request.cookies.get(cookie_name(call.request)))
+        return page(call, "enter", status, ended=ended, error=None, next=safe(call.request.url.path))
     return page(call, "refused", status, error=told["error"], code=status)
 
 

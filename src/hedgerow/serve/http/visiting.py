@@ -77,7 +77,7 @@ def _refused(call: Call, error: HedgerowError) -> Response:
 
 
 def _enter(call: Call, status: int = 200, error: str | None = None) -> Response:
-    return rendering.page(call, "enter", status, ended=False, error=error, next="/")
+    return rendering.page(call, "enter", status, ended=None, error=error, next="/")
 
 
 def _card(hosted: Any, owns: bool) -> dict[str, Any]:
