@@ -175,38 +175,6 @@ def assert_changes_by_clicking(page):
     assert "sex" not in told
 
 
-def test_first_run_from_two_commands_and_a_csv_to_a_plotted_group_by(browser, tmp_path):
-    """The whole of it has the time that one test may take: two minutes."""
-    write_visits(tmp_path)
-    (tmp_path / "schema.yaml").unlink()
-    server = RunningServer(tmp_path, ("people.csv", "--wire-port", "off")).start(learned=False)
-    owner = Visit(browser, server.url)
-    page = owner.page
-    try:
-        page.goto(server.event["owner_link"])
-        page.get_by_role("link", name="people", exact=True).click()
-        page.get_by_role("button", name="Read my rows and draft it").click()
-        expect(page.locator(".column")).to_have_count(5, timeout=30_000)
-        assert "it has 3,000 different values" in page.locator(".column", has_text="who").inner_text()
-        page.get_by_role("checkbox", name="Fenland").uncheck()
-        page.get_by_role("button", name="Confirm: this becomes public").click()
-        expect(page.locator("table.buys")).to_contain_text("1,000 ±")
-        page.get_by_label("Each row.").check()
-        page.get_by_role("button", name="Make a budget of this size, for good").click()
-        assert server.get("/v1/datasets/people/budget").json()["used"] == 0
-        page.get_by_role("button", name="Spend ε 1 and learn").click()
-        page.wait_for_url("**/d/people", timeout=90_000)
-        page.get_by_label("Group 1").select_option("city")
-        sql = "SELECT city, COUNT(*) AS n FROM people GROUP BY city"
-        expect(page.get_by_label("Your question, in SQL")).to_have_value(sql)
-        page.get_by_role("button", name="Ask", exact=True).click()
-        expect(page.locator("table.bars tbody th")).to_have_text(["Harbour", "Old Town", "other"])
-        assert "link=" not in page.url
-        owner.close()
-    finally:
-        server.stop()
-
-
 def test_a_page_that_is_open_while_the_server_restarts_says_so_and_goes_on(browser, tmp_path):
     write_visits(tmp_path, rows=300)
     options = ("people.csv", "--epsilon", "2", "--learn", "1", "--wire-port", "off")
