@@ -57,6 +57,14 @@ def environment() -> Environment:
     return made
 
 
+def warm() -> None:
+    """Read templates and files once, so that the first visitor does not wait for them."""
+    for name in environment().list_templates():
+        environment().get_template(name)
+    for name in ASSETS:
+        _stamp(name)
+
+
 def page(call: Call, name: str, status: int = 200, **content: Any) -> Response:
     """A page for whoever looks.
 
