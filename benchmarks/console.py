@@ -21,6 +21,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 TIMES = int(os.environ.get("HEDGEROW_BENCH_VISITS", "15"))
+SECONDS = 2  # until somebody has opened what a server prints when it is ready
 MS, KB = 100.0, 300.0
 _ASK = "/d/people?sql="
 _ANSWERS = {
@@ -152,8 +153,11 @@ def run() -> Iterator[dict[str, Any]]:
         server = Visiting(place, token)
         try:
             server.ready()
+            time.sleep(SECONDS)
             name, took = slowest({name: server.page(path)[0] for name, path in PAGES.items()})
-            first = row(f"first visits after a start: ms of the slowest page, {name}", took, MS, "ms")
+            first = row(
+                f"first visits, {SECONDS} s after a start: ms of the slowest page, {name}", took, MS, "ms"
+            )
             found, used = middles(server)
             name, took = slowest(found)
             yield row(f"ms of the slowest page, {name}", took, MS, "ms")

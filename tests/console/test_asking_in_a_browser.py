@@ -99,6 +99,9 @@ def test_an_error_is_under_the_word_and_a_refusal_offers_the_nearest_question(vi
     assert ann.goto("/d/people?sql=SELECT COUNT(*) AS n FROM people WHERE age >= 33") == 422
     ann.page.get_by_role("link", name="age >= 30", exact=True).click()
     expect(ann.page.locator(".facts b")).to_be_visible()
+    assert ann.goto("/d/people?sql=SELECT COUNT(*) AS n FROM people WHERE age BETWEEN 33 AND 57") == 422
+    ann.page.get_by_role("link", name="age >= 30 AND age < 60", exact=True).click()
+    expect(ann.page.locator(".facts b")).to_be_visible()
 
 
 def test_answers_are_taken_away_as_files(visit, tokens):

@@ -114,6 +114,14 @@ def test_a_release_shows_its_progress_survives_a_reload_and_others_ask_meanwhile
     with owner.page.expect_download() as loaded:
         report.click()
     assert loaded.value.suggested_filename == "people-report.html"
+    owner.page.get_by_role("link", name="See its report").click()  # drawn here: the file has scripts
+    assert "no result becomes more than" in owner.text()
+    assert owner.page.locator("table.mini").count() == 4
+    assert owner.page.locator("table.heat tbody td").first.inner_text().count("±") == 1
+    owner.page.get_by_role("link", name="sex and city").first.click()
+    expect(owner.page.get_by_role("heading", name="sex and city")).to_be_visible()
+    assert owner.page.locator("table.heat tbody td").count() == 6
+    assert owner.page.locator("script:not([src])").count() == 0
 
 
 def test_the_ledger_is_in_words_verifies_and_freezing_stops_everybody(visit, tokens):

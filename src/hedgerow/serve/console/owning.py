@@ -79,7 +79,7 @@ async def releases(call: Call) -> Response:
     _ = hosted.opened
     jobs = call.host.jobs.of(hosted.name)
     for job in jobs:
-        job["files"] = [f for f in _FILES if (_folder(call, job["id"]) / f).is_file()]
+        job["files"] = [f for f in _FILES if (folder(call, job["id"]) / f).is_file()]
     told = await call.read(lambda: wire.budget(hosted.opened.ledger))
     return rendering.page(call, "releases", jobs=jobs, told=told)
 
@@ -108,13 +108,14 @@ async def release_file(call: Call) -> Response:
     name = call.request.path_params["file"]
     if name not in _FILES or id not in [job["id"] for job in call.host.jobs.of(hosted.name)]:
         raise NotFound("there is no such file")
-    path = _folder(call, id) / name
+    path = folder(call, id) / name
     if not path.is_file():
         raise NotFound("there is no such file")
     return FileResponse(path, filename=f"{hosted.name}-{name}", content_disposition_type="attachment")
 
 
-def _folder(call: Call, id: str) -> Path:
+def folder(call: Call, id: str) -> Path:
+    """Where the files of a release are."""
     return call.host.state.folder / "releases" / call.hosted.name / id
 
 
