@@ -11,7 +11,7 @@ from hedgerow.serve.console import charts, rendering
 from hedgerow.service import setting_up, wire
 from hedgerow.service.burn import Burn
 from hedgerow.service.forecast import Forecast
-from hedgerow.service.shares import Shares
+from hedgerow.service.takings import Takings
 
 if TYPE_CHECKING:
     from hedgerow.serve.call import Call
@@ -31,7 +31,7 @@ async def budget(call: Call) -> Response:
         spent = wire.ledger_lines(ledger)["spendings"] if who.owns else []
         return {"told": told, "burn": Burn.of(ledger), "spendings": spent,
                 "buys": Forecast.of_ledger(ledger).words,
-                "shares": Shares.of(ledger) if who.owns else None}  # fmt: skip
+                "shares": Takings.of(ledger) if who.owns else None}  # fmt: skip
 
     seen = await call.read(found)
     burn, now = seen["burn"], datetime.now(UTC)

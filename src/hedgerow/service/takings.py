@@ -1,4 +1,4 @@
-"""Shares: who took which part of a budget, and when; for its owner.
+"""Takings: who took which part of a budget, and when; for its owner.
 
 It follows from the ledger's lines alone. Parts of a budget add up, which epsilons do not.
 """
@@ -24,7 +24,7 @@ _LENGTHS = (
 
 
 @dataclass(frozen=True)
-class Share:
+class Taking:
     """What one person or thing took of a budget.
 
     Args:
@@ -43,7 +43,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Shares:
+class Takings:
     """Who took what, period by period.
 
     Args:
@@ -54,10 +54,10 @@ class Shares:
 
     starts: tuple[datetime, ...]
     length: timedelta
-    shares: tuple[Share, ...]
+    shares: tuple[Taking, ...]
 
     @classmethod
-    def of(cls, ledger: Ledger, now: datetime | None = None) -> Shares:
+    def of(cls, ledger: Ledger, now: datetime | None = None) -> Takings:
         """Of a dataset's ledger, up to now."""
         lines = [entry["line"] for entry in ledger.export()["entries"]]
         times = [_time(line["time"]) for line in lines]
@@ -84,11 +84,11 @@ class Shares:
         )
 
 
-def _share(spending: Spending, taken: dict[int, float], places: dict[int, int], count: int) -> Share:
+def _share(spending: Spending, taken: dict[int, float], places: dict[int, int], count: int) -> Taking:
     parts = [0.0] * count
     for seq in spending.lines:
         parts[places[seq]] += taken[seq]
-    return Share(spending.kind, spending.name, tuple(parts))
+    return Taking(spending.kind, spending.name, tuple(parts))
 
 
 def _floor(when: datetime, length: timedelta) -> datetime:

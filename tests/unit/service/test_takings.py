@@ -8,7 +8,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.service import accounts
-from hedgerow.service.shares import Shares
+from hedgerow.service.takings import Takings
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ HOUR = timedelta(hours=1)
 @pytest.mark.parametrize("later", [0 * HOUR, 5 * HOUR, 28 * HOUR, 960 * HOUR, 9_000 * HOUR, 200_000 * HOUR])
 def test_shares_add_up_to_what_is_spent_whenever_one_looks(ledger, later):
     now = datetime.now(UTC) + later
-    found = Shares.of(ledger, now)
+    found = Takings.of(ledger, now)
     spent = float(ledger.spent().amount) / float(ledger.budget.cost.amount)
     assert sum(share.total for share in found.shares) == pytest.approx(spent, rel=1e-9)
     assert all(len(share.parts) == len(found.starts) for share in found.shares)
@@ -38,7 +38,7 @@ def test_shares_add_up_to_what_is_spent_whenever_one_looks(ledger, later):
 
 
 def test_the_largest_comes_first_and_who_took_nothing_is_not_there(ledger):
-    totals = [share.total for share in Shares.of(ledger).shares]
+    totals = [share.total for share in Takings.of(ledger).shares]
     assert totals == sorted(totals, reverse=True)
     assert all(totals)
-    assert "ann" not in [share.name for share in Shares.of(ledger).shares]
+    assert "ann" not in [share.name for share in Takings.of(ledger).shares]
