@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.release.report.report import Report
-from hedgerow.release.report.views import View, one_way, short_labels, two_way
+from hedgerow.release.report.views import View, one_way, two_way
 from hedgerow.synopsis import Synopsis
 
 NUMBER = "n"
@@ -57,7 +57,7 @@ class Reported:
 def _read(path: Path, changed: int, name: str) -> Reported:
     synopsis = Synopsis.load(path)
     domain = synopsis.domain
-    labels = {a: short_labels(domain[a]) for a in domain}
+    labels = {a: list(domain[a].labels) for a in domain}
     views = two_way(synopsis, _CONFIDENCE)
     tables = {(v.attributes[0], v.attributes[1]): v for v in views}
     return Reported(

@@ -83,7 +83,7 @@ def _enter(call: Call, status: int = 200, error: str | None = None) -> Response:
 def _card(hosted: Any, owns: bool) -> dict[str, Any]:
     """A dataset on the first page: its state in words, and what is left."""
     words = {
-        "ready": "ask it",
+        "ready": "can be asked",
         "unlearned": "nothing was learned yet",
         "setup": "not set up yet",
         "frozen": "nobody asks it just now",

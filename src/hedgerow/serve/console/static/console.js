@@ -136,6 +136,10 @@
     delete form.dataset.sent; form.querySelectorAll("[aria-busy]").forEach((b) => b.removeAttribute("aria-busy"));
   }));
 
+  // ---- where one is: the tab of this page is in sight on a narrow one ------------------------------------
+  const here = document.querySelector(".tabs [aria-current]");
+  if (here) here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.offsetLeft - 40;
+
   // ---- buttons that spend say how much -----------------------------------------------------------------
   for (const button of document.querySelectorAll("[data-amount]")) {
     const field = by(button.dataset.amount), plain = button.textContent;
