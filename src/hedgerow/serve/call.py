@@ -15,20 +15,14 @@ from starlette.responses import JSONResponse, Response
 
 from hedgerow.errors import (
     BadValue,
-    DataChanged,
     HedgerowError,
-    LedgerError,
-    LedgerUnavailable,
     NotFound,
-    NotPermitted,
     RangeTooLarge,
-    RequestReused,
-    SourceError,
-    StorageUnavailable,
 )
 from hedgerow.serve.turn import Turn, read
 from hedgerow.serve.visitor import cookie_name, refuse_other_sites
 from hedgerow.service import wire
+from hedgerow.service.failure import OWN_FAULT, for_others, owners_only
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -68,8 +62,6 @@ STATUS = {
 
 _FIELDS = 20_000  # of a form; a draft of many columns has that many
 _SLOW = 10.0  # seconds for the whole of a body
-_HIDDEN = (LedgerError, StorageUnavailable, SourceError, OSError)
-_OWN = (RequestReused, DataChanged)
 
 
 @dataclass(frozen=True)
@@ -212,19 +204,16 @@ def told_to(error: Exception, who: Token | None) -> tuple[dict[str, Any], int]:
         error: what went wrong.
         who: who is told; None if nobody knows.
     """
-    system = isinstance(error, NotPermitted) and error.hint is None  # our own refusals say what to do
-    if system or (isinstance(error, _HIDDEN) and not isinstance(error, _OWN)):
+    if owners_only(error):
         log.error("cannot be used: %s", error)
         if who is None or not who.owns:
-            error = LedgerUnavailable(
-                "this cannot be done just now", hint="ask again later, or tell the owner"
-            )
+            error = for_others()
     told = wire.error(error)
     code = told["error"]["code"]
     if not isinstance(error, HedgerowError):
         log.error("a fault of our own: %s", told["error"]["message"])
         if who is None or not who.owns:
-            told["error"]["message"] = "Hedgerow met an error of its own; the server's log says where."
+            told["error"]["message"] = OWN_FAULT
     if code not in STATUS:
         code = told["error"]["code"] = "ledger_unavailable" if code == "storage_unavailable" else "bad_input"
     return told, STATUS[code]

@@ -8,9 +8,23 @@ from math import floor, log10
 from pathlib import Path
 from typing import Self
 
-from hedgerow.errors import BudgetExceeded, HedgerowError, of_system
+from hedgerow.errors import (
+    BudgetExceeded,
+    DataChanged,
+    HedgerowError,
+    LedgerError,
+    LedgerUnavailable,
+    NotPermitted,
+    RequestReused,
+    SourceError,
+    StorageUnavailable,
+    of_system,
+)
 
 DEBUG = "HEDGEROW_DEBUG"
+OWN_FAULT = "Hedgerow met an error of its own; the server's log says where."
+"""What others than owners are told of a fault of Hedgerow's own."""
+_OF_FILES = (LedgerError, StorageUnavailable, SourceError, OSError)
 
 
 @dataclass(frozen=True)
@@ -57,6 +71,18 @@ class Failure:
         if isinstance(error, MemoryError):
             return cls("there is not enough memory for this", hint="ask for fewer or smaller tables")
         return cls(_unforeseen(error), "internal")
+
+
+def owners_only(error: BaseException) -> bool:
+    """Whether it says something about files or the system, which is for owners and the log only."""
+    if isinstance(error, NotPermitted):
+        return error.hint is None  # our own refusals say what to do
+    return isinstance(error, _OF_FILES) and not isinstance(error, RequestReused | DataChanged)
+
+
+def for_others() -> LedgerUnavailable:
+    """What others are told then."""
+    return LedgerUnavailable("this cannot be done just now", hint="ask again later, or tell the owner")
 
 
 def sentence(text: str) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hedgerow.errors import HedgerowError, LedgerError, NotPermitted, SourceError, StorageUnavailable
+from hedgerow.errors import HedgerowError
 from hedgerow.service import wire
+from hedgerow.service.failure import OWN_FAULT, for_others, owners_only
 
 STATES = {
     "bad_sql": "42601",
@@ -38,9 +39,6 @@ STATES = {
     "failed_transaction": "25P02",
 }
 """The SQLSTATE of each error's code; others are XX000."""
-
-_HIDDEN = (LedgerError, StorageUnavailable, SourceError, OSError)
-_OWN = ("request_reused", "data_changed")
 
 
 class ProtocolViolation(HedgerowError):
@@ -94,21 +92,14 @@ def fields(error: BaseException, owner: bool, sql: str = "", severity: str = "ER
         sql: the statement, to say where in it.
         severity: ERROR, or FATAL where the connection ends.
     """
+    if owners_only(error) and not owner:
+        error = for_others()
     told = wire.error(error)["error"]
     code, words, hint, at = (told[name] for name in ("code", "message", "hint", "position"))
-    if not owner and hidden(error):
-        code, words, hint = "ledger_unavailable", "This cannot be done just now.", "Ask again later."
-    elif not owner and not isinstance(error, HedgerowError):
-        words = "Hedgerow met an error of its own; the server's log says where."
+    if not owner and not isinstance(error, HedgerowError):
+        words = OWN_FAULT
     made = {"S": severity, "V": severity, "C": STATES.get(code, "XX000"), "M": words, "H": hint}
     return made | ({} if at is None else {"P": _place(sql, at)})
-
-
-def hidden(error: BaseException) -> bool:
-    """Whether it says something about files or the system, which is for owners and the log only."""
-    if isinstance(error, NotPermitted):
-        return error.hint is None  # our own refusals say what to do
-    return isinstance(error, _HIDDEN) and wire.error(error)["error"]["code"] not in _OWN
 
 
 def _place(sql: str, at: dict[str, int]) -> int:

@@ -26,6 +26,7 @@ from hedgerow.serve.wire.plans import StatementPlan
 from hedgerow.serve.wire.results import StatementResult
 from hedgerow.serve.wire.split import statements_of
 from hedgerow.serve.wire.statements import Statements
+from hedgerow.service.failure import owners_only
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -153,12 +154,11 @@ class Talk:
                 self.portals.clear()
             self.line.writer.write(messages.ready(self.state))
             return True
+        if self.skipping or kind == "H":  # after an error all is skipped until Sync, also a simple query
+            return True
         if kind == "Q":
-            self.skipping = False
             await self._query(Parts(data).text())
             self.line.writer.write(messages.ready(self.state))
-            return True
-        if self.skipping or kind == "H":
             return True
         doors = {"P": self._parse, "B": self._bind, "D": self._describe, "E": self._execute, "C": self._close}
         if kind not in doors:
@@ -338,7 +338,7 @@ class Talk:
 
     def _failed(self, error: Exception, sql: str = "") -> None:
         owner = self.statements.who.owns
-        if failure.hidden(error):
+        if owners_only(error):
             log.error("cannot be used: %s", error)
         elif not isinstance(error, HedgerowError):
             log.error("a fault of our own: %s", type(error).__name__)
