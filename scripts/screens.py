@@ -151,6 +151,11 @@ def ready(browser: Any, server: RunningServer, tokens: dict[str, str], album: Al
     for name, path in READY.items():
         owner.goto(path)
         album.take(owner, name)
+    if album.look == "wide":  # as docs/console.png has it
+        owner.page.set_viewport_size({"width": 1120, "height": 690})
+        owner.goto(READY["answer-bars"])
+        owner.page.screenshot(path=OUT / "console.png")
+        owner.page.set_viewport_size(look["viewport"])
     owner.goto("/people")
     owner.page.fill("#name", f"sue-{album.look}")
     owner.page.get_by_role("button", name="Make a token").click()
@@ -180,6 +185,7 @@ def first_run(browser: Any, start: Callable[[], RunningServer], album: Album) ->
         page.wait_for_selector(".refusal")
         album.take(owner, "setup-2-refused")
         page.get_by_label("age: even bins by").fill("10")
+        page.get_by_role("radio", name="levels").first.check()
         page.get_by_role("button", name="Confirm: this becomes public").click()
         page.wait_for_selector("table.buys")
         album.take(owner, "setup-3-budget")

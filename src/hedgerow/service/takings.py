@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.ledger.entry import OWNER, grains_from
-from hedgerow.service.spendings import Spending, spendings
+from hedgerow.service.spendings import Spending, spendings_of
 
 if TYPE_CHECKING:
     from hedgerow.privacy.ledger.ledger import Ledger
@@ -70,7 +71,8 @@ class Takings:
         for line in lines:
             sign = {"charge": 1, "allot": 1, "return": -1}.get(line["kind"], 0) * (line["account"] == OWNER)
             taken[line["seq"]] = sign * float(grains_from(line["cost"]).amount) / most
-        found = [_share(s, taken, places, count) for s in spendings(ledger) if not s.cost.is_zero]
+        spent = spendings_of(lines, Cost.zero(ledger.currency))
+        found = [_share(s, taken, places, count) for s in spent if not s.cost.is_zero]
         starts = tuple(first + i * length for i in range(count))
         return cls(starts, length, tuple(sorted(found, key=lambda share: -share.total)))
 

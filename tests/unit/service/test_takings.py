@@ -37,6 +37,19 @@ def test_shares_add_up_to_what_is_spent_whenever_one_looks(ledger, later):
     assert len({found.words(start) for start in found.starts}) == len(found.starts)
 
 
+def test_a_ledger_that_grows_meanwhile_is_read_once(ledger, monkeypatch):
+    whole, looks = ledger.export(), []
+
+    def export():
+        looks.append(1)
+        shown = len(whole["entries"]) - 2 + len(looks)  # somebody writes a line between two looks
+        return whole | {"entries": whole["entries"][:shown]}
+
+    monkeypatch.setattr(ledger, "export", export)
+    assert Takings.of(ledger).shares
+    assert len(looks) == 1
+
+
 def test_the_largest_comes_first_and_who_took_nothing_is_not_there(ledger):
     totals = [share.total for share in Takings.of(ledger).shares]
     assert totals == sorted(totals, reverse=True)
