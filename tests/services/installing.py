@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -43,7 +45,19 @@ def installed(folder: Path) -> Path:
         subprocess.run([*pip, "--no-index", "--no-deps", packed(folder)], check=True)
         lent = Path(sysconfig.get_path("purelib", vars={"base": str(folder / "env")}))
         (lent / "lent.pth").write_text(sysconfig.get_path("purelib") + "\n")
+        _lend_loops(ROOT / "src", lent)
     return folder / "env" / "bin" / "hedgerow"
+
+
+def _lend_loops(source: Path, lent: Path) -> None:
+    """Compiled loops, which are known by when their source was written: so that nothing is compiled twice."""
+    for kept in source.rglob("*.nbc"):
+        if (of := lent / kept.parent.parent.relative_to(source)).is_dir():
+            (of / "__pycache__").mkdir(exist_ok=True)
+            shutil.copy2(kept, of / "__pycache__" / kept.name)
+    for path in source.rglob("*.py"):
+        if (there := lent / path.relative_to(source)).exists():
+            os.utime(there, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns))
 
 
 def packed(folder: Path) -> Path:
