@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ CSV, ARROW, PARQUET = (
     "application/vnd.apache.parquet",
 )
 MEDIA = (CSV, ARROW, PARQUET)
+_FORMULA = r"(?s)^([=@\t\r]|[-+].*[^0-9.eE+-])"  # signed numbers are none
 
 
 def table(answer: dict[str, Any]) -> pa.Table:
@@ -36,6 +38,25 @@ def table(answer: dict[str, Any]) -> pa.Table:
         else:
             made[name] = pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
     return pa.table(made)
+
+
+def without_formulas(table: pa.Table) -> pa.Table:
+    """The table with a quote before each text that a spreadsheet would take for a formula.
+
+    >>> import pyarrow as pa
+    >>> without_formulas(pa.table({"=a": ["=1+1", "-3", "-x", "F"]})).to_pydict()
+    {"'=a": ["'=1+1", '-3', "'-x", 'F']}
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = [
+        pc.if_else(pc.match_substring_regex(c, _FORMULA), pc.binary_join_element_wise("'", c, ""), c)
+        if pa.types.is_string(c.type) or pa.types.is_large_string(c.type)
+        else c
+        for c in table.columns
+    ]
+    return pa.table(columns, [f"'{n}" if re.match(_FORMULA, n) else n for n in table.column_names])
 
 
 def encoded(frame: pa.Table, media: str) -> bytes:

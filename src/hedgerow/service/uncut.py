@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 WAYS = ("nearest", "wider", "narrower")
 _NUMBER = r"[+-]?\d+(?:\.\d+)?"
+_LONGEST = 10_000  # signs of a statement that is looked at
 _SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 
@@ -36,15 +37,19 @@ def uncut(sql: str, domain: Domain, way: str) -> tuple[str, str]:
     'age >= 30 AND age < 60'
     """
     told: list[str] = []
+    low = sql.lower()
+    if len(sql) > _LONGEST:
+        return sql, ""
     for name, attribute in domain.items():
-        if isinstance(attribute, Bins) and not isinstance(attribute, Dates) and not attribute.stepped:
+        numbers = isinstance(attribute, Bins) and not isinstance(attribute, Dates)
+        if numbers and not attribute.stepped and name.lower() in low:
             sql = _moved(sql, name, [float(edge) for edge in attribute.edges], way, told)
     return sql, ", ".join(told)
 
 
 def _moved(sql: str, name: str, edges: Sequence[float], way: str, told: list[str]) -> str:
     inside = re.escape(name.replace('"', '""'))
-    column = rf'(?P<column>(?:\w+\.)?(?:"{inside}"|(?<![\w"]){re.escape(name)}(?![\w"])))'
+    column = rf'(?P<column>(?<![\w"])(?:\w{{1,64}}\.)?(?:"{inside}"|{re.escape(name)}(?![\w"])))'
     between = rf"{column}\s+(?P<no>NOT\s+)?BETWEEN\s+(?P<a>{_NUMBER})\s+AND\s+(?P<b>{_NUMBER})(?![\w.])"
     plain = rf"{column}\s*(?P<op><=|>=|=|<(?!>)|(?<!<)>)\s*(?P<a>{_NUMBER})(?![\w.])"
     turned = rf"(?<![\w.])(?P<a>{_NUMBER})\s*(?P<op><=|>=|=|<(?!>)|(?<!<)>)\s*{column}"

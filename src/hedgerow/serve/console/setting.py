@@ -15,6 +15,7 @@ from hedgerow.serve.call import told_to
 from hedgerow.serve.console import rendering
 from hedgerow.service import declared, setting_up
 from hedgerow.service.declared import ColumnDraft, DeclaredColumn
+from hedgerow.service.jobs import new_id
 
 if TYPE_CHECKING:
     from hedgerow.serve.call import Call, Form
@@ -39,7 +40,7 @@ async def add(call: Call) -> Response:
     if form.text("demo"):
         hosted = await call.read(call.host.demo)
     else:
-        hosted = await call.read(lambda: call.host.add({"path": form.text("path")}))
+        hosted = await call.read(lambda: call.host.add({"path": form.text("path")}, own_schema=True))
     return RedirectResponse(f"/d/{hosted.name}/setup", 303)
 
 
@@ -78,7 +79,7 @@ async def _keep_schema(call: Call, form: Form) -> Response:
     unit = form.text("unit")
     try:
         text = declared.text([column for draft in drafts if (column := draft.chosen) is not None])
-        await call.in_lane(lambda: setting_up.keep_schema(hosted, text, True))
+        await call.in_lane(lambda: call.host.keep_schema(hosted, text, True))
     except HedgerowError as error:
         told, status = told_to(error, call.who)
         return await _shown(call, status, drafts=drafts, unit=unit, error=told["error"])
@@ -103,7 +104,8 @@ async def _shown(call: Call, status: int = 200, **given: Any) -> Response:
     hosted, asked = call.hosted, call.request.query_params
     domain, step = await call.read(lambda: setting_up.standing(hosted))
     content: dict[str, Any] = {"step": step, "steps": STEPS, "proposal": None, "drafts": (), "error": None}
-    content |= {"unit": asked.get("unit", ""), "buys": [], "chosen": _FIRST, "job": None, "columns": ()}
+    content |= {"unit": asked.get("unit", ""), "buys": [], "chosen": _FIRST, "job": None, "columns": (),
+                "fresh": new_id()}  # fmt: skip
     content |= given
     content["max_rows"] = call.number("max_rows", 1, 1, 1_000_000) if asked.get("max_rows") else 1
     if not content["drafts"] and domain is not None and step != "done":
