@@ -41,8 +41,9 @@ def uncut(sql: str, domain: Domain, way: str) -> tuple[str, str]:
     if len(sql) > _LONGEST:
         return sql, ""
     for name, attribute in domain.items():
-        numbers = isinstance(attribute, Bins) and not isinstance(attribute, Dates)
-        if numbers and not attribute.stepped and name.lower() in low:
+        if not isinstance(attribute, Bins) or isinstance(attribute, Dates) or attribute.stepped:
+            continue
+        if name.lower() in low:
             sql = _moved(sql, name, [float(edge) for edge in attribute.edges], way, told)
     return sql, ", ".join(told)
 
