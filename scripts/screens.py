@@ -1,14 +1,18 @@
 """Pictures of every page and state of the console, for people to look at: `make screens` writes out/screens/.
 
 A made-up population is served twice, once ready and once to be set up; each page is taken wide, narrow and
-dark. A page that is wider than its window, or says something to the browser's console, is told.
+dark, and some as they are printed. A page that is wider than its window, or says something to the browser's
+console, is told. `make screens ONLY=budget` takes the pages that are ready and called so.
 """
 
 from __future__ import annotations
 
+import os
+import sqlite3
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +30,20 @@ LOOKS: dict[str, dict[str, Any]] = {
     "wide": {"viewport": {"width": 1280, "height": 860}},
     "phone": {"viewport": {"width": 360, "height": 740}},
     "dark": {"viewport": {"width": 1280, "height": 860}, "color_scheme": "dark"},
+    "paper": {"viewport": {"width": 700, "height": 990}, "color_scheme": "dark"},
 }
+ONLY = os.environ.get("ONLY", "")
+PRINTED = (
+    "answer-number",
+    "answer-bars",
+    "answer-heat",
+    "answer-line",
+    "answer-table",
+    "explore",
+    "budget",
+    "report",
+    "ledger",
+)
 ASK = "/d/people?sql="
 READY = {
     "home": "/",
@@ -37,7 +54,7 @@ READY = {
     "answer-line": f"{ASK}SELECT moved_in, COUNT(*) AS n FROM people GROUP BY moved_in",
     "answer-table": f"{ASK}SELECT sex, region, work, COUNT(*) AS n FROM people GROUP BY sex, region, work",
     "refused-word": f"{ASK}SELECT COUNT(*) AS n FROM people WHERE agee >= 30",
-    "refused-cut": f"{ASK}SELECT COUNT(*) AS n FROM people WHERE age >= 33",
+    "refused-cut": f"{ASK}SELECT COUNT(*) AS n FROM people WHERE age BETWEEN 33 AND 57",
     "costs": f"{ASK}SELECT COUNT(*) AS n FROM people WHERE age >= 30&within=150",
     "costs-too-much": f"{ASK}SELECT COUNT(*) AS n FROM people WHERE age >= 30&within=3",
     "explore": "/d/people/explore",
@@ -62,6 +79,8 @@ class Album:
 
     def take(self, visit: Visit, name: str) -> None:
         """One picture of the whole page."""
+        if self.look == "paper":
+            visit.page.emulate_media(media="print")
         visit.page.wait_for_load_state("load")
         visit.page.wait_for_timeout(700)  # what scripts add
         over = visit.page.evaluate("document.documentElement.scrollWidth - innerWidth")
@@ -70,9 +89,46 @@ class Album:
         visit.page.screenshot(path=OUT / f"{name}.{self.look}.png", full_page=True)
 
 
+def printed(browser: Any, server: RunningServer, tokens: dict[str, str], album: Album) -> None:
+    """Some pages as they come out of a printer, for somebody whose screen is dark."""
+    owner = Visit(browser, server.url, **LOOKS["paper"]).enter(tokens["owner"])
+    for name in PRINTED:
+        if ONLY in name:
+            owner.goto(READY[name])
+            album.take(owner, name)
+    owner.context.close()
+
+
+def ran_out(server: RunningServer, name: str) -> Callable[[Visit], None]:
+    """Makes a visit's token one that ran out a while ago."""
+    text = server.new_token(name, "analyst", datasets=["people"])
+
+    def passes(visit: Visit) -> None:
+        visit.enter(text)
+        with closing(sqlite3.connect(server.folder / ".hedgerow" / "server.db", timeout=30)) as db, db:
+            id = text.split("_")[1]
+            over = ("2026-01-31T12:00:00Z", id, f"login {id}")
+            db.execute("UPDATE token SET expires = ? WHERE id = ? OR source = ?", over)
+
+    return passes
+
+
 def ready(browser: Any, server: RunningServer, tokens: dict[str, str], album: Album) -> None:
     """All pages of a dataset that is served, for its owner and for others."""
     look = LOOKS[album.look]
+    if ONLY:
+        owner = Visit(browser, server.url, **look).enter(tokens["owner"])
+        for name, path in READY.items():
+            if ONLY in name:
+                owner.goto(path)
+                album.take(owner, name)
+        owner.context.close()
+        return
+    late = Visit(browser, server.url, **look)
+    ran_out(server, f"late-{album.look}")(late)
+    late.goto("/d/people/budget")
+    album.take(late, "ran-out")
+    late.context.close()
     nobody = Visit(browser, server.url, **look)
     nobody.goto("/login")
     album.take(nobody, "enter")
@@ -95,6 +151,11 @@ def ready(browser: Any, server: RunningServer, tokens: dict[str, str], album: Al
     for name, path in READY.items():
         owner.goto(path)
         album.take(owner, name)
+    if album.look == "wide":  # as docs/console.png has it
+        owner.page.set_viewport_size({"width": 1120, "height": 690})
+        owner.goto(READY["answer-bars"])
+        owner.page.screenshot(path=OUT / "console.png")
+        owner.page.set_viewport_size(look["viewport"])
     owner.goto("/people")
     owner.page.fill("#name", f"sue-{album.look}")
     owner.page.get_by_role("button", name="Make a token").click()
@@ -118,6 +179,13 @@ def first_run(browser: Any, start: Callable[[], RunningServer], album: Album) ->
         page.get_by_role("button", name="Read my rows and draft it").click()
         page.wait_for_selector(".column", timeout=60_000)
         album.take(owner, "setup-2-draft")
+        page.get_by_label("age: even bins by").fill("wide")
+        page.get_by_role("radio", name="left out").first.check()
+        page.get_by_role("button", name="Confirm: this becomes public").click()
+        page.wait_for_selector(".refusal")
+        album.take(owner, "setup-2-refused")
+        page.get_by_label("age: even bins by").fill("10")
+        page.get_by_role("radio", name="levels").first.check()
         page.get_by_role("button", name="Confirm: this becomes public").click()
         page.wait_for_selector("table.buys")
         album.take(owner, "setup-3-budget")
@@ -147,6 +215,18 @@ def first_run(browser: Any, start: Callable[[], RunningServer], album: Album) ->
     owner.context.close()
 
 
+def spend(server: RunningServer) -> None:
+    """Two people ask what costs something, and a release is made."""
+    server.ask(sql="SELECT COUNT(*) AS n FROM people", within_count=100, spend=True)
+    for name, age in (("ann", 40), ("bob", 60)):
+        token = server.new_token(name, "analyst", datasets=["people"], may_spend=True)
+        sql = f"SELECT COUNT(*) AS n FROM people WHERE age >= {age}"
+        server.ask(token, sql=sql, within_count=age, spend=True)
+    job = server.post("/v1/datasets/people/jobs", {"kind": "release", "epsilon": 0.5}).json()["id"]
+    eventually(lambda: server.get(f"/v1/jobs/{job}").json()["state"] == "done", 300)
+    READY["report"] = f"/d/people/releases/{job}"
+
+
 def main() -> None:
     """Take all pictures."""
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
@@ -159,12 +239,14 @@ def main() -> None:
         server = RunningServer(place / "ready", options).start(learned=False)
         eventually(lambda: server.state() == "ready", 300)
         tokens = {"owner": server.token, "rob": server.new_token("rob", "analyst", datasets=["people"])}
-        server.ask(sql="SELECT COUNT(*) AS n FROM people", within_count=100, spend=True)
+        spend(server)
         try:
             for look in LOOKS:
-                ready(browser, server, tokens, Album(look))
+                (printed if look == "paper" else ready)(browser, server, tokens, Album(look))
         finally:
             server.stop()
+        if ONLY:
+            return
 
         def start(look: str) -> RunningServer:
             there = place / look
@@ -172,7 +254,7 @@ def main() -> None:
             people.write(there / "people.csv")
             return RunningServer(there, ("people.csv", "--wire-port", "off")).start(learned=False)
 
-        for look in LOOKS:
+        for look in ("wide", "phone", "dark"):
             first_run(browser, partial(start, look), Album(look))
     sys.stdout.write(f"{len(list(OUT.glob('*.png')))} pictures are in {OUT}\n")
 

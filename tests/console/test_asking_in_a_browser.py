@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -99,6 +100,9 @@ def test_an_error_is_under_the_word_and_a_refusal_offers_the_nearest_question(vi
     assert ann.goto("/d/people?sql=SELECT COUNT(*) AS n FROM people WHERE age >= 33") == 422
     ann.page.get_by_role("link", name="age >= 30", exact=True).click()
     expect(ann.page.locator(".facts b")).to_be_visible()
+    assert ann.goto("/d/people?sql=SELECT COUNT(*) AS n FROM people WHERE age BETWEEN 33 AND 57") == 422
+    ann.page.get_by_role("link", name="age >= 30 AND age < 60", exact=True).click()
+    expect(ann.page.locator(".facts b")).to_be_visible()
 
 
 def test_answers_are_taken_away_as_files(visit, tokens):
@@ -183,6 +187,31 @@ def test_every_page_fits_a_phone_and_is_dark_in_the_dark(visit, tokens, look):
         paper = owner.page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
         dark = sum(map(int, re.findall(r"\d+", paper)[:3])) < 200
         assert dark == ("color_scheme" in look)
+
+
+def test_a_screen_reader_finds_its_way_on_every_page(visit, tokens):
+    """By the tree that readers get: one main heading, no level left out, landmarks and tables with names."""
+    owner = visit(tokens["owner"])
+    line = "/d/people?sql=SELECT seen, COUNT(*) AS n FROM people GROUP BY seen"
+    for path in (*PAGES, *OWNERS, HEAT, f"/d/people?sql={SQL}", line, "/d/people/setup", "/d/nothing"):
+        owner.goto(path)
+        tree = owner.page.locator("body").aria_snapshot()
+        levels = [int(level) for level in re.findall(r"- heading .*\[level=(\d)\]", tree)]
+        assert levels.count(1) == 1, path
+        assert levels[0] == 1, path
+        assert all(after <= before + 1 for before, after in pairwise(levels)), (path, levels)
+        for role in ("banner", "main", "contentinfo"):
+            assert len(re.findall(rf"^- {role}", tree, re.M)) == 1, (path, role)
+        unnamed = re.findall(
+            r"- (?:table|region|navigation|img|button|textbox|combobox|checkbox|link)(?::|$)", tree, re.M
+        )
+        assert not unnamed, (path, unnamed)
+        names = re.findall(r"- region \"(.*?)\"", tree)
+        assert len(names) == len(set(names)), (path, names)
+    assert owner.page.locator("#offline[role=alert], #ended[role=alert]").count() == 2
+    owner.goto("/d/people")
+    assert owner.page.locator("#price[aria-live=polite]").count() == 1
+    assert owner.page.locator("nav [aria-current=page]").inner_text() == "Ask"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -188,6 +188,30 @@ def test_a_visit_that_ended_says_so_and_asks_to_come_in_again(host):
     assert 'name="next" value="/d/people/budget"' in reply.text
 
 
+def test_only_who_holds_all_of_a_token_is_told_how_it_ended(host):
+    """A page says that a token was ended, or ran out, to its own browser; a guess at it says nothing."""
+    token, text = make_token(host.state, "gone", "reader", ("people",), False, None)
+    client = TestClient(application(host), base_url="http://testserver", follow_redirects=False, headers=HERE)
+    client.post("/login", data={"token": text})
+    host.state.revoke(token.id)
+    assert "The owner has ended your token" in client.get("/d/people").text
+    whole = client.cookies["hedgerow"]
+    for guess in (
+        whole[:-1] + ("0" if whole[-1] != "0" else "1"),
+        f"hr_{token.id}_{'0' * 48}",
+        text,
+        "hr_",
+        "",
+    ):
+        client.cookies.clear()
+        client.cookies.set("hedgerow", guess)
+        page = client.get("/d/people").text
+        assert "ended your token" not in page
+        assert "Your visit has ended" in page
+    assert "ended this token on" in client.post("/login", data={"token": text}).text
+    assert "This is no token that is good" in client.post("/login", data={"token": text[:-1] + "_"}).text
+
+
 def test_styles_and_scripts_are_kept_by_browsers_and_nothing_else_is(host, people):
     for name in ("console.css", "console.js", "leaf.svg"):
         reply = people["nobody"].get(f"/static/{name}")

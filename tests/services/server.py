@@ -61,6 +61,7 @@ class RunningServer:
     options: tuple[str, ...] = ("people.csv", "--epsilon", "2", "--learn", "1")
     environment: dict[str, str] = field(default_factory=dict)
     prefix: tuple[str, ...] = ()
+    program: Path | None = None  # `hedgerow` of another environment, which sees nothing of this one's path
     process: Any = None
     url: str = ""
     token: str = ""
@@ -70,10 +71,12 @@ class RunningServer:
 
     def start(self, *, learned: bool = True) -> RunningServer:
         """Start it, and wait until it is ready, and until what it learns is learned."""
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | self.environment
+        own = [sys.executable, "-m", "hedgerow"] if self.program is None else [str(self.program)]
+        path = {"PYTHONPATH": os.pathsep.join(sys.path) if self.program is None else ""}
+        environment = os.environ | path | self.environment
         listen = ("--port", str(self.port), "--json")
         self.process = subprocess.Popen(
-            [*self.prefix, sys.executable, "-m", "hedgerow", "serve", *self.options, *listen],
+            [*self.prefix, *own, "serve", *self.options, *listen],
             cwd=self.folder, env=environment, stdout=subprocess.PIPE, text=True,
             stderr=(self.folder / "stderr.txt").open("a"),
         )  # fmt: skip

@@ -10,14 +10,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.curator.drafting.guess import kind_of_attribute
 from hedgerow.errors import BadValue
 
 if TYPE_CHECKING:
     from hedgerow.curator.drafting.draft import Draft
+    from hedgerow.curator.drafting.glimpse import Glimpse
     from hedgerow.curator.drafting.inspector import Inspection
+    from hedgerow.queries.domain.attribute import Attribute
     from hedgerow.queries.domain.domain import Domain
 
 KINDS = ("levels", "edges", "dates")
+OUT = "out"
+USUAL = "usual"
+EXTRAS = ("format", "decimal", "whole", "zone")  # how cells are written: kept as the draft found it
+_MOST_BINS = 2000
 
 
 @dataclass(frozen=True)
@@ -29,10 +36,10 @@ class DeclaredColumn:
         kind: `levels`, `edges` of bins, or `dates`.
         values: the levels, the edges, or first day, day after the last, and step.
         other: whether values that are none of these have a level of their own, or its name.
-        missing: whether empty values have one; `usual` also for words such as NA.
+        missing: whether empty values have one; `usual` also for words such as NA, or for these words.
         step: between two numbers that are next to each other; None where there is none.
-        note: PRIVATE, what the draft noticed.
-        private: PRIVATE, exact counts of what does not fit.
+        extra: how its cells are written, where that is not plain.
+        spaced: from where, to where and by how much even bins go, in place of edges.
 
     >>> DeclaredColumn("sex", "levels", ("F", "M"), other=True).to_schema()
     {'levels': ['F', 'M'], 'other': True}
@@ -42,37 +49,82 @@ class DeclaredColumn:
     kind: str
     values: tuple[str, ...]
     other: bool | str = False
-    missing: bool | str = False
+    missing: bool | str | tuple[str, ...] = False
     step: str | None = None
-    note: str | None = None
-    private: str | None = field(default=None, repr=False)
+    extra: tuple[tuple[str, str], ...] = ()
+    spaced: tuple[str, str, str] | None = None
 
     @classmethod
-    def read(cls, name: str, held: dict[str, Any], note: str | None, private: str | None) -> DeclaredColumn:
+    def read(cls, name: str, held: dict[str, Any]) -> DeclaredColumn:
         """From an attribute of a schema file."""
-        rest = {"other": held.get("other", False), "missing": held.get("missing", False)}
-        if "dates" in held:
-            days = held["dates"]
+        missing = held.get("missing", False)
+        missing = tuple(map(str, missing)) if isinstance(missing, list) else missing
+        rest = {"other": held.get("other", False), "missing": missing}
+        days = held.get("dates", {})
+        extra = tuple((k, str(v)) for k, v in (held | days).items() if k in EXTRAS)
+        if days:
             values = tuple(str(days[part]) for part in ("start", "stop", "by"))
-            return cls(name, "dates", values, note=note, private=private, **rest)
+            return cls(name, "dates", values, extra=extra, **rest)
         kind = "edges" if "edges" in held else "levels"
         step = None if held.get("step") is None else f"{held['step']:g}"
         values = tuple(f"{v:.12g}" if isinstance(v, float) else str(v) for v in held.get(kind, ()))
-        return cls(name, kind, values, step=step, note=note, private=private, **rest)
+        return cls(name, kind, values, step=step, extra=extra, **rest)
 
     def to_schema(self) -> dict[str, Any]:
         """As a schema file has it."""
         held: dict[str, Any]
+        extra: dict[str, Any] = {k: v for k, v in self.extra if k in EXTRAS}
+        missing: Any = list(self.missing) if isinstance(self.missing, tuple) else self.missing
         if self.kind == "dates":
             if len(self.values) != 3:
                 raise BadValue(f"{self.name!r} has a first day, a day after the last, and a step")
-            held = {"dates": dict(zip(("start", "stop", "by"), self.values, strict=True))}
+            zone = {"zone": extra.pop("zone")} if "zone" in extra else {}
+            held = {"dates": dict(zip(("start", "stop", "by"), self.values, strict=True)) | zone}
         elif self.kind == "edges":
-            held = {"edges": [_number(v, self.name) for v in self.values]}
+            values = even(*self.spaced, self.name) if self.spaced else self.values
+            held = {"edges": [_number(v, self.name) for v in values]}
             held |= {"step": _number(self.step, self.name)} if self.step else {}
+            held |= {"missing": missing} if self.step else {}  # bins with a step have one unless it is said
+            extra |= {"whole": True} if extra.pop("whole", "") == "True" else {}
         else:
-            held = {"levels": list(self.values)}
-        return held | {k: v for k, v in (("other", self.other), ("missing", self.missing)) if v}
+            held = {"levels": [self._level(v, extra.get("format")) for v in self.values]}
+        return held | {k: v for k, v in (("other", self.other), ("missing", missing)) if v} | extra
+
+    def _level(self, text: str, format: str | None) -> Any:
+        """A level as its format has it: a number, a truth value, or a text."""
+        if format == "number":
+            return _number(text, self.name, "levels")
+        return text.lower() == "true" if format == "boolean" else text
+
+
+@dataclass(frozen=True)
+class ColumnDraft:
+    """One column while an owner looks it over: what it would be as each kind, and which of them is chosen.
+
+    Args:
+        name: of the column.
+        kind: one of the choices, or `out`.
+        choices: the column as each kind that it can be.
+        note: PRIVATE, what was noticed, or why it was left out.
+        misfit: PRIVATE, exact counts of what does not fit what was proposed.
+        glimpse: PRIVATE, a few of its values.
+    """
+
+    name: str
+    kind: str
+    choices: dict[str, DeclaredColumn]
+    note: str | None = field(default=None, repr=False)
+    misfit: str | None = field(default=None, repr=False)
+    glimpse: Glimpse | None = field(default=None, repr=False)
+
+    @property
+    def chosen(self) -> DeclaredColumn | None:
+        """The column as it is declared; None if it is left out."""
+        if self.kind == OUT:
+            return None
+        if self.kind not in KINDS or self.kind not in self.choices:
+            raise BadValue(f"the column {self.name!r} has levels, bins or dates, or is left out")
+        return self.choices[self.kind]
 
 
 @dataclass(frozen=True)
@@ -80,15 +132,15 @@ class Proposal:
     """PRIVATE, for the owner alone: a drafted schema, and why columns were left out of it.
 
     Args:
-        columns: those that are proposed.
-        left_out: the others, each with the reason.
+        columns: those that can be asked about, proposed or left out.
+        unusable: the others, each with the reason.
         unit: the column that seems to name people, and how many rows nearly all of them have.
         rows: how many rows were read.
         words: what else the owner should know.
     """
 
-    columns: tuple[DeclaredColumn, ...] = field(repr=False)
-    left_out: dict[str, str] = field(repr=False)
+    columns: tuple[ColumnDraft, ...] = field(repr=False)
+    unusable: dict[str, str] = field(repr=False)
     unit: tuple[str, int] | None = field(repr=False)
     rows: int = field(repr=False)
     words: tuple[str, ...] = field(default=(), repr=False)
@@ -98,18 +150,48 @@ class Proposal:
         """From a draft, and how the rows fit it."""
         assert found.domain is not None
         counts = {} if fit is None else {f.name: _misfit(f.missing, f.outside) for f in fit.fits}
-        held = found.domain.to_schema()["attributes"]
-        columns = [
-            DeclaredColumn.read(name, a, _first(found.notes.get(name)), counts.get(name))
-            for name, a in held.items()
-        ]
-        left_out = {name: _first(why) or "" for name, why in found.skipped.items()}
-        return cls(tuple(columns), left_out, found.unit, found.rows, tuple(words))
+        kept = dict(found.domain)
+        left = {name: why for name, why in found.skipped.items() if name in found.glimpses}
+        columns = []
+        for name in (*kept, *left):
+            glimpse = found.glimpses.get(name)
+            ways = dict(glimpse.readings) if glimpse else {}
+            kind = kind_of_attribute(kept[name]) if name in kept else OUT
+            choices = {
+                way: _read(name, a)
+                for way, a in (ways | ({kind: kept[name]} if name in kept else {})).items()
+            }
+            choices.setdefault("levels", DeclaredColumn(name, "levels", (), other=True))
+            note = _first(found.notes.get(name) if name in kept else left[name])
+            columns.append(ColumnDraft(name, kind, choices, note, counts.get(name), glimpse))
+        unusable = {name: _first(why) or "" for name, why in found.skipped.items() if name not in left}
+        return cls(tuple(columns), unusable, found.unit, found.rows, tuple(words))
 
 
 def declared(domain: Domain) -> tuple[DeclaredColumn, ...]:
     """The columns of a schema that is there."""
-    return tuple(DeclaredColumn.read(n, a, None, None) for n, a in domain.to_schema()["attributes"].items())
+    return tuple(_read(name, attribute) for name, attribute in domain.items())
+
+
+def even(start: str, stop: str, width: str, name: str) -> tuple[str, ...]:
+    """Edges of bins that are equally wide.
+
+    >>> even("0", "1", "0.25", "x")
+    ('0', '0.25', '0.5', '0.75', '1')
+    """
+    low, high, wide = (_number(given, name) for given in (start, stop, width))
+    if not wide > 0 or not high > low or (high - low) / wide > _MOST_BINS:
+        raise BadValue(f"bins of {name!r} go from a number up to a larger one, in at most {_MOST_BINS} steps")
+    many = -int(-(high - low) // wide)
+    return tuple(dict.fromkeys(f"{min(low + i * wide, high):.12g}" for i in range(many + 1)))
+
+
+def in_order(edges: Sequence[str]) -> tuple[str, ...]:
+    """Edges by their size, where all of them are numbers."""
+    try:
+        return tuple(sorted(edges, key=float))
+    except ValueError:
+        return tuple(edges)
 
 
 def text(columns: Sequence[DeclaredColumn]) -> str:
@@ -125,11 +207,15 @@ def text(columns: Sequence[DeclaredColumn]) -> str:
     return made
 
 
-def _number(given: str | None, name: str) -> int | float:
+def _read(name: str, attribute: Attribute) -> DeclaredColumn:
+    return DeclaredColumn.read(name, attribute.to_schema())
+
+
+def _number(given: str | None, name: str, what: str = "bins") -> int | float:
     try:
         value = float(given or "")
     except ValueError:
-        raise BadValue(f"{given!r} is no number: the bins of {name!r} have numbers for edges") from None
+        raise BadValue(f"{given!r} is no number: the {what} of {name!r} are numbers") from None
     return int(value) if value.is_integer() else value
 
 

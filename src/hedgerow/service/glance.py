@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from hedgerow.errors import BadValue, HedgerowError
 from hedgerow.queries.domain.attribute import Categorical
@@ -20,6 +21,7 @@ from hedgerow.service.asking import Ask
 from hedgerow.service.clicked import literal, quoted
 
 if TYPE_CHECKING:
+    from hedgerow.mechanisms.session.reading import SessionReading
     from hedgerow.queries.domain.attribute import Attribute
     from hedgerow.service.hosted import Hosted
     from hedgerow.service.tokens import Token
@@ -82,10 +84,24 @@ class Glance:
             can = tuple(condition(domain[name], name, i) is not None for i in range(domain[name].size))
             if name not in taken:
                 singles.append(Single(name, _counts(hosted, who, name, where), can))
+        return cls(tuple(domain)[:_MOST], tuple(levels), tuple(singles), _pairs(hosted))
+
+
+_KNOWN: WeakKeyDictionary[SessionReading, dict[tuple[str, str], float]] = WeakKeyDictionary()
+
+
+def _pairs(hosted: Hosted) -> dict[tuple[str, str], float]:
+    """How strongly pairs hang together; found once for what was learned, which is read by many."""
+    hosted.refuse_frozen()
+    reading = hosted.opened.reading
+    found = None if reading is None else _KNOWN.get(reading)
+    if found is None:
         views = two_way(hosted.synopsis(), _CONFIDENCE)
         pairs = {(v.attributes[0], v.attributes[1]): v.association for v in views}
-        both = pairs | {(b, a): strength for (a, b), strength in pairs.items()}
-        return cls(tuple(domain)[:_MOST], tuple(levels), tuple(singles), both)
+        found = pairs | {(b, a): strength for (a, b), strength in pairs.items()}
+        if reading is not None:
+            _KNOWN[reading] = found
+    return found
 
 
 def level(attribute: Attribute, name: str, index: int) -> Level:
@@ -128,7 +144,8 @@ def _counts(hosted: Hosted, who: Token, name: str, where: str) -> dict[str, Any]
     column = quoted(name)
     sql = f"SELECT {column}, COUNT(*) AS n FROM t{' WHERE ' + where if where else ''} GROUP BY {column}"
     try:
-        given = hosted.free(Ask(sql), who)
+        known = hosted.again(Ask(sql), who)
+        given = known if known is not None else hosted.free(Ask(sql), who)
     except HedgerowError:
         return None
     return None if given is None else wire.answered(given)

@@ -134,7 +134,8 @@ class Host:
                 "this needs a token, and none that is good was sent",
                 hint="send the header `Authorization: Bearer hr_...`, or ask the owner for a new token",
             )
-        self._used[found.id] = tokens.stamp(now)[:17] + "00Z"
+        minute = tokens.stamp(now)[:17] + "00Z"
+        self._used |= {found.id: minute, (found.source or found.id).removeprefix("login "): minute}
         if time.monotonic() - self._noted > _NOTE:
             self._note_used()
         return found

@@ -31,6 +31,7 @@ def propose(
     step: Step,
     tell: Callable[[str], Any],
     unit: str | None = None,
+    look: bool = False,
 ) -> Draft:
     """A schema read off private rows.
 
@@ -41,10 +42,11 @@ def propose(
         step: told how far it is.
         tell: told what the owner should know of the file.
         unit: the column that names people, which is no attribute.
+        look: whether a few values of each column are wanted too, for the owner's eyes.
     """
-    look = Inspector(data, **reading, watch=lambda part: step(_WORDS, part))
-    found = look.propose(least=least, unit=unit)
-    if words := unread_words(look.reading):
+    inspector = Inspector(data, **reading, watch=lambda part: step(_WORDS, part))
+    found = inspector.propose(least=least, unit=unit, look=look)
+    if words := unread_words(inspector.reading):
         tell(words)
     if found.domain is None and found.rows < least:
         raise DomainMismatch(

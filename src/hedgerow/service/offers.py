@@ -22,6 +22,7 @@ from hedgerow.errors import (
     UnsupportedQuery,
 )
 from hedgerow.service.clicked import literal, quoted
+from hedgerow.service.uncut import WAYS, uncut
 
 if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import Domain
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 MOST = 3
 _WIDEST = 1e15  # rows: no answer is further off
 _WORDS = ("SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "AND", "COUNT(*)", "SUM", "AVG", "AS", "LIMIT")
-_CUT = re.compile(r"the comparison (.+?) cuts a bin;.*ask (.+?)(?: or (.+?))?$")
 _WORD = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\w+|[^\s\w]")
 _ROWS = re.compile(
     r"SELECT\s([^()]*?)\sFROM\s+(\S+)(\s+WHERE\s.+)?", re.I | re.S
@@ -71,7 +71,7 @@ def _candidates(ask: Ask, error: HedgerowError, domain: Domain) -> Iterator[Offe
             yield Offer(f"within ±{looser.within_count:,g} rows", looser)
         yield Offer("what was learned, free", replace(ask, within=None, within_count=None, spend=False))
     elif isinstance(error, CutsBin):
-        yield from _edges(ask, error)
+        yield from _edges(ask, domain)
     elif isinstance(error, UnknownColumn):
         word = _word(ask.sql, error)
         names = {name.casefold(): name for name in domain}
@@ -93,16 +93,11 @@ def _candidates(ask: Ask, error: HedgerowError, domain: Domain) -> Iterator[Offe
         yield Offer("how many rows there are of each", replace(ask, sql=made))
 
 
-def _edges(ask: Ask, error: CutsBin) -> Iterator[Offer]:
-    """The two comparisons that cut no bin, which the refusal names."""
-    if not (found := _CUT.search(str(error))):
-        return
-    spaced = r"\s*".join(map(re.escape, found[1].split()))
-    name = found[1].split()[0]
-    for near in filter(None, (found[2], found[3])):
-        said = f"{name} {near}"
-        plain = said.replace("\\", r"\\")  # re.sub reads backslashes
-        yield Offer(said, replace(ask, sql=re.sub(spaced, plain, ask.sql, count=1)))
+def _edges(ask: Ask, domain: Domain) -> Iterator[Offer]:
+    """The same with every comparison on an edge of a bin: the nearest, or around it."""
+    for way in WAYS:
+        sql, words = uncut(ask.sql, domain, way)
+        yield Offer(words, replace(ask, sql=sql))
 
 
 def word_at(sql: str, position: tuple[int, int] | None) -> tuple[int, int] | None:

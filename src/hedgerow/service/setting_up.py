@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.errors import BadValue, NotPermitted
+from hedgerow.errors import BadValue, DomainMismatch, NotPermitted
 from hedgerow.privacy.budget import Privacy
 from hedgerow.queries.workload import marginals
 from hedgerow.release.numerals import meaning
@@ -45,15 +45,16 @@ def draft(hosted: Hosted) -> dict[str, Any]:
 
 def proposal(hosted: Hosted) -> Proposal:
     """The same column by column, with how many rows do not fit: PRIVATE, for the owner; nothing is kept."""
-    found, told = _proposed(hosted)
+    found, told = _proposed(hosted, look=True)
     assert found.domain is not None
     fit = inspecting.fit(found.domain, hosted.dataset.data, None, _READING, _quietly)
     return Proposal.of(found, fit, told)
 
 
-def _proposed(hosted: Hosted) -> tuple[Draft, list[str]]:
+def _proposed(hosted: Hosted, *, look: bool = False) -> tuple[Draft, list[str]]:
     told: list[str] = []
-    return inspecting.propose(hosted.dataset.data, _LEAST, _READING, _quietly, told.append), told
+    data = hosted.dataset.data
+    return inspecting.propose(data, _LEAST, _READING, _quietly, told.append, look=look), told
 
 
 def _quietly(words: str, part: float | None) -> None:
@@ -109,7 +110,10 @@ def keep_schema(hosted: Hosted, text: Any, confirm: Any, folders: Sequence[Path]
     if text is not None:
         with whole(path) as new:
             new.write_text(text, encoding="utf-8")
-            _refuse_far(Schema.load(new), folders)  # refused before it takes the place of another
+            try:
+                _refuse_far(Schema.load(new), folders)  # refused before it takes the place of another
+            except DomainMismatch as error:
+                raise DomainMismatch(str(error).replace(str(new), path.name)) from None
     schema = Schema.load(path)
     if confirm and not schema.confirmed:
         schema.confirm()

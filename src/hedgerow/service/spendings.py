@@ -86,10 +86,20 @@ def spendings(ledger: Ledger) -> list[Spending]:
     Args:
         ledger: the dataset's.
     """
+    return spendings_of([entry["line"] for entry in ledger.export()["entries"]], Cost.zero(ledger.currency))
+
+
+def spendings_of(lines: Iterable[Mapping[str, Any]], nothing: Cost) -> list[Spending]:
+    """The same of lines that were read already: a ledger may grow between two looks at it.
+
+    Args:
+        lines: all of a ledger's, in order.
+        nothing: no cost, in its currency.
+    """
     book = _Book()
-    for entry in ledger.export()["entries"]:
-        book.read(entry["line"])
-    return book.closed(Cost.zero(ledger.currency))
+    for line in lines:
+        book.read(line)
+    return book.closed(nothing)
 
 
 def is_plan(note: str) -> bool:

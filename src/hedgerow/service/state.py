@@ -179,12 +179,16 @@ class ServerState:
             now: the time.
             visit: whether it came as a browser's cookie: those are good for nothing else.
         """
+        found = self.held(text)
+        return found if found is not None and found.lives(now) and found.visits == visit else None
+
+    def held(self, text: str) -> Token | None:
+        """The token that a text is, good or not any more: for whoever holds all of it, and nobody else."""
         parts = tokens.read(text)
         rows = self.rows(f"SELECT {_COLUMNS}, digest FROM token WHERE id = ?", parts[0] if parts else "")
         if not tokens.matches(text, rows[0][-1] if rows else None) or parts is None:
             return None
-        found = _token(rows[0][:-1])
-        return found if found.lives(now) and found.visits == visit else None
+        return _token(rows[0][:-1])
 
     def verifier(self, name: str, now: datetime) -> tuple[Token, str] | None:
         """The token and SCRAM verifier of a token id, or of a name that has exactly one live token."""

@@ -11,7 +11,7 @@ import secrets
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from hedgerow.errors import NoToken
 from hedgerow.service import tokens
@@ -20,6 +20,7 @@ from hedgerow.service.tokens import Secret, Token
 if TYPE_CHECKING:
     from hedgerow.service.state import ServerState
 
+Ending = Literal["unknown", "over", "ran_out", "revoked"]
 HOURS = 12  # that a visit lasts
 _LINK = 3600.0  # seconds in which a link can be used
 
@@ -58,10 +59,35 @@ class Visits:
         now = datetime.now(UTC)
         found = self._state.token(text.strip(), now)
         if found is None:
-            raise NoToken(
+            raise self._no_token(text.strip())
+        return self._begin(replace(found, source=f"login {found.id}"), found.expires)
+
+    def _no_token(self, text: str) -> NoToken:
+        """Whoever holds all of a token is told when it ended; nobody else is told anything."""
+        held = self._state.held(text)
+        if held is None or held.visits:
+            return NoToken(
                 "this is no token that is good", hint="ask the owner for one, or paste all of it: hr_..."
             )
-        return self._begin(replace(found, source=f"login {found.id}"), found.expires)
+        how = "the owner ended this token" if held.revoked else "this token ran out"
+        return NoToken(f"{how} on {(held.revoked or held.expires)[:10]}", hint="ask the owner for a new one")
+
+    def farewell(self, cookie: str | None) -> tuple[Ending, str | None]:
+        """Why a browser is not known any more, and since when: of its token, if that ended too.
+
+        Args:
+            cookie: what it sent; nothing is told to one that does not hold a whole visit.
+        """
+        visit = None if cookie is None else self._state.held(cookie)
+        if visit is None or not visit.visits:
+            return "unknown", None
+        ids = {token.id: token for token in self._state.tokens()}
+        token = ids.get((visit.source or "").removeprefix("login "))
+        if token is not None and token.revoked is not None:
+            return "revoked", token.revoked
+        if token is not None and not token.lives(datetime.now(UTC)):
+            return "ran_out", token.expires
+        return "over", visit.revoked or visit.expires
 
     def end(self, visit: Token) -> None:
         """End a visit now."""

@@ -8,6 +8,7 @@ import hedgerow as hr
 from hedgerow.errors import BudgetExceeded, HedgerowError
 from hedgerow.service.asking import Ask
 from hedgerow.service.offers import nearest, word_at
+from hedgerow.service.uncut import WAYS, uncut
 
 DOMAIN = hr.Domain(
     {"sex": ["female", "male"], "age": hr.bins(0, 100, 10), "home town": ["Old Town", "Fenland"]}
@@ -46,6 +47,43 @@ def test_the_nearest_question_comes_first(sql, first):
 )
 def test_what_nothing_is_near_to_offers_nothing_that_is_wrong(sql):
     offered(sql)
+
+
+@pytest.mark.parametrize(
+    ("where", "first"),
+    [
+        ("age BETWEEN 33 AND 57", "(age >= 30 AND age < 60)"),
+        ("age between 30 and 57", "(age >= 30 AND age < 60)"),
+        ("age BETWEEN 31 AND 33", "(age >= 30 AND age < 40)"),
+        ("age BETWEEN 88 AND 100", "(age >= 90 AND age <= 100)"),
+        ("age NOT BETWEEN 33 AND 57", "NOT (age >= 30 AND age < 60)"),
+        ("age >= 33 AND age < 57", "age >= 30 AND age < 60"),
+        ("33 < age AND sex = 'male'", "age >= 30 AND sex = 'male'"),
+        ("t.age<=60", "t.age < 60"),
+        ("age = 33", "(age >= 30 AND age < 40)"),
+        ('age BETWEEN 12 AND 20 AND "home age" > 12', '(age >= 10 AND age < 20) AND "home age" >= 10'),
+    ],
+)
+def test_what_cuts_bins_offers_the_nearest_that_does_not(where, first):
+    domain = hr.Domain(dict(DOMAIN) | {"home age": hr.bins(0, 100, 10)})
+    found = offered(f"SELECT COUNT(*) AS n FROM t WHERE {where}", domain)
+    assert found[0] == f"SELECT COUNT(*) AS n FROM t WHERE {first}"
+    assert len(found) <= 3
+
+
+def test_every_cut_has_an_offer_and_only_cuts_are_moved():
+    for low in range(0, 100, 7):
+        for high in range(low + 1, 100, 9):
+            sql = f"SELECT COUNT(*) FROM t WHERE age BETWEEN {low} AND {high}"
+            for way in WAYS:
+                made, _ = uncut(sql, DOMAIN, way)
+                if way == "wider" or made != sql:
+                    Ask(made).meant(DOMAIN, None)
+    for sql in (
+        "SELECT age FROM t WHERE sex = 'male'",
+        "SELECT COUNT(*) FROM t WHERE age >= 30 AND age < 60",
+    ):
+        assert all(uncut(sql, DOMAIN, way) == (sql, "") for way in WAYS)
 
 
 def test_too_close_an_accuracy_offers_one_that_is_paid_for_and_what_is_free():

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hedgerow.curator.drafting.column import SeenColumn
+from hedgerow.curator.drafting.glimpse import Glimpse
 from hedgerow.curator.drafting.guess import Guess, guess
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.domain.encoding import kind_of
@@ -28,6 +29,7 @@ class Draft:
         notes: what to look at in proposed columns.
         unit: the column that seems to name people, and how many rows nearly all of them have.
         rows: how many rows were read.
+        glimpses: PRIVATE, a few values of each column, if the owner asked to see them.
     """
 
     domain: Domain | None
@@ -36,15 +38,17 @@ class Draft:
     notes: dict[str, str] = field(default_factory=dict)
     unit: tuple[str, int] | None = None
     rows: int = 0
+    glimpses: dict[str, Glimpse] = field(default_factory=dict, repr=False)
 
 
-def draft(engine: Engine, *, least: int = 20, unit: str | None = None) -> Draft:
+def draft(engine: Engine, *, least: int = 20, unit: str | None = None, look: bool = False) -> Draft:
     """Guess a schema from all rows.
 
     Args:
         engine: a file.
         least: a value is proposed as a level only if so many rows carry it; rarer ones become `other`.
         unit: the column that names people, if the owner says so: it is no attribute.
+        look: whether a few values of each column are wanted too.
     """
     schema = engine.schema()
     names = schema.names
@@ -75,6 +79,7 @@ def draft(engine: Engine, *, least: int = 20, unit: str | None = None) -> Draft:
         notes,
         person,
         max((c.rows for c in columns), default=0),
+        {c.name: Glimpse.of(c, least) for c in columns if c.present} if look else {},
     )
 
 

@@ -73,6 +73,35 @@ def guess(column: SeenColumn, least: int) -> Guess:
     return next(found for kind in kinds if (found := kind(column, least)) is not None)
 
 
+def readings(column: SeenColumn, least: int) -> dict[str, Attribute]:
+    """What a column would be as `levels`, `edges` and `dates`, as far as its values can be read as that.
+
+    For an owner who knows better than the guess. No level is proposed that fewer rows carry than `least`.
+    """
+    chosen = guess(column, least).attribute
+    made: dict[str, Attribute | None] = {}
+    if (levels := _levels(column, least).attribute or _some_levels(column, least)) is not None:
+        made["levels"] = levels
+    if column.sample.size and max(abs(column.low), abs(column.high)) <= _LARGEST:
+        made["edges"] = _bins(column).attribute
+    if column.dates and column.last - column.first < _SPAN:
+        made["dates"] = calendar(column.first, column.last, **_missing(column))
+    if chosen is not None:
+        made[kind_of_attribute(chosen)] = chosen
+    return {kind: attribute for kind, attribute in made.items() if attribute is not None}
+
+
+def kind_of_attribute(attribute: Attribute) -> str:
+    """Whether an attribute has `levels`, `edges` or `dates`."""
+    return "dates" if isinstance(attribute, Dates) else "edges" if isinstance(attribute, Bins) else "levels"
+
+
+def _some_levels(column: SeenColumn, least: int) -> Attribute | None:
+    """The most common values of a column that has too many, if enough rows carry them."""
+    common = [v for v, n in (column.values or Counter()).most_common(_KEPT) if n >= least]
+    return Categorical(sorted(common), **_options(column, common)) if common else None
+
+
 def _missing(column: SeenColumn) -> dict[str, Any]:
     """Numbers and dates have a missing level always; which words mean it is said where some are there."""
     return {"missing": written.USUAL if column.missing or column.blanks else True}
@@ -213,7 +242,7 @@ def _levels(column: SeenColumn, least: int) -> Guess:
     if values is None:
         more = f"it has more than {TRACKED:,} different values: it looks like an identifier or free text"
         return Guess(None, more, _keep(column))
-    number = column.number and not column.zeros  # codes: 4.0 is 4
+    number = column.number and column.decimal is None and not column.zeros  # codes: 4.0 is 4
     if not number and column.counts is not None:
         values = Counter({v: n for v, n in column.counts.items() if not _nothing(v)})
     times: dict[str, int] = {}

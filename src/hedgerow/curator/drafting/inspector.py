@@ -78,11 +78,11 @@ class Inspector:
         """Refuse columns that the file does not have exactly once."""
         refuse_absent(columns, self._engine.schema().names, untyped=self._engine.untyped)
 
-    def propose(self, *, least: int = 20, unit: str | None = None) -> Draft:
+    def propose(self, *, least: int = 20, unit: str | None = None, look: bool = False) -> Draft:
         """Guess a schema from all rows; see `draft`."""
         if unit is not None:
             self.refuse_absent(unit)
-        return draft(self._engine, least=least, unit=unit)
+        return draft(self._engine, least=least, unit=unit, look=look)
 
     def fit(self, domain: Domain) -> Inspection:
         """Count what does not fit a schema; the columns must all be there."""

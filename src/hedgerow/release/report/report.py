@@ -73,14 +73,17 @@ class Report:
         page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
         return page.from_string(_resource("report.html.jinja")).render(self._content())
 
+    def facts(self) -> dict[str, Any]:
+        """What is said of the release in words and numbers, for pages that draw it in their own way."""
+        return {**self._summary(), **self._promise()}
+
     def _content(self) -> dict[str, Any]:
         """Everything the template asks for."""
         singles = views.one_way(self.synopsis, self.confidence)
         pairs = views.two_way(self.synopsis, self.confidence)
         order = sorted(range(len(pairs)), key=lambda i: -pairs[i].association)[: 1 + _EXAMPLES]
         return {
-            **self._summary(),
-            **self._promise(),
+            **self.facts(),
             "singles": [charts.attribute_title(v.attributes[0]) for v in singles],
             "pairs": [_title(v) for v in pairs],
             "examples": [_title(pairs[i]) for i in order[1:]],

@@ -110,7 +110,7 @@ async def price(call: Call) -> Response:
         except HedgerowError as error:
             told |= await _refusal(call, board, error)
     return rendering.fragment(
-        "_price", board=board, schema=schema, dataset=call.hosted.name, measures=MEASURES,
+        "_price", board=board, schema=schema, dataset=call.hosted.name, who=call.who, measures=MEASURES,
         operators=list(OPERATORS), **told,
     )  # fmt: skip
 
@@ -218,7 +218,8 @@ def picture(answer: dict[str, Any]) -> dict[str, Any]:
     if kind in ("bars", "line", "number"):
         shown["marks"] = {name: charts.marks(cut, name) for name in numbers}
     if kind == "line":
-        shown["lines"] = {name: [charts.line(answer, name, w) for w in (760, 340)] for name in numbers}
+        shown["lines"] = {name: [charts.line(answer, name, w) for w in (1000, 340)] for name in numbers}
+        shown["beside"] = {name: charts.beside(cut, marks) for name, marks in shown["marks"].items()}
     if kind == "heat":
         shown["heat"] = charts.heat(answer)
     more = len(answer["rows"]) - len(cut["rows"])

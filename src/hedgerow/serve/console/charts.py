@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from math import isfinite, log10
+from math import ceil, floor, isfinite, log10
 from typing import Any
 
 from hedgerow.release.numerals import bound, signed
@@ -35,6 +35,7 @@ class Cell:
     """One cell of a heat map: its shade, and its number in short and in full."""
 
     value: str
+    error: str | None
     words: str
     shade: int
 
@@ -120,7 +121,7 @@ def heat(answer: dict[str, Any]) -> HeatMap:
             return None
         part = (held["value"] or 0.0) / most if most > 0 else 0.0
         words = f"{named(row)}, {named(column)}: {said(held)}"
-        return Cell(shorter(held), words, round(SHADES * min(max(part, 0.0), 1.0)))
+        return Cell(shorter(held), slack(held.get("error")), words, round(SHADES * min(max(part, 0.0), 1.0)))
 
     table = tuple((named(r), tuple(cell(r, c) for c in columns)) for r in rows)
     return HeatMap(across, down, tuple(named(c) for c in columns), table)
@@ -129,11 +130,20 @@ def heat(answer: dict[str, Any]) -> HeatMap:
 def line(answer: dict[str, Any], column: str, width: int) -> LineChart:
     """One number along dates; a level that is no date (`earlier`) is in the table alone."""
     (group,), _ = groups_of(answer)
-    rows = [r for r in answer["rows"] if r[group] is not None and named(r[group])[:4].isdigit()]
-    rows = [r for r in rows if r[column]["value"] is not None]
+    rows = [r for r in answer["rows"] if _dated(r[group]) and r[column]["value"] is not None]
     names = [named(row[group]) for row in rows]
     cells = [row[column] for row in rows]
     return along(names, cells, width)
+
+
+def beside(answer: dict[str, Any], marked: Sequence[Mark]) -> list[Mark]:
+    """What is not on the line: numbers of levels that are no dates."""
+    (group,), _ = groups_of(answer)
+    return [mark for row, mark in zip(answer["rows"], marked, strict=False) if not _dated(row[group])]
+
+
+def _dated(label: Any) -> bool:
+    return label is not None and named(label)[:4].isdigit()
 
 
 def along(names: Sequence[str], cells: Sequence[dict[str, Any]], width: int, height: int = 240) -> LineChart:
@@ -241,11 +251,19 @@ def shorter(cell: dict[str, Any]) -> str:
     return f"{round(value):d}"
 
 
-def common(answer: dict[str, Any] | None, column: str) -> str | None:
-    """The error that all numbers of a column have, as people read it; None where they differ."""
-    cells = [] if answer is None else [row[column] for row in answer["rows"]]
-    found = {told(cell)[1] for cell in cells}
-    return found.pop() if len(found) == 1 else None
+def slack(error: float | None) -> str | None:
+    """How far off a number in a few signs is, in as few, rounded up.
+
+    >>> slack(29.2), slack(1234.0), slack(0.123), slack(None)
+    ('30', '1.3k', '0.13', None)
+    """
+    if error is None or not isfinite(error):
+        return None
+    if error <= 0:
+        return "0"
+    ten = 10.0 ** (floor(log10(error)) - 1)
+    up = ceil(error / ten - 1e-9) * ten
+    return brief(up) if up < 1000 or up >= 1e4 else f"{up / 1000:.2g}k"
 
 
 def named(label: Any) -> str:

@@ -38,9 +38,8 @@ async def explore(call: Call) -> Response:
 def _drawn(single: Single, chosen: list[tuple[str, int]]) -> dict[str, Any]:
     """One attribute as bars, each with where a click on it leads."""
     links = [_with(chosen, single.name, i) if can else None for i, can in enumerate(single.choosable)]
-    answer = single.answer
-    marks = None if answer is None else charts.marks(answer, "n")
-    return {"name": single.name, "marks": marks, "error": charts.common(answer, "n"), "links": links}
+    marks = None if single.answer is None else charts.marks(single.answer, "n")
+    return {"name": single.name, "marks": marks, "links": links}
 
 
 def _chosen(call: Call) -> list[tuple[str, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +69,7 @@ async def _people(call: Call, **made: Any) -> Response:
 
     found = await call.read(limits)
     content = {"tokens": tokens, "names": names, "limits": found, "sets": [h.name for h in open_sets],
-               "made": None, "text": None} | made  # fmt: skip
+               "made": None, "text": None, "now": datetime.now(UTC)} | made  # fmt: skip
     return rendering.page(call, "people", **content)
 
 
@@ -79,7 +80,7 @@ async def releases(call: Call) -> Response:
     _ = hosted.opened
     jobs = call.host.jobs.of(hosted.name)
     for job in jobs:
-        job["files"] = [f for f in _FILES if (_folder(call, job["id"]) / f).is_file()]
+        job["files"] = [f for f in _FILES if (folder(call, job["id"]) / f).is_file()]
     told = await call.read(lambda: wire.budget(hosted.opened.ledger))
     return rendering.page(call, "releases", jobs=jobs, told=told, fresh=new_id())
 
@@ -110,13 +111,14 @@ async def release_file(call: Call) -> Response:
     name = call.request.path_params["file"]
     if name not in _FILES or id not in [job["id"] for job in call.host.jobs.of(hosted.name)]:
         raise NotFound("there is no such file")
-    path = _folder(call, id) / name
+    path = folder(call, id) / name
     if not path.is_file():
         raise NotFound("there is no such file")
     return FileResponse(path, filename=f"{hosted.name}-{name}", content_disposition_type="attachment")
 
 
-def _folder(call: Call, id: str) -> Path:
+def folder(call: Call, id: str) -> Path:
+    """Where the files of a release are."""
     return call.host.state.folder / "releases" / call.hosted.name / id
 
 

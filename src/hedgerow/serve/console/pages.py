@@ -10,7 +10,16 @@ from starlette.responses import Response
 
 from hedgerow.errors import NotFound
 from hedgerow.serve.call import Call
-from hedgerow.serve.console import approving, asking, exploring, owning, rendering, setting, spending
+from hedgerow.serve.console import (
+    approving,
+    asking,
+    exploring,
+    owning,
+    rendering,
+    reporting,
+    setting,
+    spending,
+)
 
 _DAY = 86_400
 
@@ -64,6 +73,7 @@ PAGES = (
     Page("POST", f"{_D}/approvals/{{id}}", approving.decide, "owner"),
     Page("GET", f"{_D}/releases", owning.releases, "owner"),
     Page("POST", f"{_D}/releases", owning.add_job, "owner"),
+    Page("GET", f"{_D}/releases/{{id}}", reporting.report, "owner"),
     Page("GET", f"{_D}/releases/{{id}}/{{file}}", owning.release_file, "owner"),
     Page("GET", f"{_D}/ledger", owning.ledger, "owner"),
     Page("POST", f"{_D}/ledger", owning.freeze, "owner"),

@@ -16,6 +16,7 @@ from hedgerow.errors import HedgerowError
 from hedgerow.release.numerals import bound, small
 from hedgerow.serve.call import told_to
 from hedgerow.serve.console import charts
+from hedgerow.serve.visitor import cookie_name
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -56,6 +57,14 @@ def environment() -> Environment:
     return made
 
 
+def warm() -> None:
+    """Read templates and files once, so that the first visitor does not wait for them."""
+    for name in environment().list_templates():
+        environment().get_template(name)
+    for name in ASSETS:
+        _stamp(name)
+
+
 def page(call: Call, name: str, status: int = 200, **content: Any) -> Response:
     """A page for whoever looks.
 
@@ -81,7 +90,8 @@ def refused(call: Call, error: Exception) -> Response:
     who = call.__dict__.get("who")
     told, status = told_to(error, who)
     if status == 401:
-        return page(call, "enter", status, ended=True, error=None, next=safe(call.request.url.path))
+        ended = call.host.visits.farewell(call.request.cookies.get(cookie_name(call.request)))
+        return page(call, "enter", status, ended=ended, error=None, next=safe(call.request.url.path))
     return page(call, "refused", status, error=told["error"], code=status)
 
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import RedirectResponse, Response
 
-from hedgerow.errors import BadValue
+from hedgerow.errors import BadValue, HedgerowError
+from hedgerow.serve.call import told_to
 from hedgerow.serve.console import rendering
 from hedgerow.service import declared, setting_up
-from hedgerow.service.declared import DeclaredColumn
+from hedgerow.service.declared import ColumnDraft, DeclaredColumn
 from hedgerow.service.jobs import new_id
 
 if TYPE_CHECKING:
@@ -65,15 +66,25 @@ async def _draft(call: Call, form: Form) -> Response:
     """A draft is on this one reply, and nowhere else."""
     hosted = call.hosted
     found = await call.read(lambda: setting_up.proposal(hosted))
-    return await _shown(call, proposal=found, columns=found.columns)
+    unit = found.unit[0] if found.unit else ""
+    return await _shown(call, proposal=found, drafts=found.columns, unit=unit)
 
 
 async def _keep_schema(call: Call, form: Form) -> Response:
-    """What is confirmed becomes public; which column may name people is the draft's word, in no address."""
-    hosted, text = call.hosted, declared.text(_columns(form))
-    await call.in_lane(lambda: call.host.keep_schema(hosted, text, True))
+    """What is confirmed becomes public; which column may name people is the draft's word, in no address.
+
+    What is refused comes back on the page as it was left, without what only rows could tell.
+    """
+    hosted, drafts = call.hosted, _drafts(form)
+    unit = form.text("unit")
+    try:
+        text = declared.text([column for draft in drafts if (column := draft.chosen) is not None])
+        await call.in_lane(lambda: call.host.keep_schema(hosted, text, True))
+    except HedgerowError as error:
+        told, status = told_to(error, call.who)
+        return await _shown(call, status, drafts=drafts, unit=unit, error=told["error"])
     call.host.settled(hosted)
-    return await _shown(call, unit=form.text("unit"))
+    return await _shown(call, unit=unit)
 
 
 async def _make_budget(call: Call, form: Form) -> Response:
@@ -89,19 +100,15 @@ async def _make_budget(call: Call, form: Form) -> Response:
     return RedirectResponse(f"/d/{hosted.name}/setup", 303)
 
 
-async def _shown(call: Call, proposal: Any = None, columns: Any = (), unit: str | None = None) -> Response:
+async def _shown(call: Call, status: int = 200, **given: Any) -> Response:
     hosted, asked = call.hosted, call.request.query_params
     domain, step = await call.read(lambda: setting_up.standing(hosted))
-    content: dict[str, Any] = {"step": step, "steps": STEPS, "proposal": proposal, "columns": columns}
-    content |= {
-        "unit": asked.get("unit", "") if unit is None else unit,
-        "buys": [],
-        "chosen": _FIRST,
-        "job": None,
-        "fresh": new_id(),
-    }
+    content: dict[str, Any] = {"step": step, "steps": STEPS, "proposal": None, "drafts": (), "error": None}
+    content |= {"unit": asked.get("unit", ""), "buys": [], "chosen": _FIRST, "job": None, "columns": (),
+                "fresh": new_id()}  # fmt: skip
+    content |= given
     content["max_rows"] = call.number("max_rows", 1, 1, 1_000_000) if asked.get("max_rows") else 1
-    if proposal is None and domain is not None and step != "done":
+    if not content["drafts"] and domain is not None and step != "done":
         content["columns"] = declared.declared(domain)
     if step == "budget" and domain is not None:
         content["chosen"] = _real(asked.get("epsilon")) or _FIRST
@@ -111,7 +118,7 @@ async def _shown(call: Call, proposal: Any = None, columns: Any = (), unit: str 
         jobs = [j for j in call.host.jobs.of(hosted.name) if j["kind"] == "learn"]
         content["job"] = jobs[0] if jobs else None
         content["budget"] = hosted.opened.ledger.budget
-    return rendering.page(call, "setup", **content)
+    return rendering.page(call, "setup", status, **content)
 
 
 def _real(given: str | None) -> float | None:
@@ -122,31 +129,38 @@ def _real(given: str | None) -> float | None:
     return value if 0.001 <= value <= 100 else None
 
 
-def _columns(form: Form) -> list[DeclaredColumn]:
-    """The columns that are kept, as the owner left them."""
+def _drafts(form: Form) -> list[ColumnDraft]:
+    """The columns as the owner left them, with what each would be as another kind."""
     made = []
     for i in range(_COLUMNS):
         name = (form.texts(f"c{i}.name") or [""])[0]
         if not name:
             break
-        if not form.text(f"c{i}.keep"):
-            continue
         kind = form.text(f"c{i}.kind")
-        if kind not in declared.KINDS:
-            raise BadValue(f"the column {name!r} has levels, bins or dates")
-        if kind == "dates":
-            values = tuple(form.text(f"c{i}.{part}") for part in ("start", "stop", "by"))
-        else:
-            raw = form.text(f"c{i}.values")
-            parts = raw.splitlines() if kind == "levels" else raw.split(",")
-            values = tuple(part.strip() for part in parts if part.strip())
-        empty, rest = form.text(f"c{i}.missing"), _flag(form.text(f"c{i}.other"))
-        missing: bool | str = empty if empty == "usual" else bool(empty)
-        step = form.text(f"c{i}.step") or None
-        made.append(DeclaredColumn(name, kind, values, other=rest, missing=missing, step=step))
+        there = [k for k in declared.KINDS if k == kind or f"c{i}.{k}.missing" in form.fields]
+        choices = {k: _choice(form, f"c{i}.{k}.", name, k) for k in there}
+        made.append(ColumnDraft(name, kind, choices))
+    if not made:
+        raise BadValue("a schema has at least one column", hint="draft it again")
     return made
 
 
-def _flag(given: str) -> bool | str:
-    """A level's name, or whether there is one."""
-    return given if given not in ("", "yes") else given == "yes"
+def _choice(form: Form, at: str, name: str, kind: str) -> DeclaredColumn:
+    """A column as one kind; numbers that were added to others are put in order."""
+    raw, kept = form.text(f"{at}values"), form.texts(f"{at}keep")
+    if kind == "dates":
+        values = tuple(form.text(f"{at}{part}") for part in ("start", "stop", "by"))
+    else:
+        more = [part.strip() for part in (raw.splitlines() if kind == "levels" else raw.split(","))]
+        both = list(dict.fromkeys([*kept, *filter(None, more)]))
+        values = declared.in_order(both) if kind == "edges" and kept and raw else tuple(both)
+    empty, rest = form.text(f"{at}missing"), form.text(f"{at}other")
+    missing: bool | str | tuple[str, ...] = empty if empty == declared.USUAL else bool(empty)
+    if empty == "words":
+        missing = tuple(form.text(f"{at}words").splitlines())
+    extra = tuple((key, form.text(f"{at}{key}")) for key in declared.EXTRAS if form.text(f"{at}{key}"))
+    step = form.text(f"{at}step") or None
+    other = rest if rest not in ("", "yes") else rest == "yes"
+    even = (form.text(f"{at}start"), form.text(f"{at}stop"), form.text(f"{at}width"))
+    spaced = even if kind == "edges" and even[2] else None
+    return DeclaredColumn(name, kind, values, other, missing, step, extra, spaced)

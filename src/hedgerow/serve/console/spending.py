@@ -11,6 +11,7 @@ from hedgerow.serve.console import charts, rendering
 from hedgerow.service import setting_up, wire
 from hedgerow.service.burn import Burn
 from hedgerow.service.forecast import Forecast
+from hedgerow.service.takings import Takings
 
 if TYPE_CHECKING:
     from hedgerow.serve.call import Call
@@ -29,11 +30,12 @@ async def budget(call: Call) -> Response:
         told = wire.budget(ledger, None if who.owns else who.name)
         spent = wire.ledger_lines(ledger)["spendings"] if who.owns else []
         return {"told": told, "burn": Burn.of(ledger), "spendings": spent,
-                "buys": Forecast.of_ledger(ledger).words}  # fmt: skip
+                "buys": Forecast.of_ledger(ledger).words,
+                "shares": Takings.of(ledger) if who.owns else None}  # fmt: skip
 
     seen = await call.read(found)
     burn, now = seen["burn"], datetime.now(UTC)
-    stairs = [charts.stairs([(t, p) for t, _, p in burn.points], now, burn.lasts, w) for w in (760, 340)]
+    stairs = [charts.stairs([(t, p) for t, _, p in burn.points], now, burn.lasts, w) for w in (1000, 340)]
     told = seen["told"]
     used = [s for s in seen["spendings"] if s["kind"] != "budget"]
     most = max((s["epsilon"] or 0.0 for s in used), default=0.0)
@@ -41,8 +43,13 @@ async def budget(call: Call) -> Response:
         s["part"] = round(_PART * (s["epsilon"] or 0.0) / most, 1) if most else 0
     return rendering.page(
         call, "budget", told=told, burn=burn, stairs=stairs, spendings=used, buys=seen["buys"],
-        part=part(told), yours=told["yours"],
+        part=part(told), yours=told["yours"], shares=seen["shares"], shade=_shade,
     )  # fmt: skip
+
+
+def _shade(part: float) -> int:
+    """How strong a part of a budget is drawn: all of it from a fifth on."""
+    return round(charts.SHADES * min(max(part, 0.0) * 5, 1.0))
 
 
 def part(told: dict[str, Any]) -> float:

@@ -18,6 +18,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hedgerow.errors import HedgerowError
+from hedgerow.serve.console import rendering
 from hedgerow.serve.http.app import application
 from hedgerow.serve.wire.listening import WireServer
 from hedgerow.service.host import Host
@@ -143,6 +144,7 @@ async def _serve(
         if tools is not None:
             await tools.start()
         ready(_event(config, host, listening, tools), host.standing())
+        loop.run_in_executor(None, rendering.warm)
         waiting = asyncio.ensure_future(over.wait())
         await asyncio.wait([served, waiting], return_when=asyncio.FIRST_COMPLETED)
         host.ending = True

@@ -77,13 +77,13 @@ def _refused(call: Call, error: HedgerowError) -> Response:
 
 
 def _enter(call: Call, status: int = 200, error: str | None = None) -> Response:
-    return rendering.page(call, "enter", status, ended=False, error=error, next="/")
+    return rendering.page(call, "enter", status, ended=None, error=error, next="/")
 
 
 def _card(hosted: Any, owns: bool) -> dict[str, Any]:
     """A dataset on the first page: its state in words, and what is left."""
     words = {
-        "ready": "ask it",
+        "ready": "can be asked",
         "unlearned": "nothing was learned yet",
         "setup": "not set up yet",
         "frozen": "nobody asks it just now",

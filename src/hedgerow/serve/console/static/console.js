@@ -136,6 +136,17 @@
     delete form.dataset.sent; form.querySelectorAll("[aria-busy]").forEach((b) => b.removeAttribute("aria-busy"));
   }));
 
+  // ---- where one is: the tab of this page is in sight on a narrow one ------------------------------------
+  const here = document.querySelector(".tabs [aria-current]");
+  if (here) here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.offsetLeft - 40;
+
+  // ---- buttons that spend say how much -----------------------------------------------------------------
+  for (const button of document.querySelectorAll("[data-amount]")) {
+    const field = by(button.dataset.amount), plain = button.textContent;
+    const say = () => { button.textContent = Number(field.value) > 0 ? button.dataset.says.replace("{}", field.value.trim()) : plain; };
+    field.addEventListener("input", say); say();
+  }
+
   // ---- jobs: progress as it is made; a server that comes back goes on ----------------------------------
   for (const job of document.querySelectorAll("[data-job]")) {
     const follow = () => {
