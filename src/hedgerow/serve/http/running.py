@@ -20,6 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from hedgerow.errors import HedgerowError
 from hedgerow.serve.http.app import application
 from hedgerow.serve.wire.listening import WireServer
+from hedgerow.service.failure import DEBUG
 from hedgerow.service.host import Host
 
 if TYPE_CHECKING:
@@ -220,3 +221,5 @@ def _log(json_log: bool) -> None:
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(logging.WARNING if name == "uvicorn" else logging.INFO)
+    if os.environ.get(DEBUG):  # every statement that a tool sent over PostgreSQL's protocol, with its values
+        logging.getLogger("hedgerow.wire").setLevel(logging.DEBUG)

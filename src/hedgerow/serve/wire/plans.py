@@ -13,7 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from hedgerow.errors import BadSQL, UnsupportedSQL
-from hedgerow.serve.wire import values
+from hedgerow.serve.wire import values, wrapped
 from hedgerow.serve.wire.failure import ReadOnly, UnknownTable
 from hedgerow.service.catalogue import kind_of, parsed
 
@@ -21,6 +21,7 @@ ROWS = 1000  # of a preview
 _WRITES = (
     "insert update delete merge create drop alter truncate grant revoke vacuum analyze comment lock call do"
 )
+_SLEEP = re.compile(r"select\s+(?:pg_catalog\.)?pg_sleep\s*\(\s*(\d{1,4}(?:\.\d{1,6})?)\s*\)", re.I)
 _PARTS = ("dp_low", "dp_high", "dp_error", "dp_source")
 
 Column = tuple[str, int, int]
@@ -31,7 +32,7 @@ class StatementPlan:
     """What is done for a statement.
 
     Args:
-        kind: empty, transaction, set, show, reset, nothing, catalogue, explain, preview, question.
+        kind: empty, transaction, set, show, reset, nothing, sleep, catalogue, explain, preview, question.
         tag: what is said when it is done.
         columns: names, types and sizes; None if it has no rows, or if they are known only after it ran.
         sql: what is asked.
@@ -124,6 +125,8 @@ def _copy(text: str, table: str, domain: Any) -> StatementPlan:
 
 
 def _question(text: str, table: str, domain: Any) -> StatementPlan:
+    if (nap := _SLEEP.fullmatch(text.strip())) is not None:
+        return StatementPlan("sleep", columns=(("pg_sleep", values.TEXT, -1),), words=(nap[1],))
     tree = parsed(text)
     tables = list(tree.find_all(exp.Table))
     ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
@@ -195,7 +198,9 @@ def _asked(text: str, tree: exp.Expr, table: str, domain: Any) -> StatementPlan:
     """A question; errors and sources asked for beside a number are taken out of it, and put back."""
     if not isinstance(tree, exp.Query):
         raise UnsupportedSQL("ask with SELECT ... FROM ...")
-    if any(node.name.lower() in _PARTS for node in tree.find_all(exp.Anonymous)) or _rewritten(tree):
+    if any(node.name.lower() in _PARTS for node in tree.find_all(exp.Anonymous)):
+        return _with_parts(wrapped.peeled(tree, _name), domain)
+    if _rewritten(tree):
         return _with_parts(tree, domain)
     return _plain(text, tree, domain)
 
@@ -207,7 +212,7 @@ def _plain(text: str, tree: exp.Query, domain: Any) -> StatementPlan:
     names = [column.alias_or_name or column.sql() for column in tree.selects]
     if len(set(names)) < len(names):
         raise UnsupportedSQL("two columns have one name: give them names of their own with AS")
-    columns = tuple(_typed(_name(column), column.unalias(), domain) for column in tree.selects)
+    columns = tuple(_typed(_name(c), wrapped.meant(tree, c.unalias()), domain) for c in tree.selects)
     picks = tuple((str(number), "value") for number in range(len(columns)))
     return StatementPlan("question", columns=columns, sql=text, tree=tree, picks=picks)
 
@@ -217,6 +222,8 @@ def _rewritten(tree: exp.Query) -> bool:
     names = [column.alias_or_name or column.sql() for column in tree.selects]
     typed = any(isinstance(limit.expression, exp.Cast) for limit in tree.find_all(exp.Limit, exp.Offset))
     named = any(t.db or t.catalog for t in tree.find_all(exp.Table))
+    if isinstance(tree, exp.Select) and any(c.is_star for c in tree.selects):
+        return wrapped.inner(tree) is not None
     return typed or named or len(set(names)) < len(names)
 
 
@@ -234,7 +241,8 @@ def _with_parts(tree: exp.Query, domain: Any) -> StatementPlan:
                 "dp_low, dp_high, dp_error and dp_source stand in one SELECT, not in a UNION"
             )
         return _plain(tree.sql(dialect="duckdb"), tree, domain)
-    _ordinals(tree)
+    wrapped.spell_out(tree, _name)
+    wrapped.ordinals(tree)
     kept: list[exp.Expr] = []
     labels: dict[str, int] = {}
     columns, picks = [], []
@@ -249,7 +257,7 @@ def _with_parts(tree: exp.Query, domain: Any) -> StatementPlan:
             kind = values.TEXT if part == "source" else values.FLOAT8
             columns.append((name, kind, values.SIZES.get(kind, -1)))
         else:
-            columns.append(_typed(_name(column), inner, domain))
+            columns.append(_typed(_name(column), wrapped.meant(tree, inner), domain))
         key = inner.sql()
         if key not in labels:
             labels[key] = len(kept)
@@ -271,16 +279,6 @@ def _aliased(tree: exp.Select, inner: exp.Expr) -> exp.Expr:
         if isinstance(inner, exp.Column) and column.alias and column.alias == inner.name:
             return column.unalias()
     return inner
-
-
-def _ordinals(tree: exp.Select) -> None:
-    """GROUP BY 1 becomes GROUP BY that column, before columns move."""
-    selects = list(tree.selects)
-    for clause in ("group", "order"):
-        for node in list(tree.args[clause].expressions) if tree.args.get(clause) else []:
-            held = node.this if isinstance(node, exp.Ordered) else node
-            if isinstance(held, exp.Literal) and held.is_int and 0 < int(held.name) <= len(selects):
-                held.replace(selects[int(held.name) - 1].unalias().copy())
 
 
 def _name(column: exp.Expr) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
-import re
 import secrets
 import ssl
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import HedgerowError, Starting
-from hedgerow.serve.wire import failure, messages, results, signing, values
+from hedgerow.serve.wire import failure, messages, parameters, results, signing, values
 from hedgerow.serve.wire.failure import Cancelled, FailedTransaction, NoCursor, NoStatement, ProtocolViolation
 from hedgerow.serve.wire.line import WireLine
 from hedgerow.serve.wire.messages import Parts
@@ -206,7 +206,9 @@ class Talk:
         if len(self.prepared) >= _MOST_HELD:
             raise HedgerowError("too many statements are prepared: close some")
         text = found[0] if found else ""
-        self.prepared[name] = PreparedStatement(text, await self._planned(text), kinds)
+        planned = await self._planned(text)
+        kinds = parameters.kinds(planned, text, kinds, self.statements.hosted.domain)
+        self.prepared[name] = PreparedStatement(text, planned, kinds)
         self.line.writer.write(messages.message("1"))
 
     async def _bind(self, parts: Parts) -> None:
@@ -234,7 +236,7 @@ class Talk:
             if name not in self.prepared:
                 raise NoStatement("there is no such prepared statement")
             statement = self.prepared[name]
-            kinds = _parameters(statement)
+            kinds = statement.kinds
             self.line.writer.write(
                 messages.message("t", messages.int16(len(kinds)), *map(messages.int32, kinds))
             )
@@ -292,9 +294,16 @@ class Talk:
     # -- carrying out ----------------------------------------------------------------------------------------
 
     async def _planned(self, sql: str) -> StatementPlan:
+        self._note(sql)
         found: StatementPlan = await self.statements.plan(sql)
         self._refuse_failed(found)
         return found
+
+    def _note(self, sql: str, given: Sequence[Any] = ()) -> None:
+        """Write what a tool sent into the log, where whoever runs the server wants to see it."""
+        if log.isEnabledFor(logging.DEBUG):
+            said = {"who": self.statements.who.name, "sql": sql, "values": list(given)}
+            log.debug("said %s", json.dumps(said, default=str))
 
     def _refuse_failed(self, planned: StatementPlan) -> None:
         if self.state == "E" and planned.kind != "transaction":
@@ -303,6 +312,7 @@ class Talk:
     async def _run(self, planned: StatementPlan, given: Sequence[Any], sql: str) -> StatementResult:
         """Carry out a plan, so that another connection can cancel it."""
         self._refuse_failed(planned)
+        self._note(sql, given)
         self.work = asyncio.ensure_future(self.statements.run(planned, given))
         try:
             result: StatementResult = await self.work
@@ -351,11 +361,3 @@ class Talk:
             owner = self.statements is not None and self.statements.who.owns
             self.line.writer.write(messages.report("E", failure.fields(error, owner, severity="FATAL")))
             await self.line.writer.drain()
-
-
-def _parameters(statement: PreparedStatement) -> list[int]:
-    """The types of a statement's parameters: as the client said, text where it left them open."""
-    bare = re.sub(r"'(?:[^']|'')*'", "", statement.sql)
-    most = max([int(number) for number in re.findall(r"\$(\d{1,4})", bare)], default=0)
-    kinds = [*statement.kinds, *[0] * (most - len(statement.kinds))]
-    return [kind or values.TEXT for kind in kinds]

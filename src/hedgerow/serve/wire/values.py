@@ -9,6 +9,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from hedgerow.errors import BadValue
+from hedgerow.serve.wire import arrays
 from hedgerow.serve.wire.failure import ProtocolViolation
 
 BOOL, INT8, INT2, INT4, TEXT, OID, NAME = 16, 20, 21, 23, 25, 26, 19
@@ -36,6 +37,8 @@ def written(value: Any, kind: int, form: int) -> bytes | None:
     """
     if value is None:
         return None
+    if kind in arrays.ELEMENTS and isinstance(value, list):
+        return arrays.written(value, kind, form == BINARY_FORM, lambda v, k: written(v, k, form))
     if kind in _WHOLE:
         value = round(value) if isinstance(value, float) else int(value)
     elif kind in (FLOAT4, FLOAT8):
