@@ -50,7 +50,7 @@ def record(log: Path) -> None:
         known = by_tool.setdefault(line["who"], {})
         if line["sql"] not in known or (line["values"] and not known[line["sql"]]["values"]):
             known[line["sql"]] = {"sql": line["sql"], "values": line["values"]}
-    for tool in set(TOOLS) & by_tool.keys():
+    for tool in sorted(set(TOOLS) & by_tool.keys()):
         write(tool, list(by_tool[tool].values()))
 
 

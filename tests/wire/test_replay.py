@@ -41,4 +41,4 @@ def test_nothing_that_a_tool_sends_by_itself_is_refused(path):
     sent = json.loads(path.read_text())["statements"]
     refused = {s["sql"]: s["became"]["refused"] for s in sent if "refused" in s["became"]}
     assert set(refused.values()) <= wanted
-    assert all(sql.split()[-1] == "people" for sql in refused), refused  # rows, or writing
+    assert not [sql for sql in refused if "pg_" in sql or "information_schema" in sql], refused

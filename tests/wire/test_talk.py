@@ -80,6 +80,20 @@ def test_a_refusal_has_its_state_and_the_next_statement_is_answered(connection, 
     assert connection.execute("SELECT 1").fetchone() == (1,)
 
 
+def test_a_refusal_says_where_in_what_was_sent(place, token):
+    client = WireClient(place)
+    client.sign_in("ann", token)
+    wrong = "SELECT COUNT(*) FROM people WHERE x = 1"
+    for before in ("", "SELECT 1;\n  ", "COPY ("):
+        sent = before + wrong + (") TO STDOUT" if before.endswith("(") else "")
+        told = next(content for kind, content in client.query(sent) if kind == "E")
+        assert f"P{sent.index('x = 1') + 1}".encode() in told.split(b"\0")
+    printed = wrong.replace("people", "public.people")  # asked in other words than were sent: no place
+    told = next(content for kind, content in client.query(printed) if kind == "E")
+    assert not any(part.startswith(b"P") for part in told.split(b"\0"))
+    client.close()
+
+
 def test_tools_that_look_at_rows_see_synthetic_ones(connection):
     rows = connection.execute("SELECT * FROM people LIMIT 7").fetchall()
     assert len(rows) == 7
@@ -96,8 +110,27 @@ def test_what_tools_wrap_is_answered_with_the_types_of_what_was_wrapped(connecti
     assert [column.name for column in asked.description] == ["sex", "count"]
     assert [type(cell) for cell in asked.fetchone()] == [str, int]
     beside = "SELECT sex, COUNT(*) AS n, dp_low(n) AS low FROM people GROUP BY 1"
-    beside = f"SELECT low, sex, n FROM ({beside}) x LIMIT 9"
-    assert all(low <= n for low, _, n in connection.execute(beside).fetchall())
+    chosen = f"SELECT low, sex AS sex, n FROM ({beside}) x LIMIT 9"
+    assert all(low <= n for low, _, n in connection.execute(chosen).fetchall())
+    summed = f"SELECT SUM(n) AS s FROM ({beside}) x"
+    assert connection.execute(summed).fetchone()[0] > 0
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        'SELECT "public"."people"."sex" AS "sex", COUNT(*) AS "count" FROM "public"."people" '
+        'WHERE "public"."people"."day" >= timestamp with time zone \'2024-04-01 00:00:00.000Z\' '
+        'GROUP BY "public"."people"."sex" ORDER BY "public"."people"."sex" ASC',
+        "SELECT sex, COUNT(*) AS count FROM public.people WHERE day >= TO_DATE('2024-04-01', 'YYYY-MM-DD') "
+        "GROUP BY sex ORDER BY 1 LIMIT 1000",
+        "SELECT sex, COUNT(*) AS count FROM people "
+        "WHERE CAST(day AS timestamp) >= TIMESTAMP '2024-04-01 00:00:00' GROUP BY sex ORDER BY 1",
+    ],
+)
+def test_what_tools_write_in_ways_of_their_own_is_the_same_question(connection, sql):
+    plain = "SELECT sex, COUNT(*) AS n FROM people WHERE day >= '2024-04-01' GROUP BY sex ORDER BY sex"
+    assert connection.execute(sql).fetchall() == connection.execute(plain).fetchall()
 
 
 def test_transactions_are_words_that_behave(place, token):

@@ -112,7 +112,8 @@ def array(words: str | None) -> exp.Expr:
         return exp.cast(exp.Null(), "VARCHAR[]", dialect="duckdb")
     inner = words.strip().removeprefix("{").removesuffix("}")
     cells = next(csv.reader([inner], skipinitialspace=True, escapechar="\\"), []) if inner else []
-    made = exp.Array(expressions=[exp.Literal.string(cell) for cell in cells])
+    literal = exp.Literal.number if all(c.isascii() and c.isdigit() for c in cells) else exp.Literal.string
+    made = exp.Array(expressions=[literal(cell) for cell in cells])
     return exp.cast(made, "VARCHAR[]", dialect="duckdb") if not cells else made
 
 

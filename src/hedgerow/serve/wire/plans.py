@@ -13,7 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from hedgerow.errors import BadSQL, UnsupportedSQL
-from hedgerow.serve.wire import values, wrapped
+from hedgerow.serve.wire import spelling, values, wrapped
 from hedgerow.serve.wire.failure import ReadOnly, UnknownTable
 from hedgerow.service.catalogue import kind_of, parsed
 
@@ -160,7 +160,8 @@ def _is_preview(tree: exp.Select) -> bool:
     if tree.find(exp.AggFunc, exp.Window, exp.Subquery) is not None:
         return False
     return all(
-        isinstance(c, (exp.Star, exp.Column)) or isinstance(c.unalias(), exp.Column) for c in tree.selects
+        isinstance(c, exp.Star) or isinstance(c.unalias(), exp.Column | exp.Boolean | exp.Literal)
+        for c in tree.selects
     )
 
 
@@ -169,8 +170,9 @@ def _preview(tree: exp.Select, table: str, domain: Any) -> StatementPlan:
     limit = tree.args.get("limit")
     number = limit.expression.name if limit is not None and limit.expression is not None else ""
     where = tree.args.get("where")
-    never = where is not None and where.this.sql().replace(" ", "").lower() in ("1=0", "0=1", "false", "1<>1")
-    if where is not None and not never:
+    said = "" if where is None else where.this.sql().replace(" ", "").lower()
+    never = said in ("1=0", "0=1", "false", "1<>1")
+    if said not in ("", "true", "1=1") and not never:
         raise UnsupportedSQL(
             "rows are never shown, and synthetic ones are not filtered; ask for counts instead"
         )
@@ -180,12 +182,17 @@ def _preview(tree: exp.Select, table: str, domain: Any) -> StatementPlan:
             f"SELECT ..., COUNT(*) FROM {table} GROUP BY ..."
         )
     picked: list[tuple[str, str]] = []
+    if never and all(isinstance(column.unalias(), exp.Boolean | exp.Literal) for column in tree.selects):
+        columns = [_typed(_name(column), column.unalias(), domain) for column in tree.selects]
+        return StatementPlan("preview", columns=tuple(columns), words=("0",))  # whether it may be read at all
     for column in tree.selects:
         if column.is_star:
             picked += [(name, name) for name in kinds]
         else:
             picked.append((column.unalias().name, column.alias_or_name))
     for name, _ in picked:
+        if not name:
+            raise UnsupportedSQL("rows are never shown; ask for counts, sums or averages")
         if name not in kinds:
             raise UnsupportedSQL(f"there is no column {name!r}")
     columns = [(label, kinds[name], values.SIZES.get(kinds[name], -1)) for name, label in picked]
@@ -198,9 +205,11 @@ def _asked(text: str, tree: exp.Expr, table: str, domain: Any) -> StatementPlan:
     """A question; errors and sources asked for beside a number are taken out of it, and put back."""
     if not isinstance(tree, exp.Query):
         raise UnsupportedSQL("ask with SELECT ... FROM ...")
-    if any(node.name.lower() in _PARTS for node in tree.find_all(exp.Anonymous)):
-        return _with_parts(wrapped.peeled(tree, _name), domain)
-    if _rewritten(tree):
+    plain = spelling.plainly(tree, domain)
+    tree = tree if plain is None else plain
+    if any(map(_is_part, tree.find_all(exp.Anonymous))):
+        return _with_parts(wrapped.peeled(wrapped.pruned(tree, _is_part), _name), domain)
+    if plain is not None or _rewritten(tree):
         return _with_parts(tree, domain)
     return _plain(text, tree, domain)
 
@@ -218,25 +227,22 @@ def _plain(text: str, tree: exp.Query, domain: Any) -> StatementPlan:
 
 
 def _rewritten(tree: exp.Query) -> bool:
-    """Whether it is made plain first: a schema before the table, two columns of one name, LIMIT $1::int."""
+    """Whether it is printed anew first: two columns of one name, or a star for those of an inner one."""
     names = [column.alias_or_name or column.sql() for column in tree.selects]
-    typed = any(isinstance(limit.expression, exp.Cast) for limit in tree.find_all(exp.Limit, exp.Offset))
-    named = any(t.db or t.catalog for t in tree.find_all(exp.Table))
     if isinstance(tree, exp.Select) and any(c.is_star for c in tree.selects):
         return wrapped.inner(tree) is not None
-    return typed or named or len(set(names)) < len(names)
+    return len(set(names)) < len(names)
+
+
+def _is_part(node: exp.Expr) -> bool:
+    """Whether it asks for a part of a number: its ends, its error, its source."""
+    return isinstance(node, exp.Anonymous) and node.name.lower() in _PARTS
 
 
 def _with_parts(tree: exp.Query, domain: Any) -> StatementPlan:
     tree = tree.copy()
-    for named in tree.find_all(exp.Table):
-        named.set("db", None)
-        named.set("catalog", None)
-    for limit in tree.find_all(exp.Limit, exp.Offset):
-        if isinstance(limit.expression, exp.Cast):
-            limit.set("expression", limit.expression.this)
     if not isinstance(tree, exp.Select):
-        if any(node.name.lower() in _PARTS for node in tree.find_all(exp.Anonymous)):
+        if any(map(_is_part, tree.find_all(exp.Anonymous))):
             raise UnsupportedSQL(
                 "dp_low, dp_high, dp_error and dp_source stand in one SELECT, not in a UNION"
             )
@@ -248,7 +254,7 @@ def _with_parts(tree: exp.Query, domain: Any) -> StatementPlan:
     columns, picks = [], []
     for column in tree.selects:
         inner, part = column.unalias(), "value"
-        if isinstance(inner, exp.Anonymous) and inner.name.lower() in _PARTS:
+        if isinstance(inner, exp.Anonymous) and _is_part(inner):
             part, name = inner.name.lower().removeprefix("dp_"), column.alias or inner.name.lower()
             if len(inner.expressions) != 1:
                 raise UnsupportedSQL(f"{inner.name} is asked of one number, such as {inner.name}(COUNT(*))")
@@ -266,7 +272,7 @@ def _with_parts(tree: exp.Query, domain: Any) -> StatementPlan:
             kept.append(inner.copy() if plain else exp.alias_(inner.copy(), label))
         picks.append((str(labels[key]), part))
     tree.set("expressions", kept)
-    if any(node.name.lower() in _PARTS for node in tree.find_all(exp.Anonymous)):
+    if any(map(_is_part, tree.find_all(exp.Anonymous))):
         raise UnsupportedSQL("dp_low, dp_high, dp_error and dp_source stand among the selected columns only")
     return StatementPlan(
         "question", columns=tuple(columns), sql=tree.sql(dialect="duckdb"), tree=tree, picks=tuple(picks)

@@ -175,12 +175,15 @@ class Talk:
 
     async def _query(self, sql: str) -> None:
         """The simple way: statements, each with its rows, until one fails."""
+        text = sql
         try:
             parts = statements_of(sql)
             if not parts:
                 self.line.writer.write(messages.message("I"))
             for part in parts:
+                text = part
                 planned = await self._planned(part)
+                text = (planned.tree.sql if planned.kind == "copy" else planned.sql) or part
                 result = await self._run(planned, (), part)
                 if planned.kind == "copy":
                     self.line.writer.write(
@@ -195,7 +198,7 @@ class Talk:
         except ConnectionError:
             raise
         except Exception as error:
-            self._failed(error, sql)
+            self._failed(error, sql, text)
 
     async def _parse(self, parts: Parts) -> None:
         name, sql = parts.text(), parts.text()
@@ -347,13 +350,14 @@ class Talk:
                     self.line.writer.write(messages.setting(held, value))
         self.line.writer.write(messages.message("I") if planned.kind == "empty" else messages.complete(tag))
 
-    def _failed(self, error: Exception, sql: str = "") -> None:
+    def _failed(self, error: Exception, sql: str = "", text: str = "") -> None:
+        """Say what failed; where in what was sent, if what was asked stands there as it was asked."""
         owner = self.statements.who.owns
         if owners_only(error):
             log.error("cannot be used: %s", error)
         elif not isinstance(error, HedgerowError):
             log.error("a fault of our own: %s", type(error).__name__)
-        self.line.writer.write(messages.report("E", failure.fields(error, owner, sql)))
+        self.line.writer.write(messages.report("E", failure.fields(error, owner, sql, text)))
         self.state = "E" if self.state in "TE" else "I"
 
     async def _end(self, error: Exception) -> None:

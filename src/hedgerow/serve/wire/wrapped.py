@@ -59,7 +59,8 @@ def peeled(tree: exp.Query, name: Callable[[exp.Expr], str]) -> exp.Query:
     known = {name(column): column.unalias() for column in made.selects}
     wanted = [n for c in tree.selects for n in (known if c.is_star else [name(c)])]
     plain = all(
-        c.is_star or (isinstance(c.unalias(), exp.Column) and c.name == name(c)) for c in tree.selects
+        c.is_star or (isinstance(c.unalias(), exp.Column) and c.unalias().name == name(c))
+        for c in tree.selects
     )
     if not plain or len(known) < len(made.selects) or sorted(wanted) != sorted(known):
         return tree
@@ -67,6 +68,24 @@ def peeled(tree: exp.Query, name: Callable[[exp.Expr], str]) -> exp.Query:
     for part in _CUTS:
         if tree.args.get(part) is not None:
             made.set(part, tree.args[part].copy())
+    return made
+
+
+def pruned(tree: exp.Query, is_part: Callable[[exp.Expr], bool]) -> exp.Query:
+    """The statement without those columns of an inner one that ask for errors and that it does not use.
+
+    Args:
+        tree: the statement, which is left as it is.
+        is_part: whether a column asks for an error or a source.
+    """
+    made = tree.copy()
+    within = inner(made) if isinstance(made, exp.Select) else None
+    if within is None or any(column.is_star for column in made.selects):
+        return tree
+    below = {id(node) for node in within.walk()}
+    used = {node.name for node in made.find_all(exp.Column) if id(node) not in below}
+    kept = [c for c in within.selects if not is_part(c.unalias()) or (c.alias or c.unalias().name) in used]
+    within.set("expressions", kept)
     return made
 
 
