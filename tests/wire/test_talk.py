@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import threading
-
 import psycopg
 import pytest
 
@@ -209,67 +206,6 @@ def test_settings_come_with_the_connection_too(place, token):
     client = WireClient(place)
     client.sign_in("ann", token, options="-c hedgerow.within=0.02 -c hedgerow.spend=off")
     assert any(b"0.02" in content for kind, content in client.query("SHOW hedgerow.within") if kind == "D")
-    client.close()
-
-
-@pytest.mark.slow
-def test_streams_of_nonsense_end_or_are_refused_and_harm_nobody(place, token, size):
-    rng = random.Random(20261117)
-    whole = [
-        b"Q" + (len(SQL) + 5).to_bytes(4) + SQL.encode() + b"\0",
-        b"P\0\0\0\x16s\0SELECT 1 FROM\0\0\0" + b"\0" * 2,
-        b"B\0\0\0\x0c\0s\0\0\0\0\0\0\0",
-        b"E\0\0\0\x09\0\0\0\0\0",
-        b"S\0\0\0\4",
-    ]
-    client, tried = None, 0
-    for _ in range(size(400, 20_000)):
-        if client is None:
-            client = WireClient(place)
-            client.socket.settimeout(20)
-            client.sign_in("ann", token)
-        stream = bytearray(b"".join(rng.choices(whole, k=3)))
-        for _ in range(rng.randint(1, 4)):
-            at = rng.randrange(len(stream))
-            stream[at] = rng.randrange(256)
-        try:
-            client.socket.sendall(bytes(stream) + b"S\0\0\0\4")
-            client.socket.shutdown(1)
-            while (message := client.read()) is not None:
-                assert message[0] in "ESTDC123nIZtsNHdcv"
-        except (ConnectionError, OSError):
-            pass
-        client.close()
-        client, tried = None, tried + 1
-    assert tried
-    fresh = WireClient(place)
-    fresh.sign_in("ann", token)
-    assert state(fresh.query(SQL)) is None
-    fresh.close()
-
-
-def test_what_comes_before_signing_in_may_be_anything(place, token, size):
-    rng = random.Random(7)
-    for _ in range(size(60, 2000)):
-        client = WireClient(place)
-        client.socket.sendall(rng.randbytes(rng.randint(0, 40)))
-        client.close()
-    many = [threading.Thread(target=lambda: _asks(place, token)) for _ in range(8)]
-    for thread in many:
-        thread.start()
-    for thread in many:
-        thread.join()
-    client = WireClient(place)
-    client.sign_in("ann", token)
-    assert state(client.query("SELECT 1")) is None
-    client.close()
-
-
-def _asks(place, token):
-    client = WireClient(place)
-    client.sign_in("ann", token)
-    for _ in range(5):
-        assert state(client.query(SQL)) is None
     client.close()
 
 
