@@ -56,7 +56,6 @@ def test_streams_of_nonsense_end_or_are_refused_and_harm_nobody(server, place, t
             before = memory(server.process.pid)
         found = replies(signed_in(place, token, "fuzzer"), stream)
         assert all(kind in streams.REPLIES for kind, _ in found)
-    print("GREW", memory(server.process.pid) - before, before)
     assert memory(server.process.pid) - before < GROWN
     assert server.process.poll() is None
     assert "a fault of our own" not in (server.folder / "stderr.txt").read_text()
