@@ -202,6 +202,24 @@ def test_a_token_that_ends_ends_what_is_open(place, server):
     client.close()
 
 
+def test_settings_come_with_the_name_of_the_database_too(place, token):
+    client = WireClient(place)
+    client.sign_in("ann", token, "people?spend=on&within=0.02")
+    for name, value in (("spend", b"on"), ("within", b"0.02")):
+        assert any(value in content for kind, content in client.query(f"SHOW hedgerow.{name}") if kind == "D")
+    told = client.query("SELECT current_database()")
+    assert any(content.endswith(b"people") for kind, content in told if kind == "D")
+    client.close()
+    for wrong, code in (
+        ("people?colour=red", "22023"),
+        ("people?spend=maybe", "22023"),
+        ("x?spend=on", "3D000"),
+    ):
+        client = WireClient(place)
+        assert state(client.sign_in("ann", token, wrong)) == code
+        client.close()
+
+
 def test_settings_come_with_the_connection_too(place, token):
     client = WireClient(place)
     client.sign_in("ann", token, options="-c hedgerow.within=0.02 -c hedgerow.spend=off")
