@@ -84,6 +84,17 @@ def test_r_asks_with_dbi(environment):
     assert told["error"] == told["everything"] == "refused"
 
 
+def test_the_example_in_r_runs(environment):
+    rscript = program("Rscript", package="r-cran-rpostgresql")
+    script = Path(__file__).parents[2] / "examples" / "ask_a_server.R"
+    done = subprocess.run([rscript, str(script)], env=environment("r"), capture_output=True, text=True)
+    if "there is no package" in done.stderr:
+        lacks("RPostgreSQL is not here: `make system` as root, or apt-get install r-cran-rpostgresql")
+    assert done.returncode == 0, done.stderr
+    assert '"sex" "k"   "age" "day"' in done.stdout
+    assert len(done.stdout.splitlines()) == 5
+
+
 def test_psql(server, environment):
     psql = program("psql", package="postgresql-client")
     script = [r"\dt", r"\d people", r"\d+ people", r"\l", r"\dn", r"\du", r"\df", r"\dv", r"\di", r"\dp",
