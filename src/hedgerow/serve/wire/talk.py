@@ -13,7 +13,7 @@ import json
 import logging
 import secrets
 import ssl
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -298,7 +298,7 @@ class Talk:
 
     async def _planned(self, sql: str) -> StatementPlan:
         self._note(sql)
-        found: StatementPlan = await self.statements.plan(sql)
+        found: StatementPlan = await self._waited(self.statements.plan(sql))
         self._refuse_failed(found)
         return found
 
@@ -313,12 +313,21 @@ class Talk:
             raise FailedTransaction("a statement of this transaction failed: say ROLLBACK")
 
     async def _run(self, planned: StatementPlan, given: Sequence[Any], sql: str) -> StatementResult:
-        """Carry out a plan, so that another connection can cancel it."""
+        """Carry out a plan."""
         self._refuse_failed(planned)
         self._note(sql, given)
-        self.work = asyncio.ensure_future(self.statements.run(planned, given))
+        result: StatementResult = await self._waited(self.statements.run(planned, given))
+        if result.notice is not None:
+            self.line.writer.write(
+                messages.report("N", {"S": "NOTICE", "V": "NOTICE", "C": "00000", "M": result.notice})
+            )
+        return result
+
+    async def _waited(self, what: Coroutine[Any, Any, Any]) -> Any:
+        """Wait for something that another connection can cancel."""
+        self.work = asyncio.ensure_future(what)
         try:
-            result: StatementResult = await self.work
+            return await self.work
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
@@ -326,11 +335,6 @@ class Talk:
             raise Cancelled("cancelled as asked; what was charged stays charged") from None
         finally:
             self.work = None
-        if result.notice is not None:
-            self.line.writer.write(
-                messages.report("N", {"S": "NOTICE", "V": "NOTICE", "C": "00000", "M": result.notice})
-            )
-        return result
 
     def _done(self, planned: StatementPlan, result: StatementResult) -> None:
         tag = result.tag
