@@ -60,6 +60,20 @@ def test_a_value_that_is_none_is_refused_in_a_sentence():
             values.read(data, kind, form)
 
 
+def test_a_value_that_does_not_fit_its_type_is_refused_in_a_sentence():
+    for value, kind, form in (
+        ("other", values.INT8, 0),
+        ("other", values.INT4, 1),
+        (float("nan"), values.INT8, 0),
+        (float("inf"), values.INT8, 1),
+        ("missing", values.DATE, 1),
+        ("other", values.FLOAT8, 1),
+        ("other", values.NUMERIC, 1),
+    ):
+        with pytest.raises(HedgerowError, match="ask for text"):
+            values.written(value, kind, form)
+
+
 def test_statements_are_cut_where_they_end():
     text = "SELECT ';' AS \"a;b\"; -- ;\n/* ; */ SELECT 2 ;; "
     assert len(statements_of(text)) == 2
@@ -112,6 +126,7 @@ def test_a_statement_is_known_before_it_runs(sql, kind):
         ("SELECT COUNT(*) FROM people, pg_class", HedgerowError),
         ("FLY", HedgerowError),
         ("SELECT (", HedgerowError),
+        ("SELECT 1 WHERE a?!= 0", HedgerowError),
         ("SELECT COUNT(*) FROM people WHERE dp_low(1) > 2", HedgerowError),
     ],
 )
@@ -184,6 +199,8 @@ def test_columns_have_their_types_whatever_the_rows_and_a_star_has_their_names(c
         assert catalogue.run(sql, [name])[0] == columns
     wrapped = "SELECT * FROM (SELECT attname, attnum FROM pg_attribute) a WHERE attnum = ANY($1)"
     assert catalogue.run(wrapped, ["{1,2}"]) == ([("attname", 25), ("attnum", 23)], [("sex", 1), ("age", 2)])
+    with pytest.raises(HedgerowError, match="an array is written"):
+        catalogue.run("SELECT '{a\rb}'::text[]")
     expanded = (
         "SELECT (x.keys).n FROM (SELECT information_schema._pg_expandarray(indkey) AS keys FROM pg_index) x"
     )

@@ -198,6 +198,8 @@ def parsed(sql: str) -> exp.Expr:
         raise BadSQL(f"this is not SQL that can be read: {words}") from None
     except RecursionError:
         raise BadSQL("this statement is too deep") from None
+    except (TypeError, AttributeError, ValueError, IndexError, KeyError):  # the parser's own, on nonsense
+        raise BadSQL("this is not SQL that can be read") from None
     if len(found) != 1:
         raise BadSQL("one statement at a time")
     return found[0]

@@ -13,7 +13,7 @@ import sqlglot
 from sqlglot import exp
 
 import hedgerow
-from hedgerow.errors import UnsupportedSQL
+from hedgerow.errors import BadSQL, UnsupportedSQL
 from hedgerow.service.catalogue_tables import TYPES
 
 ROWS = 10_000  # of a result, and of a series
@@ -111,7 +111,10 @@ def array(words: str | None) -> exp.Expr:
     if words is None:
         return exp.cast(exp.Null(), "VARCHAR[]", dialect="duckdb")
     inner = words.strip().removeprefix("{").removesuffix("}")
-    cells = next(csv.reader([inner], skipinitialspace=True, escapechar="\\"), []) if inner else []
+    try:
+        cells = next(csv.reader([inner], skipinitialspace=True, escapechar="\\"), []) if inner else []
+    except csv.Error:
+        raise BadSQL("an array is written as {a,b}") from None
     literal = exp.Literal.number if all(c.isascii() and c.isdigit() for c in cells) else exp.Literal.string
     made = exp.Array(expressions=[literal(cell) for cell in cells])
     return exp.cast(made, "VARCHAR[]", dialect="duckdb") if not cells else made
