@@ -1,4 +1,7 @@
-"""`python -m benchmarks [name ..]`: run benchmarks and write their rows into docs/benchmarks.md."""
+"""`python -m benchmarks [name ..]`: run benchmarks and write their rows into docs/benchmarks.md.
+
+`python -m benchmarks --page` runs none, and puts the page together again from what it says.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import pkgutil
 import platform
 import re
 import sys
+from collections.abc import Iterable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +24,14 @@ Made by `make bench` (one section: `python -m benchmarks counting`). Ratios are 
 machine of the run, which may be shared; absolute numbers only say what kind of machine that was. A line that
 does not reach its bar stays here, marked.
 """
+MARKS = {True: "ok", False: "**not reached**"}
+FOLD = "<details markdown>\n<summary>Lines, bars, how it was run</summary>\n"
+HEADS = ("| benchmark |", "| --- |")
+COUNTS = "| section | what is measured | bars reached | not reached |\n| --- | --- | --- | --- |\n"
+MISSED = (
+    "## Bars that are not reached\n\n| section | benchmark | ours | peer | ratio | bar |\n"
+    "| --- | --- | --- | --- | --- | --- |\n"
+)
 TABLE = "| benchmark | ours | peer | ratio | bar | |\n| --- | --- | --- | --- | --- | --- |\n"
 
 
@@ -30,7 +43,7 @@ def modules() -> list[str]:
 def line(row: dict[str, Any]) -> str:
     """One row of the table."""
     cells = [_short(row.get(k)) for k in ("name", "ours", "peer", "ratio", "bar")]
-    mark = {True: "ok", False: "**not reached**"}.get(row.get("passed"), "")
+    mark = MARKS.get(row.get("passed"), "")
     return f"| {' | '.join(cells)} | {mark} |"
 
 
@@ -50,17 +63,54 @@ def section(name: str) -> str:
         sys.stdout.write(rows[-1] + "\n")
         sys.stdout.flush()
     machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
-    return f"## {name}\n\n{said}\n\n{TABLE}" + "\n".join(rows) + f"\n\nRun on {machine}.\n"
+    when = f"{date.today():%d %B %Y}".lstrip("0")
+    return f"## {name}\n\n{said}\n\n{TABLE}" + "\n".join(rows) + f"\n\nRun on {machine}, {when}.\n"
+
+
+def page(sections: dict[str, str]) -> str:
+    """All sections, each folded; before them how many of their lines reach their bars, and which do not."""
+    counts, missed = [], []
+    for name in sorted(sections):
+        lines = _whole(
+            x for x in sections[name].splitlines() if x.startswith("| ") and not x.startswith(HEADS)
+        )
+        good = sum(x.endswith("| ok |") for x in lines)
+        bad = [x.removesuffix(f" {MARKS[False]} |") for x in lines if x.endswith(f"| {MARKS[False]} |")]
+        said = " ".join(sections[name].split("\n", 1)[1].split("\n| ")[0].split())
+        first = re.split(r"(?<=[.;:])\s", said, maxsplit=1)[0].rstrip(";:.").replace("|", "\\|")
+        counts.append(f"| [{name}](#{name}) | {first} | {good} | {len(bad) or ''} |")
+        missed += [f"| [{name}](#{name}) {x}" for x in bad]
+    folded = []
+    for name in sorted(sections):
+        title, body = sections[name].split("\n", 1)
+        folded.append(f"{title}\n\n{FOLD}\n{body.strip()}\n\n</details>\n")
+    return "\n".join([HEAD, COUNTS + "\n".join(counts) + "\n", MISSED + "\n".join(missed) + "\n", *folded])
+
+
+def _whole(lines: Iterable[str]) -> list[str]:
+    """Lines that go on with the subject of the one before, with that subject."""
+    found, subject = [], ""
+    for one in lines:
+        if one.startswith("| ... "):
+            found.append(f"| {subject}: {one[6:]}")
+        else:
+            subject = re.split(r": | \||, eps|, pairs|, triples", one[2:], maxsplit=1)[0]
+            found.append(one)
+    return found
 
 
 def main(names: list[str]) -> int:
     """Run the named benchmarks, or all, and put their sections into the page."""
     text = PAGE.read_text() if PAGE.exists() else HEAD
+    text = re.sub(r"^</?details.*\n|^<summary>.*\n", "", text, flags=re.M)
     parts = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", text, re.S | re.M))
-    sections = {name: f"## {name}\n{body.rstrip()}\n" for name, body in parts.items() if name in modules()}
+    sections = {name: f"## {name}\n\n{body.strip()}\n" for name, body in parts.items() if name in modules()}
+    if names == ["--page"]:
+        PAGE.write_text(page(sections))
+        return 0
     for name in names or modules():
         sections[name] = section(name)
-        PAGE.write_text(HEAD + "\n" + "\n".join(sections[n] for n in sorted(sections)))
+        PAGE.write_text(page(sections))
     return 0
 
 

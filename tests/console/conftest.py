@@ -21,8 +21,9 @@ def server(tmp_path_factory):
         running.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """One for a file: while Playwright is there, nothing else in this process can run an event loop."""
     with chromium() as made:
         yield made
 

@@ -196,3 +196,55 @@ def test_styles_and_scripts_are_kept_by_browsers_and_nothing_else_is(host, peopl
         assert "https://" not in reply.text
     for name in ("pages.py", "..%2fpages.py", "base.html.jinja"):
         assert people["nobody"].get(f"/static/{name}").status_code == 404
+
+
+def test_an_address_that_is_none_of_ours_is_no_fault_of_ours(host, people):
+    for index in ("²", "9" * 5000, "-1", "٣", ""):
+        assert people["reader"].get(f"/d/people/explore?f=sex:{index}").status_code == 400
+    for within in ("nan", "inf", "-1", "1e400", "²"):
+        reply = people["reader"].get(f"/d/people?sql=SELECT%20COUNT(*)%20FROM%20t&within={within}")
+        assert 400 <= reply.status_code < 500
+
+
+def test_long_statements_hold_nobody_else_up(host, people):
+    """What a statement says, and what could be asked instead, is looked at by readers' threads."""
+    import threading
+
+    from hedgerow.service import clicked, offers
+
+    where = []
+    for module, name in ((clicked.Clicked, "read"), (offers, "nearest")):
+        inner = getattr(module, name)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(
+                module,
+                name,
+                lambda *a, inner=inner: where.append(threading.current_thread().name) or inner(*a),
+            )
+            people["reader"].get("/d/people/price?sql=SELECT%20COUNT(*)%20FROM%20t%20WHERE%20sexx%20=%201")
+    assert len(where) == 2
+    assert all(name.startswith("reader") for name in where)
+
+
+def test_a_release_that_is_sent_twice_is_begun_once_and_says_what_it_spends(host, people, monkeypatch):
+    began = []
+    monkeypatch.setattr(
+        host.jobs, "_waiting", type("Never", (), {"put": lambda self, id: began.append(id)})()
+    )
+    owner = people["owner"]
+    (fresh,) = re.findall(r'name="job" value="([0-9a-f]{16})"', owner.get("/d/people/releases").text)
+    body = f"kind=release&epsilon=0.1&workload=marginals:1&job={fresh}"
+    for _ in range(3):
+        assert owner.post("/d/people/releases", content=body).status_code == 303
+    assert began == [fresh]
+    for wrong in ("kind=release&workload=marginals:1", "kind=release&epsilon=0.1&job=../../etc"):
+        assert owner.post("/d/people/releases", content=wrong).status_code == 400
+    assert began == [fresh]
+    del host.jobs._jobs[fresh]
+
+
+def test_no_text_of_a_csv_file_is_a_formula_to_a_spreadsheet(host, people):
+    sql = "SELECT '=1%2B1' AS \"@a\", COUNT(*) AS n FROM t"
+    text = people["reader"].get(f"/d/people/answer?as=csv&sql={sql}").text
+    assert text.startswith('"\'@a","n"')
+    assert '"\'=1+1"' in text

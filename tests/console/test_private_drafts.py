@@ -110,3 +110,54 @@ def test_a_budget_is_made_once_and_spends_nothing(host):
     assert host.datasets["rows"].opened.ledger.spent().is_zero
     assert owner.post("/d/rows/setup", data=form | {"epsilon": "9"}).status_code in (400, 409)
     assert host.datasets["rows"].opened.ledger.budget.epsilon == 2
+
+
+def test_a_dataset_beside_another_gets_a_schema_of_its_own(host, tmp_path):
+    """The schema.yaml that lies there is about the other's rows: it is not taken for confirmed, nor lost."""
+    owner = comes_in(host)
+    form = {"do": "schema", "c0.name": "town", "c0.kind": "levels", "c0.keep": "yes", "c0.values": "Harbour"}
+    assert owner.post("/d/rows/setup", data=form).status_code == 200
+    assert owner.post("/d/rows/setup", data={"do": "budget", "epsilon": "1"}).status_code == 303
+    first = (tmp_path / "schema.yaml").read_bytes()
+    (tmp_path / "more.csv").write_text("x\n" + "0\n1\n" * 50)
+    assert owner.post("/new", data={"path": "more.csv"}).status_code == 303
+    assert "What is in it" in owner.get("/d/more/setup").text.split('aria-current="step"')[1][:40]
+    form = {"do": "schema", "c0.name": "x", "c0.kind": "levels", "c0.keep": "yes", "c0.values": "0\n1"}
+    assert owner.post("/d/more/setup", data=form).status_code == 200
+    assert (tmp_path / "schema.yaml").read_bytes() == first
+    assert "x:" in (tmp_path / "more.schema.yaml").read_text()
+    assert host.datasets["rows"].state == "unlearned"
+
+
+def test_no_schema_is_written_over_that_of_another_dataset(host, tmp_path):
+    owner = comes_in(host)
+    form = {"do": "schema", "c0.name": "town", "c0.kind": "levels", "c0.keep": "yes", "c0.values": "Harbour"}
+    owner.post("/d/rows/setup", data=form)
+    owner.post("/d/rows/setup", data={"do": "budget", "epsilon": "1"})
+    first = (tmp_path / "schema.yaml").read_bytes()
+    (tmp_path / "more.csv").write_text("x\n" + "0\n1\n" * 50)
+    host.add({"path": "more.csv"})  # as programs add it: with the schema that lies there
+    assert owner.post("/d/more/setup", data=form).status_code == 400
+    told = owner.put("/v1/datasets/more/schema", json={"yaml": "attributes:\n  x: [0, 1]\n", "confirm": True})
+    assert told.status_code == 400
+    assert "'rows'" in told.json()["error"]["message"]
+    assert (tmp_path / "schema.yaml").read_bytes() == first
+
+
+def test_a_schema_that_is_sent_joins_no_file_from_elsewhere(host, tmp_path, tmp_path_factory):
+    """Owners reach the folders that the server was given, over HTTP, and no file beyond them."""
+    owner, elsewhere = comes_in(host), tmp_path_factory.mktemp("elsewhere") / "private.csv"
+    elsewhere.write_text("town,secret\nHarbour,x\n")
+    (tmp_path / "link.csv").symlink_to(elsewhere)
+    (tmp_path / "towns.csv").write_text("town,secret\nHarbour,x\n")
+    for file, status in (
+        (elsewhere, 403),
+        ("../elsewhere/private.csv", 403),
+        ("link.csv", 403),
+        ("towns.csv", 200),
+    ):
+        joined = f"{{file: {file}, key: town, public: true}}"
+        yaml = f"attributes:\n  secret: [x, y]\ntables:\n  towns: {joined}\n"
+        told = owner.put("/v1/datasets/rows/schema", json={"yaml": yaml, "confirm": False})
+        assert told.status_code == status, told.text
+        assert (tmp_path / "schema.yaml").exists() == (status == 200)

@@ -29,7 +29,7 @@ def test_the_schema_example_is_a_schema(tmp_path):
     import hedgerow as hr
 
     path = tmp_path / "schema.yaml"
-    path.write_text(blocks(ROOT / "docs" / "index.md", "yaml")[0])
+    path.write_text(blocks(ROOT / "docs" / "schema.md", "yaml")[0])
     assert hr.Domain.load(path).shape == (2, 21, 4, 16, 4)
 
 
@@ -160,3 +160,63 @@ def test_a_year_of_operation_runs_as_the_page_says(tmp_path):
     assert not mailed.exists()
     assert "old.db is too old" in done.stdout.splitlines()
     assert (tmp_path / "release-2026-01-02" / "receipt.json").exists()
+
+
+def test_every_code_of_an_error_has_its_section_with_what_programs_see():
+    from hedgerow.errors import HedgerowError
+    from hedgerow.serve.call import STATUS
+    from hedgerow.serve.cli.failure import EXIT
+    from hedgerow.serve.wire.failure import STATES
+
+    def below(kind: type) -> set[type]:
+        return {kind}.union(*map(below, kind.__subclasses__()))
+
+    codes = {kind.code for kind in below(HedgerowError) if kind.__module__.startswith("hedgerow.")}
+    codes |= set(STATUS) | set(EXIT)
+    text = (ROOT / "docs" / "errors.md").read_text()
+    sections = dict(re.findall(r"^## `(\w+)`\n(.*?)(?=^## |\Z)", text, re.S | re.M))
+    assert codes | {"internal", "interrupted"} | set(STATES) - {"shutdown"} == set(sections)
+    for code, words in sections.items():
+        assert "*What to do.*" in words, code
+        assert f"SQLSTATE {STATES.get(code, 'XX000')}</small>" in words, code
+        assert code not in STATUS or f"HTTP {STATUS[code]}," in words, code
+        assert "exit code" not in words or f"exit code {EXIT.get(code, 2)}," in words, code
+
+
+def test_the_page_of_python_names_is_what_the_docstrings_say():
+    import hedgerow as hr
+    from hedgerow.release.python_page import python_page
+
+    text = (ROOT / "docs" / "python.md").read_text()
+    assert python_page() == text, "run `python -m hedgerow.serve.cli.reference`"
+    for name in hr.__all__:
+        assert name.startswith("__") or f"### hr.{name}\n" in text, name
+
+
+def test_the_glossary_is_sorted_and_long_enough():
+    words = re.findall(r"^\*\*(.+)\*\*$", (ROOT / "docs" / "glossary.md").read_text(), re.M)
+    assert len(words) >= 40
+    assert words == sorted(words, key=str.lower)
+
+
+def test_the_owners_page_can_be_copied_line_by_line(tmp_path):
+    import shlex
+    import subprocess
+    import sys
+
+    rows = [f"{i // 2},{'FM'[i % 2]},{i % 90},{'NESW'[i % 4]},{20000 + 7 * (i % 999)}" for i in range(2000)]
+    (tmp_path / "people.csv").write_text("\n".join(["person_id,sex,age,region,income", *rows]) + "\n")
+    typed = [x for block in blocks(ROOT / "docs" / "owner.md", "console") for x in block.splitlines()]
+    assert len(typed) == 5
+    for command in typed:
+        program, *words = shlex.split(command)
+        assert program == "hedgerow"
+        done = subprocess.run(
+            [sys.executable, "-m", "hedgerow", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "release" / "report.html").exists()

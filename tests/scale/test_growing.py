@@ -16,11 +16,13 @@ from hedgerow.audit.coupled.growing import live, replay_growing, streams, worth
 from hedgerow.audit.coupled.planted_growing import PLANTED, SOUND, each_block, totals
 from hedgerow.audit.ledger_replay import replay
 from hedgerow.curator.growing import growing as growing_module
+from hedgerow.curator.growing.block_rows import BlockFiles
 from hedgerow.curator.growing.seen import Seen, tags_of
 from hedgerow.errors import DataChanged, HedgerowError, LedgerError, RunClosed, SourceError
 from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.ledger.entry import Growth
 from hedgerow.service import witness
+from hedgerow.testing import seeded
 from sizes import size
 
 DOMAIN = hr.Domain({"sex": ["F", "M"], "age": hr.bins(0, 100, 10)})
@@ -133,6 +135,21 @@ def test_a_block_that_reads_otherwise_is_refused_before_it_is_announced():
     assert len(growing.blocks) == 1
 
 
+def test_columns_that_no_schema_reads_are_not_kept_and_text_may_be_views():
+    growing, more = (
+        made(),
+        {"list": pa.array([[1]]), "every": pa.array([(1, 2, 3)], pa.month_day_nano_interval())},
+    )
+    for number in (1, 2):
+        block = typed((number, "F", 1)).append_column("ward", pa.array(["a"], pa.string_view()))
+        for name, column in more.items():
+            block = block.append_column(name, column)
+        growing.append(block, name=str(number))
+    assert exact(growing) == [2, 0]
+    assert "ward" in growing._files.read(growing._known()[0]).column_names
+    assert not set(more) & set(growing._files.read(growing._known()[0]).column_names)
+
+
 def test_tags_are_found_again_and_counted():
     key, ids = bytes(32), [b"a", b"b\0", b"b", b"", b"\0"]
     tags = tags_of(key, ids)
@@ -190,6 +207,37 @@ def test_an_append_that_was_interrupted_is_whole_or_not_there(tmp_path, monkeypa
     again.append(rows((2, "M", 1), (3, "M", 1)), day="2026-01-03")
     assert exact(again) == ([1, 2] if moment == "announce" else [2, 1])
     assert again.ledger.verify().ok
+
+
+def test_a_block_may_get_its_name_from_whoever_reads_it_first(tmp_path, monkeypatch):
+    growing, other = made(tmp_path / "people"), []
+    named = BlockFiles.announced
+
+    def meanwhile(files: BlockFiles, number: int, digest: bytes) -> None:
+        if not other:
+            other.append(hr.Growing.open(tmp_path / "people", DOMAIN))
+            assert exact(other[0]) == [1, 0]
+        named(files, number, digest)
+
+    monkeypatch.setattr(BlockFiles, "announced", meanwhile)
+    growing.append(rows((1, "F", 1)), day="2026-01-01")
+    assert exact(growing) == [1, 0]
+
+
+def test_a_block_that_is_appended_while_a_table_is_opened_is_no_lost_one(tmp_path, monkeypatch):
+    growing, once = made(tmp_path / "people"), iter([True])
+    growing.append(rows((1, "F", 1)), day="2026-01-01")
+    looked = BlockFiles.unknown
+
+    def meanwhile(files: BlockFiles, known: int):
+        if next(once, False):
+            growing.append(rows((2, "F", 1)), day="2026-01-02")
+        return looked(files, known)
+
+    monkeypatch.setattr(BlockFiles, "unknown", meanwhile)
+    again = hr.Growing.open(tmp_path / "people", DOMAIN)
+    assert not again.ended
+    assert len(again.blocks) == 2
 
 
 def test_a_ledger_that_was_put_back_ends_charging_side_by_side(tmp_path):
@@ -354,6 +402,16 @@ def test_a_day_is_drawn_once_also_by_another_holder():
     assert [a.value for a in again.update()] == values
 
 
+def test_a_day_that_was_drawn_from_test_randomness_never_passes_for_private(tmp_path):
+    growing = made(tmp_path / "people")
+    growing.append(rows((1, "F", 1)), day="2026-01-01")
+    with seeded(1):
+        (first,) = hr.RunningTotals(horizon=3, epsilon=0.5).open(growing).update()
+    assert any("Not private" in note for note in first.notes)
+    with pytest.raises(HedgerowError, match="already used for another question"):
+        hr.RunningTotals(horizon=3, epsilon=0.5).open(growing).update()
+
+
 def test_totals_end_with_their_horizon_and_with_what_was_seen():
     table, opened = run(horizon=2, days=4)
     assert len(opened.update()) == 2
@@ -393,6 +451,129 @@ def test_stated_errors_of_totals_cover():
             answers = opened.update()
         misses += [abs(a.value - day) > a.error for day, a in enumerate(answers, 1)]
     assert misses.max() <= binom.isf(1e-6 / 8, runs, 0.05)
+
+
+def test_a_ledger_that_was_put_back_counts_all_as_spent(tmp_path):
+    """A lost block may have been charged the whole budget: who was in it has nothing left, in any block."""
+    growing = made(tmp_path / "people")
+    growing.append(rows((1, "F", 1)), day="2026-01-01")
+    kept = "set aside before, and perhaps spent by lines that are lost"
+    growing.ledger.allot("kept", Cost("rho", Fraction(1, 4)), note=kept, scope=(1, 1))
+    growing.ledger.close()
+    ledger = tmp_path / "people.hedgerow.db"
+    old = ledger.read_bytes()
+    growing = hr.Growing.open(tmp_path / "people", DOMAIN)
+    growing.append(rows((2, "F", 1)), day="2026-01-02")
+    with growing.range(2, 2) as curator:
+        curator.measure(("sex",))
+    growing.ledger.close()
+    for file in tmp_path.glob("people.hedgerow.db*"):
+        file.unlink()
+    ledger.write_bytes(old)
+    (lost,) = (tmp_path / "people").glob("*2.parquet")
+    again = hr.Growing.open(tmp_path / "people", DOMAIN)
+    lost.rename(tmp_path / "lost.parquet")
+    again.append(rows((2, "F", 1)), day="2026-01-03")
+    assert all(again.ledger.charged(block).amount == 1 for block in (1, 2, 99))
+    with pytest.raises(HedgerowError):
+        again.curator().measure(("sex",), hr.Budget(rho=0.1))
+    with pytest.raises(LedgerError, match="nothing is charged to some of them alone"):
+        again.curator(1, 1, account="kept").measure(("sex",), hr.Budget(rho=0.1))
+    again.ledger.settle("kept")
+    with pytest.raises(HedgerowError):
+        again.curator().measure(("sex",), hr.Budget(rho=0.1))
+    assert again.ledger.verify().ok
+    assert not replay(again.ledger).problems
+
+
+@pytest.mark.parametrize("mode", ["shared", "yearly"])
+def test_of_lost_blocks_nothing_is_left_however_data_grow(tmp_path, mode):
+    growing = made(tmp_path / "people", growing=mode)
+    growing.append(rows((1, "F", 1)), day="2025-12-31")
+    growing.append(rows((1, "F", 1)), day="2026-01-01")
+    with growing.range(1, 1, spend=hr.Budget(rho=0.5)) as curator:
+        curator.measure(("sex",))
+    growing.ledger.close()
+    (tmp_path / "people" / "block-000003.parquet").write_bytes(b"of a block that no line tells of")
+    again = hr.Growing.open(tmp_path / "people", DOMAIN)
+    assert again.ended
+    assert again.left(1, 1).cost.amount == again.left(2, 2).cost.amount == 0
+    assert again.ledger.remaining(scope=(2099, 2099) if mode == "yearly" else None).amount == 0
+    assert again.ledger.verify().ok
+
+
+def test_what_receipts_tell_of_lost_years_is_charged_to_years_to_come(tmp_path):
+    path, receipt = tmp_path / "ledger.db", tmp_path / "receipt.json"
+    ledger = hr.Ledger.open(path, budget=hr.Budget(epsilon=1), growth=Growth("yearly"))
+    ledger.announce("2026-12-31", "day", b"", 1)
+    ledger.close()
+    old = path.read_bytes()
+    ledger = hr.Ledger.open(path)
+    ledger.announce("2027-01-01", "day", b"", 2)
+    ledger.allot("new year", Cost("epsilon", Fraction(3, 4)), scope=(2027, 2027))
+    witness.note(ledger, receipt)
+    ledger.close()
+    for file in tmp_path.glob("ledger.db*"):
+        file.unlink()
+    path.write_bytes(old)
+    with hr.Ledger.open(path) as ledger:
+        witness.excuse_older(ledger, [receipt], "the disk was lost")
+        ledger.announce("2027-01-01", "day", b"", 2)
+        assert ledger.remaining(scope=(2027, 2027)) == Cost("epsilon", Fraction(1, 4))
+        assert ledger.verify().ok
+
+
+def test_a_person_is_the_same_in_blocks_of_files_and_of_objects(tmp_path):
+    """Ids of objects are spelled with their type where they look like others: not so between blocks."""
+    (tmp_path / "one.csv").write_text("id,sex,age\n7,M,1\n8,M,1\n")
+    people = {"sex": ["M", "M"], "age": [1, 1]}
+    for first, then in (
+        (tmp_path / "one.csv", {"id": ["7", "8"], **people}),
+        ({"id": [7, 8], **people}, {"id": ["7", "8"], **people}),
+        ({"id": ["7", 8], **people}, {"id": ["8", 7], **people}),
+    ):
+        growing = made()
+        growing.append(first, name="one")
+        growing.append(then, name="two")
+        assert exact(growing, 1, 1) == [0, 2]
+        assert exact(growing, 2, 2) == [0, 0]
+
+
+def test_a_range_of_a_name_is_that_block_and_of_days_those_between():
+    growing = made()
+    for number, name in enumerate(("march.csv", "april.csv", "may.csv")):
+        growing.append(rows((number, "F", 3)), name=name)
+    assert [b.name for b in growing._some("march.csv", "march.csv")] == ["march.csv"]
+    assert [b.name for b in growing._some("april.csv", "may.csv")] == ["april.csv", "may.csv"]
+    with pytest.raises(HedgerowError, match=r"no block called 'june\.csv'"):
+        growing.table("june.csv")
+    growing = made()
+    for number, day in enumerate(("2027-03-01", "2027-03-03", "2027-03-05")):
+        growing.append(rows((number, "F", 3)), day=day)
+    assert [b.number for b in growing._some("2027-03-02", "2027-03-04")] == [2]
+    assert [b.number for b in growing._some(None, "2027-03-04")] == [1, 2]
+    for first, last in (
+        ("2027-03-06", None),
+        (None, "2027-02-01"),
+        ("2027-03-04", "2027-03-04"),
+        (4, 9),
+        (3, 2),
+    ):
+        with pytest.raises(HedgerowError, match="no block in that range"):
+            growing.table(first, last)
+
+
+def test_days_that_totals_had_are_there_after_they_ended():
+    for mode, last in (("yearly", "2027-01-01"), ("confined", "2026-01-30")):
+        table, opened = run(growing=mode)
+        values = [a.value for a in opened.update()]
+        if mode == "confined":
+            table.ledger.end_parallel("lost")
+        table.append(rows((9, "F", 1)), day=last)
+        again = hr.RunningTotals(horizon=5, budget=hr.Budget(rho=0.5)).open(table)
+        assert [totals.answer(day=2).value for totals in (opened, again)] == [values[1]] * 2
+        with pytest.raises(RunClosed):
+            again.answer()
 
 
 # ---- replay ----------------------------------------------------------------------------------------------

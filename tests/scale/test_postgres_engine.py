@@ -13,6 +13,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.curator.rows.postgres import PostgresEngine
 from hedgerow.curator.rows.table import Rows
+from hedgerow.errors import DataChanged
 from hedgerow.testing import contracts
 
 pytestmark = pytest.mark.xdist_group("postgres")
@@ -316,6 +317,25 @@ def test_what_arrays_cannot_hold_is_read_from_fewer_pages(postgres, monkeypatch)
     assert refused
 
 
+def test_what_arrays_cannot_hold_of_one_page_is_read_row_by_row(postgres, monkeypatch):
+    from psycopg.errors import ProgramLimitExceeded
+
+    from hedgerow.curator.rows import postgres_pages
+
+    rows = pa.table({"a": pa.array(np.arange(40) % 3)})
+    table = hr.Table.open(address(postgres), hr.Domain({"a": 3}), table=place(postgres, rows))
+    send = postgres_pages._sent
+
+    def shorter(connection, sql):
+        found = send(connection, sql)
+        if any(array is not None and len(array) > 20 + 12 for array in found):
+            raise ProgramLimitExceeded
+        return found
+
+    monkeypatch.setattr(postgres_pages, "_sent", shorter)
+    assert Rows(table, KEY).tables([("a",)])[("a",)].tolist() == [14, 13, 13]
+
+
 def test_row_security_is_refused_and_never_filters_unseen(postgres):
     name = place(postgres, pa.table({"a": pa.array([0, 1])}))
     role = f"reader{os.getpid()}"
@@ -355,11 +375,72 @@ def test_what_is_missing_or_wrong_is_one_sentence(postgres, options, words):
         hr.Table.open(address(postgres), hr.Domain({"a": 2}), **options)
 
 
-def test_no_error_shows_the_password_or_a_row(postgres):
-    with pytest.raises(hr.SourceError, match="cannot be reached") as refused:
-        hr.Table.open("postgresql://ann:s3cret@127.0.0.1:1/none", hr.Domain({"a": 2}), table="people")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ann:s3cret@127.0.0.1:1/none",
+        "postgresql://ann:x@s3cret@127.0.0.1:1/none",
+        "postgresql://ann:x#s3cret@127.0.0.1:1/none",
+        "postgresql://ann:x/s3cret@127.0.0.1:1/none",
+        "postgresql://ann:x?s3cret@127.0.0.1:1/none",
+        "postgresql://ann@127.0.0.1:1/none?password=s3cret",
+        "postgresql://ann@127.0.0.1:1/none?sslmode=disable&sslpassword=s3cret",
+    ],
+)
+def test_no_error_shows_the_password_or_a_row(postgres, url):
+    with pytest.raises(hr.SourceError, match=r"postgresql://ann.* cannot be reached") as refused:
+        hr.Table.open(url, hr.Domain({"a": 2}), table="people")
     assert "s3cret" not in str(refused.value)
     assert "s3cret" not in repr(refused.value.__cause__)
+
+
+def test_floating_point_ids_are_refused_as_everywhere(postgres):
+    name = f"floats{os.getpid()}_{next(NUMBER)}"
+    postgres.execute(f"CREATE TABLE {name} AS SELECT 0 AS a, i::float8 AS p FROM generate_series(1, 9) i")
+    with pytest.raises(hr.DomainMismatch, match="floating-point"):
+        hr.Table.open(address(postgres), hr.Domain({"a": 2}), table=name, unit="p", max_rows=1)
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("SELECT a FROM {t} WHERE loose LIKE 'x%'", "different texts are equal"),
+        ("SELECT a FROM {t} WHERE lower(loose) ILIKE 'x%'", "different texts are equal"),
+        ("SELECT a FROM {t} WHERE COALESCE(one, other) < 'b'", "two collations"),
+        ("SELECT lower(CASE WHEN a = 1 THEN one ELSE other END) AS a FROM {t}", "two collations"),
+        ("SELECT a FROM {t} WHERE day < 'today'", "changes while rows are read"),
+        ("SELECT a FROM {t} WHERE moment IN ('NOW', '2020-01-01')", "changes while rows are read"),
+        ("SELECT a FROM {t} WHERE one > 5", "did not read what the table is"),
+    ],
+)
+def test_a_query_that_fails_by_a_rows_text_or_depends_on_the_moment_is_refused(postgres, query, words):
+    name = f"orders{os.getpid()}_{next(NUMBER)}"
+    postgres.execute(
+        f"CREATE COLLATION {name}_c (provider = icu, locale = 'und-u-ks-level2', deterministic = false); "
+        f'CREATE TABLE {name} (a int8, loose text COLLATE {name}_c, one text COLLATE "C", '
+        'other text COLLATE "POSIX", day date, moment timestamptz)'
+    )  # no row: it is the statement that is refused, whatever is in the table
+    with pytest.raises(hr.SourceError, match=words):
+        hr.Table.open(address(postgres), hr.Domain({"a": 2}), query=query.format(t=name))
+
+
+def test_texts_of_a_collation_are_compared_and_a_level_may_be_called_now(postgres):
+    name = f"orders{os.getpid()}_{next(NUMBER)}"
+    postgres.execute(
+        f"CREATE COLLATION {name}_c (provider = icu, locale = 'und-u-ks-level2', deterministic = false); "
+        f'CREATE TABLE {name} (a int8, loose text COLLATE {name}_c, one text COLLATE "C"); '
+        f"INSERT INTO {name} VALUES (0, 'NOW', 'now'), (1, 'now', 'x'), (1, NULL, 'y')"
+    )
+    query = f"SELECT a FROM {name} WHERE loose = 'now' AND (one LIKE 'n%' OR one > 'w')"
+    assert tables(address(postgres), hr.Domain({"a": 2}), [("a",)], query=query)[("a",)].tolist() == [1, 1]
+
+
+def test_a_table_that_is_altered_while_it_is_opened_has_to_be_opened_anew(postgres):
+    name = place(postgres, pa.table({"a": pa.array([0, 1])}))
+    engine = PostgresEngine(address(postgres), table=name)
+    postgres.execute(f"ALTER TABLE {name} ALTER a TYPE float8")  # as wide as it was, and read as another
+    with pytest.raises(DataChanged, match="altered"):
+        engine.check(["a"])
 
 
 def test_a_file_has_no_table(tmp_path):

@@ -118,6 +118,40 @@ def test_as_root_it_is_given_to_the_owner_of_the_data(data):
     assert (file.stat().st_uid, file.parent.stat().st_uid) == (12345, 12345)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_as_root_one_that_somebody_else_made_is_not_used(data, parses, what):
+    ask(data)
+    (file,) = kept(data)
+    os.chown(file if what == "file" else file.parent, 12345, 12345)
+    parses.clear()
+    ask(data)
+    assert parses
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_as_root_nothing_is_given_away_where_a_link_takes_the_folders_place(data, tmp_path, monkeypatch):
+    """Whoever owns the data may put a link there at any moment, to a folder that is not theirs."""
+    os.chown(data, 12345, 12345)
+    settle(data)
+    folder, roots = row_cache.folder_of(data), tmp_path / "roots"
+    roots.mkdir(mode=0o755)
+    begin = os.open
+
+    def swapped(path, *args, **options):
+        handle = begin(path, *args, **options)
+        if os.fspath(path).endswith(".half"):
+            os.rename(folder, tmp_path / "aside")
+            os.symlink(roots, folder)
+        return handle
+
+    monkeypatch.setattr(os, "open", swapped)
+    expected = ask(data, cache=False)
+    same(ask(data), expected)
+    status = roots.stat()
+    assert (status.st_uid, stat.S_IMODE(status.st_mode), os.listdir(roots)) == (0, 0o755, [])
+
+
 @pytest.mark.parametrize("how", ["other rows", "same size and time", "other file of that name"])
 def test_another_state_of_the_file_is_parsed_anew(data, tmp_path, how):
     ask(data)
@@ -172,11 +206,11 @@ def test_forged_codes_beyond_the_schema_are_refused(data):
         data, DOMAIN, None, {"encoding": None, "delimiter": None, "multiline": False}
     )
     (rows,) = cache.read()
-    cache.path.unlink()
-    wrong = row_cache.Coded(np.full_like(rows.codes, 200), rows.numbers)
-    list(cache.write(iter([wrong])))
-    with pytest.raises(hr.SourceError, match="not its own"):
-        ask(data)
+    for codes in (np.full_like(rows.codes, 200), np.full(rows.codes.shape, -1, dtype=np.int32)):
+        cache.path.unlink(missing_ok=True)
+        list(cache.write(iter([row_cache.Coded(codes, rows.numbers)])))
+        with pytest.raises(hr.SourceError, match="not its own"):
+            ask(data)
 
 
 def test_a_file_that_changes_while_it_is_open_is_refused_not_answered_from_the_cache(data):
@@ -224,6 +258,9 @@ def test_a_folder_that_is_a_link_or_cannot_be_written_does_without(data, tmp_pat
     expected = ask(data, cache=False)
     same(ask(data), expected)
     assert not list(elsewhere.iterdir())
+    (elsewhere / "other.rows").touch()
+    assert row_cache.clear(data) == 0
+    assert list(elsewhere.iterdir())
 
 
 def test_it_can_be_switched_off_and_cleared(data, monkeypatch):

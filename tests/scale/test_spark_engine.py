@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 from decimal import Decimal
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,8 @@ from hedgerow.curator.rows import sums
 from hedgerow.curator.rows.spark import SparkEngine
 from hedgerow.curator.rows.table import Rows
 from hedgerow.testing.contracts import engine as contract
-from services.spark import connect_url, counted
+from services.dying import Dying
+from services.spark import connect_url, counted, imports
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),
@@ -75,15 +76,15 @@ def test_it_gives_the_same_integers_as_the_engine_in_memory(spark, unit, how):
 
 def test_spark_connect_gives_the_same_integers(spark):
     """A client of its own process, at the same Spark."""
+    if find_spec("grpc") is None:
+        pytest.skip("Spark Connect is not installed: pip install 'hedgerow[spark]'")
     rows = contract.messy_rows(300)
     with tempfile.TemporaryDirectory() as folder:
         pq.write_table(rows, Path(folder) / "rows.parquet")
         done = subprocess.run(
             [sys.executable, str(Path(__file__).parent / "connect_client.py"), connect_url(), folder],
-            capture_output=True, text=True, timeout=600,
+            capture_output=True, text=True, timeout=600, env=os.environ | {"PYTHONPATH": imports()},
         )  # fmt: skip
-    if "no module" in done.stderr.lower():
-        pytest.skip("Spark Connect is not installed: pip install 'hedgerow[spark]'")
     assert done.returncode == 0, done.stderr[-2000:]
     expected = [found.tolist() for found in counted(rows)]
     assert json.loads(done.stdout.splitlines()[-1]) == expected
@@ -153,27 +154,6 @@ def test_every_type_reads_as_the_same_values_in_memory(spark):
     )
     for unit in ({}, {"unit": "who", "max_rows": 1}):
         same(everything(frame, domain, singles, **unit), everything(odd_rows(), domain, singles, **unit))
-
-
-class Dying:
-    """Counting during which the process is killed, once."""
-
-    def __init__(self, work, mark: Path) -> None:
-        self.work, self.mark, self.numbers = work, mark, work.numbers
-
-    def __call__(self, rows):
-        rows = list(rows)
-        if rows and sum(some.codes.shape[1] for some in rows):
-            try:
-                self.mark.touch(exist_ok=False)
-            except FileExistsError:
-                pass
-            else:
-                os.kill(os.getpid(), signal.SIGKILL)
-        return self.work(iter(rows))
-
-    def __reduce__(self):
-        return Dying, (self.work, self.mark)
 
 
 @pytest.mark.parametrize("unit", ["three rows each"])

@@ -170,3 +170,19 @@ def test_a_star_in_the_schema_file_is_joined_for_every_command(tmp_path, monkeyp
     sql = "SELECT sex, COUNT(*) AS n FROM t WHERE chapter = 'heart' GROUP BY sex"
     told = json.loads(CliRunner().invoke(app, ["query", "out/synopsis.hedgerow", sql, "--json"]).stdout)
     assert [round(row["n"]["value"] / 20) for row in told["rows"]] == [5, 5]
+
+
+def test_tables_joined_for_one_unit_are_not_read_for_another():
+    """A row about a doctor would be in the rows of many persons, who would be the only ones protected."""
+    doctors = hr.JoinedTable("doctors", {"doctor": [9], "sex": ["F"]}, "doctor", "doctor")
+    domain, visits = hr.Domain({"sex": ["F", "M"]}), {"person": [1, 2], "doctor": [9, 9]}
+    joined = hr.StarEngine(visits, "doctor", [doctors])
+    with pytest.raises(DomainMismatch, match="joined for unit='doctor'"):
+        hr.Table.open(joined, domain, unit="person", max_rows=1)
+    with pytest.raises(DomainMismatch, match="opened with no unit"):
+        hr.Table.open(joined, domain)
+    with pytest.raises(DomainMismatch, match="joined for unit='doctor'"):
+        hr.StarEngine(joined, "person", [])
+    with pytest.raises(DomainMismatch, match="joined already"):
+        hr.StarEngine(visits, "person", [hr.JoinedTable("more", joined, "person", "person")])
+    hr.Table.open(joined, domain, unit="doctor", max_rows=1)

@@ -56,6 +56,8 @@ def test_a_dataset_goes_from_nothing_to_answers_over_http_and_only_owners_move_i
     assert finished(server, job.json())["state"] == "done"
     assert server.ask(ann).json()["source"] == "learned"
     assert server.get(f"{D}/budget").json()["spent"]["epsilon"] == pytest.approx(1, rel=1e-6)
+    nothing = server.post(f"{D}/jobs", {"kind": "release"})
+    assert nothing.status_code == 400, "a release without a price would spend all that is left"
     much = finished(server, server.post(f"{D}/jobs", {"kind": "release", "epsilon": 5}).json())
     assert much["state"] == "refused"
     assert much["result"]["error"]["code"] == "budget_refused"

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,12 @@ HOW = "Spark is not installed: pip install 'hedgerow[spark]', and `apt-get insta
 
 _PORT = _free_port()
 _session: Any = None
+
+
+def imports() -> str:
+    """Where processes that are started find this folder's modules."""
+    here = str(Path(__file__).parents[1])
+    return os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def connect_url() -> str:
@@ -64,7 +71,9 @@ def shared() -> Any:
         builder = SparkSession.builder.master("local[2,4]").appName("hedgerow tests")
         for name, value in settings.items():
             builder = builder.config(name, value)
-        _session = builder.getOrCreate()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PYTHONPATH", imports())  # workers import what tests make them do
+            _session = builder.getOrCreate()
     return _session
 
 

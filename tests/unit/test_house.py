@@ -332,8 +332,8 @@ def test_card_and_docs_are_the_same():
     from hedgerow.release import pages
 
     docs = ROOT.parents[1] / "docs"
-    text, nav = (docs / "index.md").read_text(), (docs.parent / "mkdocs.yml").read_text()
-    assert pages.first_page(text) == text, "run `python -m hedgerow.serve.cli.reference`"
+    text, nav = (docs / "choosing.md").read_text(), (docs.parent / "mkdocs.yml").read_text()
+    assert pages.choosing_page(text) == text, "run `python -m hedgerow.serve.cli.reference`"
     for card in own_cards():
         assert f"`{card.name}`" in text
         assert not card.page or ((docs / card.page).is_file() and card.page in nav)

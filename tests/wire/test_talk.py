@@ -174,6 +174,17 @@ def test_rows_are_fetched_in_parts(place, token):
     client.close()
 
 
+def test_after_an_error_all_is_skipped_until_sync(place, token):
+    client = WireClient(place)
+    client.sign_in("ann", token)
+    client.send("P", b"s\0SELEC\0\0\0")
+    client.send("Q", SQL.encode() + b"\0")
+    client.send("S")
+    assert [kind for kind, _ in client.until()] == ["E", "Z"]
+    assert "D" in [kind for kind, _ in client.query(SQL)]
+    client.close()
+
+
 def test_who_may_sign_in(place, server, token):
     def refused(user, password, database="people"):
         client = WireClient(place)

@@ -1,4 +1,4 @@
-"""What is written into files from the cards: the first page's tables of mechanisms, the front door's stub."""
+"""What is written into files from the cards: the page on which mechanism to use, the front door's stub."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Callable
 from hedgerow.homes import HOMES
 from hedgerow.mechanisms import cards
 from hedgerow.mechanisms.card import Card
+from hedgerow.release.python_page import python_page
 
 _BLOCK = re.compile(r"(<!-- cards: (\w+) -->\n).*?(<!-- end of cards -->)", re.S)
 
 
-def first_page(text: str) -> str:
-    """`docs/index.md` with its tables of mechanisms as the cards are now."""
+def choosing_page(text: str) -> str:
+    """`docs/choosing.md` with its tables of mechanisms as the cards are now."""
     return _BLOCK.sub(lambda m: f"{m[1]}{table(m[2])}{m[3]}", text)
 
 
@@ -41,7 +42,8 @@ def stub(text: str) -> str:
 
 
 FILES: dict[str, Callable[[str], str]] = {
-    "docs/index.md": first_page,
+    "docs/choosing.md": choosing_page,
+    "docs/python.md": python_page,
     "src/hedgerow/__init__.pyi": stub,
 }
-"""Files that are partly written from cards, and how."""
+"""Files that are written, wholly or in part, from cards and docstrings, and how."""

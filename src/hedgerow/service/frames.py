@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ CSV, ARROW, PARQUET = (
     "application/vnd.apache.parquet",
 )
 MEDIA = (CSV, ARROW, PARQUET)
+_FORMULA = r"(?s)^([=@\t\r]|[-+].*[^0-9.eE+-])"  # signed numbers are none
 
 
 def table(answer: dict[str, Any]) -> pa.Table:
@@ -62,6 +64,25 @@ def frame(answer: dict[str, Any]) -> Frame:
         else:
             made.append(LabelColumn(name, ["NULL" if cell is None else str(cell) for cell in cells]))
     return Frame(tuple(made))
+
+
+def without_formulas(table: pa.Table) -> pa.Table:
+    """The table with a quote before each text that a spreadsheet would take for a formula.
+
+    >>> import pyarrow as pa
+    >>> without_formulas(pa.table({"=a": ["=1+1", "-3", "-x", "F"]})).to_pydict()
+    {"'=a": ["'=1+1", '-3', "'-x", 'F']}
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = [
+        pc.if_else(pc.match_substring_regex(c, _FORMULA), pc.binary_join_element_wise("'", c, ""), c)
+        if pa.types.is_string(c.type) or pa.types.is_large_string(c.type)
+        else c
+        for c in table.columns
+    ]
+    return pa.table(columns, [f"'{n}" if re.match(_FORMULA, n) else n for n in table.column_names])
 
 
 def encoded(frame: pa.Table, media: str) -> bytes:

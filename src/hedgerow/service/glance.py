@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import BadValue, HedgerowError
+from hedgerow.queries.domain.attribute import Categorical
 from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.release.report.views import two_way
 from hedgerow.service import wire
 from hedgerow.service.asking import Ask
-from hedgerow.service.clicked import Condition, literal, quoted
+from hedgerow.service.clicked import literal, quoted
 
 if TYPE_CHECKING:
     from hedgerow.queries.domain.attribute import Attribute
@@ -99,7 +101,7 @@ def condition(attribute: Attribute, name: str, index: int) -> str | None:
     if attribute.missing and index == attribute.size - 1:
         return f"{quoted(name)} IS NULL"
     if not isinstance(attribute, Bins):
-        return Condition(name, "=", attribute.labels[index]).sql
+        return f"{quoted(name)} = {_level(attribute, index)}"
     edges = list(attribute.edges)
     if index >= len(edges) - 1:
         return None
@@ -107,9 +109,19 @@ def condition(attribute: Attribute, name: str, index: int) -> str | None:
     if isinstance(attribute, Dates):
         low, high = (repr(str(_EPOCH + timedelta(days=int(edge)))) for edge in ends)
     else:
-        low, high = (literal(f"{edge:.12g}") for edge in ends)
+        low, high = (format(Decimal(f"{edge:.15g}"), "f") for edge in ends)
     last = "<=" if attribute.labels[index].endswith("]") else "<"
     return f"{quoted(name)} >= {low} AND {quoted(name)} {last} {high}"
+
+
+def _level(attribute: Attribute, index: int) -> str:
+    """A level in SQL: text in quotes, to the blank, whatever it looks like."""
+    values = attribute.levels if isinstance(attribute, Categorical) else ()
+    label = attribute.labels[index]
+    if index < len(values) and not isinstance(values[index], str):
+        return literal(label)
+    inside = label.replace("'", "''")
+    return f"'{inside}'"
 
 
 def _counts(hosted: Hosted, who: Token, name: str, where: str) -> dict[str, Any] | None:

@@ -21,7 +21,7 @@ from hedgerow.errors import (
     Starting,
 )
 from hedgerow.release.population import Population
-from hedgerow.service import tokens
+from hedgerow.service import setting_up, tokens
 from hedgerow.service.approvals import Approvals
 from hedgerow.service.asked_log import AskedLog
 from hedgerow.service.config import Config, DatasetSettings
@@ -30,6 +30,7 @@ from hedgerow.service.hosted import Hosted
 from hedgerow.service.jobs import Jobs
 from hedgerow.service.rate import Rate
 from hedgerow.service.saved import Saved
+from hedgerow.service.setting_up import schema_path
 from hedgerow.service.state import ServerState
 from hedgerow.service.tokens import Secret, Token
 from hedgerow.service.visits import Visits
@@ -208,8 +209,13 @@ class Host:
 
     # -- datasets that owners add -------------------------------------------------------------------------
 
-    def add(self, asked: Any) -> Hosted:
-        """Serve one more data file of this machine, from now on and after a restart."""
+    def add(self, asked: Any, *, own_schema: bool = False) -> Hosted:
+        """Serve one more data file of this machine, from now on and after a restart.
+
+        Args:
+            asked: its path, and what else a dataset is configured by.
+            own_schema: where schema.yaml beside it is another dataset's, it gets a schema file of its own.
+        """
         if not isinstance(asked, dict) or not isinstance(asked.get("path"), str):
             raise BadValue('a dataset is added as {"path": "..."}, a file of the server\'s machine')
         names = set(DatasetSettings.__dataclass_fields__)
@@ -226,7 +232,7 @@ class Host:
                     "a dataset that is added lies in a folder that the server was given, with all its files",
                     hint="put it beside a dataset that is served, or name its folder in [server] folders",
                 )
-        return self._added(DatasetSettings(**asked | placed))
+        return self._added(DatasetSettings(**asked | placed), own_schema=own_schema)
 
     def upload(self, name: str, data: bytes) -> Hosted:
         """Serve rows that the owner sends, kept in the state folder."""
@@ -266,13 +272,34 @@ class Host:
         people.domain().save(folder / "schema.yaml")
         return self._added(DatasetSettings(str(folder / "demo.csv"), "demo"))
 
-    def _added(self, settings: DatasetSettings) -> Hosted:
+    def keep_schema(self, hosted: Hosted, text: Any, confirm: Any) -> None:
+        """Keep a schema that an owner sends, but not over the one under which another dataset is served.
+
+        Args:
+            hosted: the dataset, in its lane.
+            text: YAML; what is there already if None.
+            confirm: whether the owner stands by it.
+        """
+        for other in () if text is None else self.datasets.values():
+            if other is not hosted and other.state != "setup" and schema_path(other) == schema_path(hosted):
+                raise BadValue(
+                    f"{schema_path(hosted).name} is the schema of the dataset {other.name!r} too",
+                    hint="put this dataset into a folder of its own, or configure a schema for it",
+                )
+        folders = (*self.config.folders, hosted.dataset.data.resolve().parent)
+        setting_up.keep_schema(hosted, text, confirm, folders)
+
+    def _added(self, settings: DatasetSettings, *, own_schema: bool = False) -> Hosted:
         try:
             settings.check()
         except TypeError:
             raise BadValue("a setting of the dataset has the wrong type") from None
         if settings.called in self.datasets:
             raise BadValue(f"there is a dataset {settings.called!r} already")
+        beside = Path(settings.path).parent / "schema.yaml"
+        taken = beside in [schema_path(other) for other in self.datasets.values()]
+        if own_schema and settings.schema is None and taken:
+            settings = replace(settings, schema=str(beside.with_name(f"{settings.called}.schema.yaml")))
         hosted = self._open(settings)
         self.state.keep_dataset(hosted.name, asdict(settings))
         self._learn(hosted)

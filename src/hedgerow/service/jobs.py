@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import queue
+import re
 import secrets
 import subprocess
 import sys
@@ -30,6 +31,12 @@ _TAKES = {
     "release": {"kind", "epsilon", "workload", "mechanism", "rows"},
 }
 _REFUSED = ("budget_refused", "limit_refused")
+_ID = re.compile("[0-9a-f]{16}")
+
+
+def new_id() -> str:
+    """What no other job is called."""
+    return secrets.token_hex(8)
 
 
 class Jobs:
@@ -60,12 +67,13 @@ class Jobs:
                 self._waiting.put(job["id"])
         self._thread.start()
 
-    def add(self, dataset: str, asked: Any) -> dict[str, Any]:
+    def add(self, dataset: str, asked: Any, id: str | None = None) -> dict[str, Any]:
         """Write down a job, to be done after the others.
 
         Args:
             dataset: its name.
             asked: kind, epsilon, and what else that kind takes.
+            id: what it is to be called; one that is called so already is that job, and no other is begun.
         """
         if not isinstance(asked, dict) or asked.get("kind") not in KINDS:
             raise BadValue(f"a job has a kind: {' or '.join(KINDS)}")
@@ -75,7 +83,16 @@ class Jobs:
             if isinstance(asked["epsilon"], bool) or not isinstance(asked["epsilon"], (int, float, str)):
                 raise BadValue("`epsilon` is a number")
             make_budget(asked["epsilon"])
-        job = {"id": secrets.token_hex(8), "dataset": dataset, **asked, "result": None}
+        elif asked["kind"] == "release":
+            raise BadValue("a release says what it may spend", hint="give `epsilon`")
+        id = new_id() if id is None else id
+        if not _ID.fullmatch(id):
+            raise BadValue("a job is called by 16 digits from 0 to f")
+        if id in self._jobs:
+            if self._jobs[id]["dataset"] != dataset:
+                raise BadValue("a job of another dataset is called so")
+            return self.get(id)
+        job = {"id": id, "dataset": dataset, **asked, "result": None}
         self._keep(job, state="queued", part=0.0, words="Waiting")
         self._waiting.put(job["id"])
         return self.get(job["id"])

@@ -28,10 +28,13 @@ if TYPE_CHECKING:
     from hedgerow.service.asking import Ask
 
 MOST = 3
+_WIDEST = 1e15  # rows: no answer is further off
 _WORDS = ("SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "AND", "COUNT(*)", "SUM", "AVG", "AS", "LIMIT")
 _CUT = re.compile(r"the comparison (.+?) cuts a bin;.*ask (.+?)(?: or (.+?))?$")
 _WORD = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\w+|[^\s\w]")
-_ROWS = re.compile(r"\s*SELECT\s+(?!\*)([^()]+?)\s+FROM\s+(\S+)(\s+WHERE\s+.+?)?;?\s*", re.I | re.S)
+_ROWS = re.compile(
+    r"SELECT\s([^()]*?)\sFROM\s+(\S+)(\s+WHERE\s.+)?", re.I | re.S
+)  # in one pass, however long
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,8 @@ def _candidates(ask: Ask, error: HedgerowError, domain: Domain) -> Iterator[Offe
         word = _word(ask.sql, error)
         for near in get_close_matches(word.upper(), _WORDS, 1, 0.6):
             yield _instead(ask, error, near)
-    elif isinstance(error, UnsupportedQuery) and (rows := _ROWS.fullmatch(ask.sql)):
-        by, table, where = rows[1], rows[2], rows[3] or ""
+    elif isinstance(error, UnsupportedQuery) and (rows := _ROWS.fullmatch(ask.sql.strip("; \t\r\n"))):
+        by, table, where = rows[1].strip(), rows[2], rows[3] or ""
         made = f"SELECT {by}, COUNT(*) AS n FROM {table}{where} GROUP BY {by}"
         yield Offer("how many rows there are of each", replace(ask, sql=made))
 
@@ -97,7 +100,9 @@ def _edges(ask: Ask, error: CutsBin) -> Iterator[Offer]:
     spaced = r"\s*".join(map(re.escape, found[1].split()))
     name = found[1].split()[0]
     for near in filter(None, (found[2], found[3])):
-        yield Offer(f"{name} {near}", replace(ask, sql=re.sub(spaced, f"{name} {near}", ask.sql, count=1)))
+        said = f"{name} {near}"
+        plain = said.replace("\\", r"\\")  # re.sub reads backslashes
+        yield Offer(said, replace(ask, sql=re.sub(spaced, plain, ask.sql, count=1)))
 
 
 def word_at(sql: str, position: tuple[int, int] | None) -> tuple[int, int] | None:
@@ -133,7 +138,8 @@ def _affordable(ask: Ask, error: BudgetExceeded) -> Ask | None:
     needed, left = (getattr(cost, "epsilon", 0.0) for cost in (error.needed, error.remaining))
     if ask.within_count is None or not 0 < left < needed < float("inf"):
         return None
-    return replace(ask, within_count=_rung(1.25 * ask.within_count * needed / left))
+    width = 1.25 * ask.within_count * needed / left
+    return replace(ask, within_count=_rung(width)) if width < _WIDEST else None
 
 
 def _rung(width: float) -> float:

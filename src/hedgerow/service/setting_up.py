@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.errors import BadValue
+from hedgerow.errors import BadValue, NotPermitted
 from hedgerow.privacy.budget import Privacy
 from hedgerow.queries.workload import marginals
 from hedgerow.release.numerals import meaning
@@ -91,13 +92,14 @@ def prospects(domain: Domain, max_rows: int, chosen: float | None = None) -> lis
     return told
 
 
-def keep_schema(hosted: Hosted, text: Any, confirm: Any) -> None:
+def keep_schema(hosted: Hosted, text: Any, confirm: Any, folders: Sequence[Path]) -> None:
     """Write the schema file, confirmed or not; what was learned belongs to its schema, which then stays.
 
     Args:
         hosted: the dataset, in its lane.
         text: YAML; what is there already if None.
         confirm: whether the owner stands by it.
+        folders: where files that a schema which is sent joins to the data may lie.
     """
     if not isinstance(confirm, bool) or not isinstance(text, (str, type(None))):
         raise BadValue("a schema is sent as `yaml`, a text, and `confirm`, true or false")
@@ -107,11 +109,22 @@ def keep_schema(hosted: Hosted, text: Any, confirm: Any) -> None:
     if text is not None:
         with whole(path) as new:
             new.write_text(text, encoding="utf-8")
-            Schema.load(new)  # refuse what cannot be read before it takes the place of another
+            _refuse_far(Schema.load(new), folders)  # refused before it takes the place of another
     schema = Schema.load(path)
     if confirm and not schema.confirmed:
         schema.confirm()
     hosted.reopen_here()
+
+
+def _refuse_far(schema: Schema, folders: Sequence[Path]) -> None:
+    """Refuse a schema that joins files of folders that the server was not given."""
+    for table in schema.tables:
+        file = Path(table.source).resolve()
+        if not any(file.is_relative_to(folder) for folder in folders):
+            raise NotPermitted(
+                f"the table {table.name!r} lies in a folder that the server was not given",
+                hint="put its file beside the data, or name its folder in [server] folders",
+            )
 
 
 def give_budget(hosted: Hosted, asked: dict[str, Any]) -> None:

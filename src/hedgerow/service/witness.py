@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from hedgerow.errors import BudgetExceeded, HedgerowError, LedgerError
 from hedgerow.privacy.budget import Cost
+from hedgerow.privacy.ledger.grown import LOST
 from hedgerow.privacy.ledger.nearby import cache_folder
 from hedgerow.privacy.ledger.receipt import Receipt
 from hedgerow.privacy.ledger.url import Where
@@ -90,6 +91,7 @@ def excuse_older(ledger: Ledger, files: Iterable[Path], reason: str) -> None:
     if not lost:
         return
     spent, newest = _spent_beyond(ledger, lost), max(lost, key=lambda receipt: receipt.seq)
+    counted = ledger.settings.growing is not None and ledger.lost  # blocks' files told of lost lines before
     words = f"Went on with a ledger older than line {newest.seq}, of which there is a receipt: {reason}"
     try:
         with ledger.transaction() as together:
@@ -97,9 +99,10 @@ def excuse_older(ledger: Ledger, files: Iterable[Path], reason: str) -> None:
                 together.record(request=_excuse(receipt), question=receipt.head, note=words)
             if ledger.settings.growing is not None:  # first: what was lost counts for blocks to come as well
                 together.end_parallel("Lines were lost, and with them who was in their blocks")
-            if not spent.is_zero:
+            if not spent.is_zero and not counted:
                 words = "Spent by lines that were lost."
-                together.allot(f"lost lines {newest.head[:16]}", spent, note=words)
+                scope = (1, None) if ledger.settings.cells else None  # years to come are cells as well
+                together.allot(f"{LOST}{newest.head[:16]}", spent, note=words, scope=scope)
     except BudgetExceeded as error:
         said = f"{str(error)[:1].lower()}{str(error)[1:]}"
         raise error.worded(f"what lost lines spent is set aside first, and {said}") from None
@@ -139,8 +142,12 @@ def _spent_beyond(ledger: Ledger, lost: list[Receipt]) -> Cost:
     A ledger that has reached a receipt's line parted from it before that, nobody knows where: then it is all
     that they tell. Of blocks that are charged side by side it is all as well: a receipt tells the largest
     sum, and nobody knows of which block. One that went on but not so far is not told from one that did not.
+    What open accounts still hold here may be what lost lines spent: it is spent here when it is spent again.
     """
     known = ledger.spent()
+    for account in ledger.children():
+        if not ledger.is_closed(account) and not account.startswith(LOST):
+            known = known - ledger.held(account)
     if ledger.settings.cells or any(ledger.newest >= receipt.seq for receipt in lost):
         known = Cost.zero(ledger.currency)
     amount = max(receipt.spent.amount - known.amount for receipt in lost)

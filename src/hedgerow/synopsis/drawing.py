@@ -159,9 +159,14 @@ def dated(labels: Sequence[str]) -> bool:
 def _tips(groups: Sequence[LabelColumn], numbers: FrameColumn) -> list[Spec]:
     sizes = np.abs(numbers.values[np.isfinite(numbers.values)])
     form = ",.0f" if sizes.size and sizes.max() >= 100 else ",.4~g"
-    told = [{"field": f"g{k}", "title": g.name} for k, g in enumerate(groups)]
-    told.append({"field": "value", "title": numbers.name, "format": form})
+    told = [{"field": f"g{k}", "title": _in_expression(g.name)} for k, g in enumerate(groups)]
+    told.append({"field": "value", "title": _in_expression(numbers.name), "format": form})
     return [*told, *({"field": f, "title": t, "format": form} for f, t in (("low", "from"), ("high", "to")))]
+
+
+def _in_expression(name: str) -> str:
+    """A name where Vega-Lite writes it into an expression: it minds quotes, not backslashes or line ends."""
+    return "".join(c if c.isprintable() else " " for c in name).replace("\\", "\\\\")
 
 
 def _amount(rows: list[Spec], name: str) -> Spec:

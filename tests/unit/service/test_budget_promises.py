@@ -17,6 +17,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import hedgerow as hr
+from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.event import Pure
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.serve.cli.commands import app
@@ -238,6 +239,23 @@ def test_going_on_with_an_older_ledger_sets_aside_what_its_lost_lines_spent(peop
     done(people_cli("budget", "settle", "people.csv"))
     assert spent() == pytest.approx(0.75)  # it does not come back
     refused(people_cli(*again, "--epsilon", "0.375"), 3)
+    done(people_cli(*again, "--older-than-receipt", "the disk died"))  # set aside once
+    assert spent() == pytest.approx(0.875)
+
+
+def test_what_an_open_account_holds_in_an_older_ledger_may_have_been_spent(people_cli):
+    """Money that was set aside before the copy and spent after it would otherwise be spent a second time."""
+    done(people_cli("budget", "init", "people.csv", "--epsilon", "1", "--delta", "0"))
+    with Ledger.open(LEDGER) as ledger:
+        ledger.allot("ann", Cost("epsilon", "1/4"))
+    old = LEDGER.read_bytes()
+    with Ledger.open(LEDGER) as ledger:
+        ledger.charge(Pure("1/4"), lambda: (b"", None), account="ann")
+    done(people_cli(*RELEASE, "--epsilon", "0.125", "--out", "out"))
+    put_back(old)
+    again = (*RELEASE, "--epsilon", "0.125", "--out", "out", "--force")
+    done(people_cli(*again, "--older-than-receipt", "the disk died"))
+    assert spent() == pytest.approx(0.25 + (0.25 + 0.125) + 0.125)
     done(people_cli(*again, "--older-than-receipt", "the disk died"))  # set aside once
     assert spent() == pytest.approx(0.875)
 

@@ -39,6 +39,17 @@ def test_levels_that_look_like_sql_are_values():
         hr.sql(domain, f"SELECT COUNT(*) FROM t WHERE {condition(domain[name], name, i)}")
 
 
+def test_a_level_is_chosen_to_the_blank_and_text_stays_text():
+    levels = ["F", " F", "5", "5.0", "-1", "'q'"]
+    domain = hr.Domain({"a": levels, "n": [5, -7], "big": hr.bins(0, 10**13 + 3, 10**12 + 1)})
+    made = {n: [condition(a, n, i) for i in range(a.size)] for n, a in domain.items()}
+    assert made["a"] == ["a = 'F'", "a = ' F'", "a = '5'", "a = '5.0'", "a = '-1'", "a = '''q'''"]
+    assert made["n"] == ["n = 5", "n = -7"]
+    assert made["big"][1] == "big >= 1000000000001 AND big < 2000000000002"
+    for one in (one for conditions in made.values() for one in conditions):
+        hr.sql(domain, f"SELECT COUNT(*) FROM t WHERE {one}")
+
+
 def test_a_filter_counts_what_its_bar_showed(tmp_path):
     host, _ = hosted(tmp_path / "one")
     try:

@@ -60,3 +60,24 @@ def test_a_position_anywhere_in_a_word_finds_the_word():
     assert sql[slice(*word_at(sql, (2, 8)))] == "'a b'"
     assert word_at(sql, None) is None
     assert word_at(sql, (9, 9)) is None
+
+
+def test_long_statements_are_read_in_one_pass():
+    """Every blank more doubled what some ways of looking for FROM took: this one would not end."""
+    for sql in (f"SELECT{' ' * 9000}sex, age FROM t ORDER BY (age)", f"SELECT sex,{' FROM' * 5000} (age)"):
+        offered(sql)
+    assert offered(f"SELECT{' ' * 9000}age{' ' * 9000}FROM t ;\n")
+
+
+def test_a_name_with_a_backslash_is_offered_as_it_is():
+    domain = hr.Domain({"a\\1": hr.bins(0, 100, 10), "b": 2})
+    ask = Ask('SELECT COUNT(*) FROM t WHERE "a\\1" > 33')
+    with pytest.raises(HedgerowError) as refused:
+        ask.meant(domain, None)
+    nearest(ask, refused.value, domain, None)
+
+
+def test_no_accuracy_is_offered_that_is_further_off_than_any_answer():
+    error = BudgetExceeded("too much", needed=hr.Budget(epsilon=8), remaining=hr.Budget(epsilon=1))
+    found = nearest(Ask("SELECT COUNT(*) FROM t", within_count=float(1 << 52)), error, DOMAIN, None)
+    assert [offer.ask.within_count for offer in found] == [None]

@@ -9,6 +9,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.synopsis.answer import Answer
+from hedgerow.synopsis.frame import Frame, FrameColumn, LabelColumn
 from hedgerow.synopsis.plot import Plot
 
 
@@ -93,3 +94,9 @@ def test_several_numbers_are_several_panels():
     plot = synopsis.answer("SELECT sex, COUNT(*) AS n, AVG(age) AS a FROM t GROUP BY sex").plot()
     assert [panel["title"]["text"] for panel in plot.spec["vconcat"]] == ["n", "a"]
     assert marks(synopsis.plot(("age", "sex"))) == ["rect", "point"]
+
+
+@pytest.mark.parametrize("name", ["a\\", 'a\\"b', "a\nb", "a\u2028b", "it's `so` \\1"])
+def test_any_name_can_be_drawn(name):
+    numbers = FrameColumn(name, np.array([1.0, 2.0]), np.array([0.5, 0.5]), ["learned"] * 2)
+    assert "<svg" in Plot.of(Frame((LabelColumn(name, ["x", "y"]), numbers))).svg()

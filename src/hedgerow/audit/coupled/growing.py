@@ -149,10 +149,10 @@ def wrong(one: Lived, two: Lived, budget: Budget) -> list[str]:
 
 
 def streams(max_rows: int, blocks: int, seed: int) -> Iterator[tuple[Stream, Stream]]:
-    """Streams with and without one unit: one that is in every block first, then at random."""
+    """Streams with and without one unit: one in every block, in all from some block on, or in some."""
     random, number = Random(seed), 0
     while True:
-        everywhere = number % 3 == 0
+        everywhere, begins = number % 3 == 0, number // 3 % blocks
         number += 1
         rows: list[list[tuple[int, int]]] = [[] for _ in range(blocks)]
         for unit in range(1, random.choice((2, 4, 8))):
@@ -160,10 +160,10 @@ def streams(max_rows: int, blocks: int, seed: int) -> Iterator[tuple[Stream, Str
                 if random.random() < 0.4:
                     block += [(unit, random.randrange(3))] * random.randint(1, 2 * max_rows)
         one = [list(block) for block in rows]
-        for block in one:
-            if everywhere or random.random() < 0.6:
+        for place, block in enumerate(one):
+            if place >= begins if everywhere else random.random() < 0.6:
                 block[:0] = [(99, 0 if everywhere else random.randrange(3))] * random.randint(
-                    max_rows, 2 * max_rows
+                    max_rows if everywhere else 1, 2 * max_rows
                 )
         yield tuple(map(tuple, one)), tuple(map(tuple, rows))
 

@@ -14,6 +14,8 @@ from hedgerow.curator.growing.running import RunningRun
 from hedgerow.curator.growing.seen import Seen
 from hedgerow.curator.rows.table import Rows
 from hedgerow.privacy.budget import Cost
+from hedgerow.privacy.ledger.announcing import RowBlock
+from hedgerow.privacy.ledger.profile import Scope
 
 
 def each_block(growing: Growing, blocks: Iterator[Any]) -> Any:
@@ -47,6 +49,28 @@ def by_shares(growing: Growing, blocks: Iterator[Any]) -> Any:
         for first in (day, 1):
             with growing.range(first, day, spend=Cost("rho", Fraction(1, 20))) as curator:
                 said.append(curator.measure(("a",), noise="gaussian").counts)
+    return said
+
+
+def overlapping(growing: Growing, blocks: Iterator[Any]) -> Any:
+    """All that is left for every two blocks that follow each other."""
+    said = []
+    for day, block in enumerate(blocks, 1):
+        growing.append(block, name=str(day))
+        price = Cost("rho", growing.left(max(1, day - 1), day).cost.amount) if day > 1 else None
+        if price is not None and price.amount:
+            with growing.range(day - 1, day, spend=price) as curator:
+                said.append(curator.measure(("a",), noise="gaussian").counts)
+    return said
+
+
+def by_owner(growing: Growing, blocks: Iterator[Any]) -> Any:
+    """The first block again and again, paid for by the owner, who pays for all that there are."""
+    said = []
+    for day, block in enumerate(blocks, 1):
+        growing.append(block, name=str(day))
+        price = Cost("rho", Fraction(1, 20))
+        said.append(growing.curator(1, 1).measure(("a",), price, noise="gaussian").counts)
     return said
 
 
@@ -91,6 +115,20 @@ class OneMore(ReplayedBlocks):
         return accept(rows, Seen(seen.tags, seen.rows - 1), confined=False)
 
 
+class FirstPays(ReplayedBlocks):
+    """A question over a range is charged to its first block alone."""
+
+    def _scope(self, some: list[RowBlock]) -> Scope:
+        return super()._scope(some[:1])
+
+
+class NewestPays(ReplayedBlocks):
+    """Whatever is asked is charged to the newest block alone, whichever was read."""
+
+    def _scope(self, some: list[RowBlock]) -> Scope:
+        return super()._scope(self._known()[-1:])
+
+
 @dataclass(frozen=True)
 class PlantedBlocks:
     """One mistake: the code that has it, and the questions that it would hurt."""
@@ -113,10 +151,15 @@ PLANTED = (
     PlantedBlocks("rows accepted again, totals", Reaccepted, totals, "shared"),
     PlantedBlocks("rows accepted again, confined", Reaccepted, each_block, "confined"),
     PlantedBlocks("one row more than max_rows, totals", OneMore, totals, "shared"),
+    PlantedBlocks("a range charged to its first block", FirstPays, overlapping, "confined"),
+    PlantedBlocks("a range charged to the newest block", NewestPays, overlapping, "confined"),
 )
 SOUND: tuple[tuple[str, Mechanism, str], ...] = (
     ("each block", each_block, "confined"),
     ("ranges", ranges, "confined"),
+    ("overlapping", overlapping, "confined"),
+    ("by the owner", by_owner, "confined"),
+    ("by the owner", by_owner, "yearly"),
     ("totals", totals, "confined"),
     ("ranges", ranges, "shared"),
     ("totals", totals, "shared"),

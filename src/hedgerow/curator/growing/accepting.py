@@ -6,6 +6,7 @@ Lemma 1 of docs/privacy/growing.md is about these two rules: a unit's rows count
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +15,16 @@ import numpy as np
 from hedgerow.curator.growing.seen import Seen, tags_of
 from hedgerow.curator.rows import bounding, unit_ids, values
 from hedgerow.curator.rows.coding import coded, owners_of
-from hedgerow.curator.rows.memory import IDS
+from hedgerow.curator.rows.memory import IDS, takable
+from hedgerow.queries.domain.encoding import kind_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
     from hedgerow.curator.rows.table import Rows
+
+_TYPED = re.compile(rb"\A\0(?:%s)\0" % "|".join(t for t in unit_ids.TYPES if t != "integer").encode())
 
 
 @dataclass(frozen=True)
@@ -42,13 +46,12 @@ def accept(rows: Rows, seen: Seen, *, confined: bool) -> Accepted:
     import pyarrow as pa
 
     bound, domain = rows._bound, rows.domain
-    held = [name for name in rows._table._engine.schema().names if name != IDS]
-    names = [*domain.names, *(name for name in held if name not in domain)]
+    names = [*domain.names, *(name for name in _readable(rows) if name not in domain)]
     if bound is None:
         batches = list(rows._read(names))
         return Accepted(_joined(batches, rows, names), Seen())
     batches = list(rows._read([*names, rows._ids_column(bound.unit)]))
-    ids = [unit_ids.spell(batch.column(len(names)), bound.spelling) for batch in batches]
+    ids = [_one_spelling(rows, unit_ids.spell(batch.column(len(names)), bound.spelling)) for batch in batches]
     codes, fine = _content(rows, batches)
     owners, units = owners_of(ids, bound.unit)
     tags = tags_of(bound.key, units)
@@ -69,6 +72,21 @@ def accept(rows: Rows, seen: Seen, *, confined: bool) -> Accepted:
     return Accepted(whole, Seen.counted(tags[some], kept[some].astype(np.int64)))
 
 
+def _one_spelling(rows: Rows, ids: pa.Array) -> pa.Array:
+    """Ids as a typed column or a CSV file has them, whichever source a block comes from.
+
+    Objects are spelled with the name of their type where they could be taken for something else. That tells
+    them apart within one source; between blocks it would make two units of one person.
+    """
+    import pyarrow as pa
+
+    schema = rows._table._engine.schema()
+    if IDS not in schema.names or unit_ids.type_of(schema.field(IDS).type) != "binary":
+        return ids
+    plain = [None if name is None else _TYPED.sub(b"", name, 1) for name in ids.to_pylist()]
+    return pa.array(plain, pa.large_binary())
+
+
 def _content(rows: Rows, batches: list[pa.RecordBatch]) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """What the keyed hash reads of every row: its levels, and its numbers within their bins."""
     domain = rows.domain
@@ -82,10 +100,15 @@ def _content(rows: Rows, batches: list[pa.RecordBatch]) -> tuple[NDArray[Any], N
     return np.concatenate(parts, axis=1), fine if len(fine) else None
 
 
+def _readable(rows: Rows) -> list[str]:
+    """The columns that some schema could read: of text, numbers or days; by their types alone."""
+    return [f.name for f in rows._table._engine.schema() if f.name != IDS and kind_of(f.type) != "other"]
+
+
 def _joined(batches: list[pa.RecordBatch], rows: Rows, names: list[str]) -> pa.Table:
     """Batches as one table; the columns have their types where there are no rows as well."""
     import pyarrow as pa
 
     schema = rows._table._engine.schema()
     fields = pa.schema([schema.field(name) for name in names])
-    return pa.Table.from_batches(batches).unify_dictionaries() if batches else fields.empty_table()
+    return takable(pa.Table.from_batches(batches).unify_dictionaries() if batches else fields.empty_table())

@@ -18,6 +18,7 @@ from hedgerow.curator.rows.engine import BATCH_ROWS
 from hedgerow.curator.rows.parquet_files import _family
 from hedgerow.errors import DataChanged, SourceError
 from hedgerow.privacy.ledger.sqlite import flush
+from hedgerow.queries.domain.encoding import kind_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,9 +78,14 @@ class BlockFiles:
 
     def announced(self, number: int, digest: bytes) -> None:
         """Give a block its name; one that was announced before a crash gets it when it is next read."""
-        if self.folder is not None:
+        if self.folder is None:
+            return
+        try:
             os.replace(self._draft(number, digest), self.path(number))
-            flush(self.folder)
+        except FileNotFoundError:  # whoever reads a block first may have done it
+            if not self.path(number).exists():
+                raise
+        flush(self.folder)
 
     def read(self, block: RowBlock) -> pa.Table:
         """The rows of a block, if they are those that were appended."""
@@ -159,7 +165,7 @@ def refuse_unlike(first: pa.Table, rows: Any, *, text: bool) -> None:
     """Refuse a new block whose columns are not those of the first one: it would read otherwise."""
     if untyped(first) != text:
         raise SourceError("blocks come all from CSV files, or all from sources with types")
-    for field in first.schema:
+    for field in (f for f in first.schema if kind_of(f.type) != "other"):
         place = rows.schema.get_field_index(field.name)
         if place < 0:
             raise SourceError(f"the block has no column {field.name!r}, and earlier blocks have it")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,7 +20,7 @@ from hedgerow.curator.rows.unit import NullUnits, Unit
 from hedgerow.curator.spender import Spend, Spender
 from hedgerow.errors import DomainMismatch, LedgerError, UnsupportedQuery
 from hedgerow.privacy.budget import Budget, Cost, exact
-from hedgerow.privacy.ledger.announcing import BLOCKS, RowBlock
+from hedgerow.privacy.ledger.announcing import BLOCKS, RowBlock, is_day
 from hedgerow.privacy.ledger.entry import Growth
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.ledger.nearby import ledger_path
@@ -62,6 +63,7 @@ class Growing:
         self._files, self._growing = files, settings.growing
         self._blocks: list[RowBlock] = []
         self._seen, self._upto, self._ended = Seen(), 0, False
+        self._lock = threading.Lock()
 
     @classmethod
     def make(
@@ -118,7 +120,7 @@ class Growing:
         *,
         ledger: str | os.PathLike[str] | LedgerUrl | None = None,
     ) -> Growing:
-        """Open a table that grows; blocks that its ledger does not know end charging side by side.
+        """Open a table that grows; where blocks are there that its ledger lacks, all of it counts as spent.
 
         Args:
             path: the folder of blocks.
@@ -135,11 +137,19 @@ class Growing:
         return found
 
     def _refuse_unknown(self) -> None:
-        """An older ledger was put back: what its blocks saw is lost, and units may come a second time."""
-        if self._files.unknown(len(self._known())) and not self.ended:
-            self.ledger.end_parallel(
-                "Files of blocks are there that no line tells of: an old ledger was put back"
-            )
+        """An older ledger was put back: who was in the lost blocks is lost, and what was spent on them."""
+        if not self._strange or self.ended:
+            return
+        with self.ledger.alone():  # whoever appends is between a block's line and its name for a moment
+            if self._strange and not self.ended:
+                self.ledger.lose(
+                    "Files of blocks are there that no line tells of: an old ledger was put back"
+                )
+
+    @property
+    def _strange(self) -> bool:
+        """Whether files of blocks are there that no line tells of."""
+        return bool(self._files.unknown(len(self._known())))
 
     @property
     def blocks(self) -> list[RowBlock]:
@@ -157,10 +167,10 @@ class Growing:
         """What counts over blocks are counts of: for whoever reads an answer."""
         if self._growing == "confined" and self.unit:
             return f"Each {self.unit.column} is counted in the block in which it first appeared."
-        whose = f"each {self.unit.column}" if self.unit else "each row"
-        return (
-            f"At most {self.ledger.settings.max_rows} rows of {whose} are counted, over all blocks together."
-        )
+        if self.unit is None:
+            return "Each row is counted, in the block in which it came."
+        most, whose = self.ledger.settings.max_rows, f"each {self.unit.column}"
+        return f"At most {most} rows of {whose} are counted, over all blocks together."
 
     def append(
         self,
@@ -211,14 +221,15 @@ class Growing:
 
     def _known(self) -> list[RowBlock]:
         """The blocks that were announced, and who was in them, up to the ledger's newest line."""
-        if self.ledger.newest > self._upto:
-            self._upto = self.ledger.newest
-            lines = list(self.ledger.replay(BLOCKS, self._blocks[-1].line if self._blocks else -1))
-            new = [RowBlock.read(line) for line in lines if line.kind == "block"]
-            self._ended = self._ended or any(line.kind == "ended" for line in lines)
-            self._seen = self._seen.with_more(Seen.in_all(block.state for block in new))
-            self._blocks += new
-        return self._blocks
+        newest = self.ledger.newest
+        with self._lock:  # read twice, a block would count twice
+            if newest > self._upto:
+                lines = list(self.ledger.replay(BLOCKS, self._blocks[-1].line if self._blocks else -1))
+                new = [RowBlock.read(line) for line in lines if line.kind == "block"]
+                self._ended = self._ended or any(line.kind == "ended" for line in lines)
+                self._seen = self._seen.with_more(Seen.in_all(block.state for block in new))
+                self._blocks, self._upto = [*self._blocks, *new], newest
+            return self._blocks
 
     def table(self, first: End = None, last: End = None) -> Table:
         """The accepted rows of a range of blocks, for a curator of this ledger."""
@@ -294,12 +305,11 @@ class Growing:
     def _some(self, first: End, last: End) -> list[RowBlock]:
         """The blocks of a range."""
         known = self._known()
-        begin, end = 1 if first is None else first, len(known) if last is None else last
-        low = next((b.number for b in known if _reaches(b, begin)), len(known) + 1)
-        high = next((b.number for b in reversed(known) if not _beyond(b, end)), 0)
-        if not known or low > high:
+        low = 1 if first is None else _number(known, first, len(known) + 1, from_end=False)
+        high = len(known) if last is None else _number(known, last, 0, from_end=True)
+        if low > high or high < 1 or low > len(known):
             raise UnsupportedQuery("there is no block in that range")
-        return known[low - 1 : high]
+        return known[max(low, 1) - 1 : high]
 
     def _scope(self, some: list[RowBlock]) -> Scope:
         return some[0].cell(self._growing), some[-1].cell(self._growing)
@@ -311,12 +321,21 @@ class Growing:
         raise TypeError("a table of private rows cannot be pickled")
 
 
-def _reaches(block: RowBlock, end: int | str) -> bool:
-    return block.number >= end if isinstance(end, int) else block.name >= str(end)
+def _number(known: list[RowBlock], end: int | str, none: int, *, from_end: bool) -> int:
+    """The number of the block that a range begins or ends with; `none` where a day lies beyond all of them.
 
-
-def _beyond(block: RowBlock, end: int | str) -> bool:
-    return block.number > end if isinstance(end, int) else block.name > str(end)
+    Days are in order, so a day may be one without a block. Names of files have no order.
+    """
+    if isinstance(end, int):
+        return end
+    name = str(end)
+    named = next((b.number for b in known if b.name == name), None)
+    if named is not None:
+        return named
+    if not is_day(name):
+        raise UnsupportedQuery(f"there is no block called {name!r}: a range is of days, names or numbers")
+    days = [b for b in known if b.by == "day" and (b.name < name if from_end else b.name > name)]
+    return days[-1 if from_end else 0].number if days else none
 
 
 def _file_name(source: Any) -> str:

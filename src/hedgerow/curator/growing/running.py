@@ -136,10 +136,11 @@ class RunningRun:
     def _day(self, day: int) -> NDArray[np.int64]:
         """The answer of one day: the one that is kept, or a new one."""
         ledger, request = self.growing.ledger, f"{self.label}: day {day}"
-        question = f"day {day}"
+        curator = self._curator(self.plan.first + day - 1)
+        test = not curator.real_noise  # what it draws must not pass for private when it is read again
+        question, note = f"day {day}", "NOT PRIVATE, test randomness." if test else ""
+        question += ": test randomness" if test else ""
         known = ledger.recall(request, question, OWNER)
-        block = self.plan.first + day - 1
-        curator = self._curator(block)
         self.private = curator.private
         if known is not None:
             return self._said(known)
@@ -156,8 +157,9 @@ class RunningRun:
                 if known is None:
                     drawn = exact_step + curator._noise(self.plan.law, exact_step)
                     known = together.record(
-                        pack([drawn]), account=self.label, request=request, question=question, run=self.label
-                    )
+                        pack([drawn]), account=self.label, request=request, question=question, note=note,
+                        run=self.label,
+                    )  # fmt: skip
         return self._said(known)
 
     def _curator(self, block: int) -> Curator:

@@ -13,8 +13,9 @@ from hedgerow.curator.rows.engine import Engine
 from hedgerow.curator.rows.files import FileEngine, LaterFile, is_csv
 from hedgerow.curator.rows.memory import MemoryEngine
 from hedgerow.curator.rows.row_cache import RowCache
+from hedgerow.curator.rows.star import StarEngine
 from hedgerow.curator.rows.unit import Unit
-from hedgerow.errors import SourceError
+from hedgerow.errors import DomainMismatch, SourceError
 from hedgerow.queries.argument import one_of, text
 from hedgerow.queries.domain.domain import Domain, OpenDomain
 
@@ -75,6 +76,8 @@ def engine_of(
     if isinstance(source, Engine):
         if engine != "auto" or options.said:
             raise SourceError("an engine of one's own reads as it was made: leave options of files out")
+        if isinstance(source, StarEngine) and (wrong := source.refused(column)):
+            raise DomainMismatch(wrong)
         return source, None
     kind = DuckDBEngine if engine == "duckdb" else MemoryEngine
     return kind(_columns(source, domain), column, None if unit is None else unit.type), None

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.curator.rows.memory import IDS
 from hedgerow.curator.rows.postgres_pages import PostgresPages
 from hedgerow.curator.rows.postgres_select import OwnersSelect, Source, quoted
-from hedgerow.curator.rows.postgres_types import NUMERIC, Fields, PgType, column, ids
+from hedgerow.curator.rows.postgres_types import Fields, PgType, column, ids
 from hedgerow.errors import DataChanged, SourceError
 from hedgerow.privacy.ledger.url import LedgerUrl
 
@@ -51,15 +51,16 @@ FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamesp
 WHERE c.oid = pg_catalog.to_regclass(%s)
 """
 _COLUMNS = """
-WITH RECURSIVE base (number, name, type, modifier) AS (
-    SELECT attnum, attname, atttypid, atttypmod FROM pg_catalog.pg_attribute
-    WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped
+WITH RECURSIVE base (number, name, type, modifier, order_by) AS (
+    SELECT attnum, attname, atttypid, atttypmod, attcollation FROM pg_catalog.pg_attribute
+    WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped AND attgenerated <> 'v'
     UNION ALL
-    SELECT number, name, typbasetype, typtypmod FROM base JOIN pg_catalog.pg_type t ON t.oid = type
+    SELECT number, name, typbasetype, typtypmod, order_by FROM base JOIN pg_catalog.pg_type t ON t.oid = type
     WHERE typtype = 'd'
 )
-SELECT name, type::int8, modifier, typtype = 'e'
-FROM base JOIN pg_catalog.pg_type t ON t.oid = type WHERE typtype <> 'd' ORDER BY number
+SELECT name, type::int8, modifier, typtype = 'e', order_by::int8, coalesce(collisdeterministic, true)
+FROM base JOIN pg_catalog.pg_type t ON t.oid = type LEFT JOIN pg_catalog.pg_collation c ON c.oid = order_by
+WHERE typtype <> 'd' ORDER BY number
 """
 _PARTS = """
 WITH RECURSIVE part (oid) AS (
@@ -97,13 +98,13 @@ class PostgresEngine:
         self._lock, self._snapshot = threading.Lock(), ""
         self._keeper: Connection | None = None
         with closing(self._connected()) as connection, self._said("read what the table is"):
-            oid, self._place, self._encoding = _found(connection, source)
-            held, self._parts = _described(connection, oid)
+            self._oid, self._place, self._encoding = _found(connection, source)
+            self._columns, self._parts = held, _ = _described(connection, self._oid)
             connection.execute(_SETTINGS)
             self._sql = {name: quoted(name) for name in held} if asked is None else asked.written(held)
             self._where = "" if asked is None else asked.where(held)
             self._types = self._typed(connection, held)
-        self._unit = unit if unit in self._types and self._types[unit].arrow == _any_size() else None
+        self._unit = unit if unit in self._types and self._types[unit].any_size else None
 
     def schema(self) -> pa.Schema:
         """Names and types of the columns; ids that are numerics of any size have a column of their own."""
@@ -159,7 +160,7 @@ class PostgresEngine:
     @property
     def _shown(self) -> str:
         """The address, for people: without a password."""
-        return str(self._url).rpartition("#")[0]
+        return self._url.shown
 
     def _connected(self) -> Connection:
         try:
@@ -198,7 +199,8 @@ class PostgresEngine:
         """The types of the columns; of expressions as the database says them, before it reads a row."""
         found: dict[str, PgType] = {}
         items = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in self._sql.items())
-        said = connection.execute(f"SELECT {items} FROM {self._place} LIMIT 0".encode()).pgresult
+        sql = f"SELECT {items} FROM {self._place}{self._where} LIMIT 0"
+        said = connection.execute(sql.encode()).pgresult
         assert said is not None
         plain = {quoted(name): type_ for name, type_ in held.items()}
         enums = {type_.oid for type_ in held.values() if type_.enum}
@@ -218,8 +220,12 @@ class PostgresEngine:
                     keeper.execute(_SETTINGS)
                     keeper.execute(_BEGIN)
                     keeper.execute(f"LOCK TABLE {self._place} IN ACCESS SHARE MODE".encode())
+                    now = _described(keeper, self._oid)  # nobody alters it from here on
                     row = keeper.execute("SELECT pg_catalog.pg_export_snapshot()").fetchone()
                 assert row is not None
+                if now != (self._columns, self._parts):
+                    keeper.close()
+                    raise DataChanged("the table was altered while it was opened; open it again")
                 self._keeper, self._snapshot = keeper, str(row[0])
             if _is_lost(self._keeper):
                 raise DataChanged(
@@ -237,10 +243,6 @@ def _is_lost(keeper: Connection) -> bool:
     except psycopg.Error:
         return True
     return False
-
-
-def _any_size() -> pa.DataType:
-    return PgType(NUMERIC).arrow
 
 
 def _found(connection: Connection, source: Source) -> tuple[int, str, str]:
@@ -265,7 +267,7 @@ def _found(connection: Connection, source: Source) -> tuple[int, str, str]:
 def _described(connection: Connection, oid: int) -> tuple[dict[str, PgType], list[str]]:
     """The columns of a table, and the tables that hold its rows: itself, or its partitions and heirs."""
     rows = connection.execute(_COLUMNS, (oid,)).fetchall()
-    columns = {name: PgType(type_, modifier, enum) for name, type_, modifier, enum in rows}
+    columns = {name: PgType(*about) for name, *about in rows}
     parts = []
     for schema, table, kind, plain in connection.execute(_PARTS, (oid,)).fetchall():
         if kind == "r" and plain:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     Connection = psycopg.Connection[tuple[Any, ...]]
 
 _PAGES = 640  # 5 MB: about as many rows as a batch has
+_LINES = 2048  # rows of one page, at most: pages have up to 32 kB, and the head of a row 16 bytes and more
 Pages = tuple[int, int | None]
 
 
@@ -99,21 +100,35 @@ class PostgresPages:
 
 def _arrays(connection: Connection, items: str, table: str, where: str, pages: Pages) -> list[list[bytes]]:
     """The arrays of some pages, of fewer at a time where values are too long for one array."""
-    from psycopg.errors import InternalError_, OutOfMemory, ProgramLimitExceeded
-
     first, end = pages
     inside = f"ctid >= '({first},0)'" + ("" if end is None else f" AND ctid < '({end},0)'")
+    found = _fitting(connection, items, table, where, inside)
+    if found is not None:
+        return found
+    last = first + _PAGES if end is None else end
+    if last - first > 1:
+        middle = (first + last) // 2
+        halves: list[Pages] = [(first, middle), (middle, end)]
+        return [array for half in halves for array in _arrays(connection, items, table, where, half)]
+    rows = (f"ctid = '({first},{line})'" for line in range(1, _LINES + 1))
+    each = (_fitting(connection, items, table, where, row, last=True) or () for row in rows)
+    return [array for arrays in each for array in arrays]
+
+
+def _fitting(
+    connection: Connection, items: str, table: str, where: str, inside: str, *, last: bool = False
+) -> list[list[bytes]] | None:
+    """The arrays of some rows; None if they do not fit, or what the database says where that is the last."""
+    from psycopg.errors import InternalError_, OutOfMemory, ProgramLimitExceeded
+
     both = f" WHERE ({where.removeprefix(' WHERE ')}) AND {inside}" if where else f" WHERE {inside}"
     try:
         arrays = _sent(connection, f"SELECT {items} FROM ONLY {table}{both}")
     except (ProgramLimitExceeded, OutOfMemory, InternalError_):
-        last = first + _PAGES if end is None else end
-        if last - first <= 1:
+        if last:
             raise
         connection.execute("ROLLBACK TO before")
-        middle = (first + last) // 2
-        halves: list[Pages] = [(first, middle), (middle, end)]
-        return [array for half in halves for array in _arrays(connection, items, table, where, half)]
+        return None
     return [[a for a in arrays if a is not None]] if arrays[0] is not None else []
 
 

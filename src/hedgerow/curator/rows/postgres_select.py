@@ -17,6 +17,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from hedgerow.curator.rows.postgres_steady import refuse_unsteady
 from hedgerow.curator.rows.postgres_types import (
     BPCHAR,
     CHAR,
@@ -153,6 +154,7 @@ class OwnersSelect:
             columns: the columns of the table, with their types.
         """
         out: dict[str, str] = {}
+        refuse_unsteady(self.tree, columns)
         for item in self.tree.expressions:
             if isinstance(item, exp.Star):
                 out |= {name: quoted(name) for name in columns}

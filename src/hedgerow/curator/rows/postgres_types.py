@@ -46,11 +46,15 @@ class PgType:
         oid: PostgreSQL's number of the type; of a domain, its base type's.
         modifier: what it declares beside, -1 if nothing.
         enum: whether it is an enumeration, which is text.
+        collation: PostgreSQL's number of the order that its texts have; 0 of none.
+        exact: whether texts that are equal in that order are the same text.
     """
 
     oid: int
     modifier: int = -1
     enum: bool = False
+    collation: int = 0
+    exact: bool = True
 
     @property
     def known(self) -> bool:
@@ -65,6 +69,11 @@ class PgType:
         packed = self.modifier - 4
         precision, scale = packed >> 16, ((packed & 0x7FF) ^ 1024) - 1024
         return (precision, scale) if precision <= _MOST and 0 <= scale <= precision else None
+
+    @property
+    def any_size(self) -> bool:
+        """Whether it is a numeric whose digits no decimal of Arrow holds."""
+        return self.oid == NUMERIC and self.decimal is None
 
     @property
     def arrow(self) -> pa.DataType:

@@ -17,10 +17,10 @@ import struct
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from stat import S_IMODE, S_ISDIR, S_ISREG
+from stat import S_IMODE, S_ISREG
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -116,53 +116,73 @@ class RowCache:
 
     def read(self) -> Iterator[Coded] | None:
         """All rows, a block at a time; None if there are none that can be used."""
-        with suppress(OSError):
-            handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        with suppress(OSError), self._folder() as folder:
+            handle = os.open(self.path.name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=folder)
             file = open(handle, "rb")  # noqa: SIM115 - closed below, or when the last row was read
-            if _is_private(os.fstat(handle)) and self._is_whole(file):
+            if self._is_private(os.fstat(handle)) and self._is_whole(file):
                 return self._blocks(file)
             file.close()
         return None
 
     def write(self, rows: Iterator[Coded]) -> Iterator[Coded]:
         """The same rows, kept on the way; whatever the disk says, they go on, and half of them is nothing."""
-        out: BinaryIO | None = None
-        half = self.path.with_name(f"{self.key[:32]}.{os.getpid()}.{os.urandom(4).hex()}.half")
-        with suppress(OSError):
-            out = self._begun(half) if self.is_settled else None
-        try:
-            for some in rows:
-                if out is not None and not self._added(out, some):
-                    _dropped(out)
-                    out = None
-                yield some
-            if out is not None:
-                with suppress(OSError):
-                    self._published(out, half)
-        finally:
-            if out is not None:
-                _dropped(out)
+        half = f"{self.key[:32]}.{os.getpid()}.{os.urandom(4).hex()}.half"
+        with ExitStack() as held:
+            folder, out = -1, None
             with suppress(OSError):
-                half.unlink()
+                folder = held.enter_context(self._folder(make=True)) if self.is_settled else -1
+                out = self._begun(folder, half) if folder >= 0 else None
+            try:
+                for some in rows:
+                    if out is not None and not self._added(out, some):
+                        _dropped(out)
+                        out = None
+                    yield some
+                if out is not None:
+                    with suppress(OSError):
+                        self._published(out, folder, half)
+            finally:
+                if out is not None:
+                    _dropped(out)
+                with suppress(OSError):
+                    os.unlink(half, dir_fd=folder)
 
     # -- the file -------------------------------------------------------------------------------------------
 
-    def _begun(self, half: Path) -> BinaryIO:
-        folder = half.parent
+    @contextmanager
+    def _folder(self, *, make: bool = False) -> Iterator[int]:
+        """The folder, held open: root works in it whatever somebody makes of its name meanwhile."""
+        place, owner = self.path.parent, self.data.stat()
+        if make:
+            with suppress(FileExistsError):
+                place.mkdir(mode=0o700)
+        handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            status = os.fstat(handle)
+            if status.st_uid not in (os.geteuid(), owner.st_uid):
+                raise PermissionError
+            if make and S_IMODE(status.st_mode) & 0o077:
+                os.fchmod(handle, 0o700)
+            if make and status.st_uid != owner.st_uid and not os.listdir(handle):  # root has just made it
+                os.fchown(handle, owner.st_uid, owner.st_gid)
+            yield handle
+        finally:
+            os.close(handle)
+
+    def _begun(self, folder: int, half: str) -> BinaryIO:
         owner = self.data.stat()
-        folder.mkdir(mode=0o700, exist_ok=True)
-        status = folder.lstat()
-        if not S_ISDIR(status.st_mode) or status.st_uid not in (os.geteuid(), owner.st_uid):
-            raise PermissionError
-        if S_IMODE(status.st_mode) & 0o077:
-            folder.chmod(0o700)
-        handle = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        handle = os.open(half, how, 0o600, dir_fd=folder)
         if os.geteuid() == 0:
-            os.chown(folder, owner.st_uid, owner.st_gid)
             os.fchown(handle, owner.st_uid, owner.st_gid)
         out = open(handle, "wb", buffering=1 << 20)  # noqa: SIM115 - closed when it is whole or dropped
         out.write(_MAGIC + bytes.fromhex(self.key))
         return out
+
+    def _is_private(self, status: os.stat_result) -> bool:
+        """Whether a file is what `write` makes: one that anybody else made, or may read, is not used."""
+        mine = status.st_uid == self.data.stat().st_uid
+        return S_ISREG(status.st_mode) and not S_IMODE(status.st_mode) & 0o077 and mine
 
     def _added(self, out: BinaryIO, rows: Coded) -> bool:
         with suppress(OSError):
@@ -176,18 +196,18 @@ class RowCache:
             return True
         return False
 
-    def _published(self, out: BinaryIO, half: Path) -> None:
+    def _published(self, out: BinaryIO, folder: int, half: str) -> None:
         """Bring it to disk, give it its name, and remove those of other states of the data."""
         out.write(_BLOCK.pack(0, 0, 0))
         out.flush()
         os.fsync(out.fileno())
         if not self.is_current:
             return
-        os.replace(half, self.path)
-        for other in self.path.parent.glob(f"*{_SUFFIX}"):
-            if other != self.path:
+        os.replace(half, self.path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        for other in os.listdir(folder):
+            if other.endswith(_SUFFIX) and other != self.path.name:
                 with suppress(OSError):
-                    other.unlink()
+                    os.unlink(other, dir_fd=folder)
 
     def _is_whole(self, file: BinaryIO) -> bool:
         """Whether all blocks are there, as they were written."""
@@ -236,6 +256,8 @@ def folder_of(data: Path) -> Path:
 def files_of(data: Path) -> list[Path]:
     """What is kept of a data file's rows, and what was left half-written."""
     folder = folder_of(data.resolve())
+    if folder.is_symlink():  # nothing is ever kept behind one
+        return []
     return sorted(file for pattern in (f"*{_SUFFIX}", "*.half") for file in folder.glob(pattern))
 
 
@@ -251,11 +273,6 @@ def clear(data: Path) -> int:
 
 def _is_owners(uid: int) -> bool:
     return os.geteuid() in (uid, 0)
-
-
-def _is_private(status: os.stat_result) -> bool:
-    """Whether a file is what `write` makes: somebody else's, or one that others may write, is not used."""
-    return S_ISREG(status.st_mode) and not S_IMODE(status.st_mode) & 0o077 and _is_owners(status.st_uid)
 
 
 def _dropped(out: BinaryIO) -> None:
@@ -296,7 +313,7 @@ def _unpacked(
 
     kind = {1: np.uint8, 2: np.uint16, 4: np.int32}[data[0]]
     codes = taken(kind, len(sizes) * rows).reshape(len(sizes), rows)
-    if (codes.max(axis=1) >= np.array(sizes)).any():  # loops count without looking
+    if (codes.max(axis=1) >= np.array(sizes)).any() or codes.min() < 0:  # loops count without looking
         raise SourceError("coded rows beside the data are not its own: remove them, `hedgerow cache --clear`")
     own = {name: taken(np.int32, rows) for name in numbers}
     ids = None

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from hedgerow.curator.rows.unit import Unit
     from hedgerow.queries.domain.domain import Domain
 
 _PIECE = 1 << 17  # numbers in one row of what a task sends
@@ -73,7 +74,7 @@ class SparkEngine:
         if bound is None:
             sent = frame.mapInArrow(_Count(domain, work), _SENT)
         else:
-            coding = _Code(domain, bound, tuple(columns))
+            coding = _Code(domain, bound.unit, bound.spelling, tuple(columns))
             moved = frame.mapInArrow(coding, _MOVED).repartition("id", "salt")
             sent = moved.mapInArrow(_BoundAndCount(domain, work, bound), _SENT)
         return _total(work, sent.toArrow())
@@ -99,14 +100,15 @@ class _Count:
 
 @dataclass(frozen=True)
 class _Code:
-    """Coded rows with their units' ids, equal ones counted.
+    """Coded rows with their units' ids, equal ones counted; the key is no part of it.
 
     A row without a name that is a unit of its own goes where its content says: a row that is made anew, when
     a task is tried again, goes where it went before.
     """
 
     domain: Domain
-    bound: Bound
+    unit: Unit
+    spelling: int
     columns: tuple[str, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -116,11 +118,11 @@ class _Code:
         numbers = values.binned(self.domain)
         for batch in batches:
             plain = _in_utc(batch).select(list(self.columns))
-            rows = coded_rows(self.domain, plain, numbers, self.bound.spelling)
+            rows = coded_rows(self.domain, plain, numbers, self.spelling)
             packed = _packed(rows, numbers)
             assert rows.ids is not None
             moved = pa.table({"id": rows.ids.cast(pa.binary()), "row": packed})
-            if self.bound.unit.null_units == "drop":
+            if self.unit.null_units == "drop":
                 moved = moved.filter(pc.is_valid(moved["id"]))
             moved = moved.group_by(["id", "row"], use_threads=False).aggregate([([], "count_all")])
             moved = moved.combine_chunks()

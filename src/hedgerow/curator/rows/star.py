@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.curator.rows.engine import Engine
+from hedgerow.curator.rows.engine import Engine, reading
 from hedgerow.curator.rows.files import FileEngine, refuse_absent
-from hedgerow.curator.rows.memory import IDS, MemoryEngine
+from hedgerow.curator.rows.memory import IDS, MemoryEngine, takable
 from hedgerow.curator.rows.unit_ids import refusal, spell
 from hedgerow.errors import DomainMismatch, SourceError
 from hedgerow.queries.domain.encoding import as_text, kind_of
@@ -53,6 +53,12 @@ class StarEngine(Engine):
         for table in tables:
             if why := table.refused(unit):
                 raise DomainMismatch(why)
+            if isinstance(table.source, StarEngine):
+                raise DomainMismatch(
+                    f"the table {table.name!r} is joined already: join its tables to the facts"
+                )
+        if isinstance(facts, StarEngine) and (why := facts.refused(unit)):
+            raise DomainMismatch(why)
         self._facts = _opened(facts, unit, unit_type, **options)
         self._parts = [
             _Part(table, _opened(table.source, table.key, unit_type), unit_type) for table in tables
@@ -68,6 +74,13 @@ class StarEngine(Engine):
                     f"column {twice[0]!r} is in {part.table.name!r} and elsewhere: rename one"
                 )
             held += part.brings
+
+    def refused(self, unit: str | None) -> str | None:
+        """Why it may not be read where `unit` is protected, or None: tables about others were joined."""
+        if unit == self._unit:
+            return None
+        here, there = (f"unit={name!r}" if name else "no unit" for name in (self._unit, unit))
+        return f"the tables were joined for {here}, and the table is opened with {there}: say the same twice"
 
     @property
     def written(self) -> int | None:
@@ -155,10 +168,11 @@ class _Part:
         if self._rows is not None:
             return
         columns = list(dict.fromkeys([self.table.key, self._ids, *self.brings]))
-        found = list(self.engine.batches(columns))
+        with reading():
+            found = list(self.engine.batches(columns))
         schema = pa.schema([self.engine.schema().field(name) for name in columns])
         rows = pa.Table.from_batches(found) if found else schema.empty_table()
-        rows = rows.unify_dictionaries().combine_chunks()
+        rows = takable(rows.unify_dictionaries().combine_chunks())
         ids = pa.chunked_array([spell(c) for c in rows.column(self._ids).chunks], pa.large_binary())
         texts = [pc.fill_null(_text(rows.column(n)), "\0") for n in self.brings]
         order = pa.table(

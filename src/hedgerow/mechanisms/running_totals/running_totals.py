@@ -13,7 +13,7 @@ from hedgerow.curator.growing.growing import Growing
 from hedgerow.curator.growing.running import RunningRun
 from hedgerow.curator.spender import Spend
 from hedgerow.curator.statistics.running import DaySteps
-from hedgerow.errors import UnsupportedQuery
+from hedgerow.errors import RunClosed, UnsupportedQuery
 from hedgerow.mechanisms.mechanism import finite
 from hedgerow.mechanisms.running_totals.reach import reach
 from hedgerow.privacy.bounds.running import running_weights
@@ -134,7 +134,7 @@ class OpenTotals:
             day: which.
             confidence: of the error of each number.
         """
-        days = self._run.advance()
+        days = self._days(day)
         day = days if day is None else day
         if not 1 <= day <= days:
             raise UnsupportedQuery(f"there are totals of days 1 to {days}, not of day {day}")
@@ -146,6 +146,16 @@ class OpenTotals:
             return Answer(float(value), error, confidence, "measured", notes=notes)
         errors = np.full(np.shape(value), error)
         return Answer(value, errors, confidence, "measured", notes=notes, axes=axes)
+
+    def _days(self, day: int | None) -> int:
+        """How many days there are; totals that have ended keep the days that they had."""
+        try:
+            return self._run.advance()
+        except RunClosed:
+            days = len(self._run.released)
+            if day is None or not 1 <= day <= days:
+                raise
+            return days
 
     def _axes(self) -> Any:
         names, domain = self._run.plan.attributes, self._run.growing.domain

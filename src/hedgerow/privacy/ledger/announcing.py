@@ -57,18 +57,24 @@ class RowBlock:
             return "blocks are appended at the end, one after the other"
         if self.name in names:
             return f"there is a block {self.name!r} already, and blocks are never changed"
-        if self.by not in ("day", "file") or (self.by == "day" and not _is_day(self.name)):
+        if self.by not in ("day", "file") or (self.by == "day" and not is_day(self.name)):
             return f"a block is named by a file, or by a day such as 2026-03-31, not {self.name!r}"
         if before and self.by == before.by == "day" and self.name < before.name:
-            return (
-                f"the block of {before.name} is there already: rows that come late belong to the "
-                "block of the day on which they come"
-            )
+            return self.late(before.name)
         if before and self.year < before.year:
             return f"blocks of the year {before.year} are there already, and years only grow"
         if most is not None and len(years | {self.year}) > most:
             return f"the promise was declared for rows of {most} years, and this would be one more"
         return None
+
+    def late(self, newest: str) -> str | None:
+        """Why a block of a day may not follow one of a later day, or None."""
+        if self.by != "day" or self.name >= newest:
+            return None
+        return (
+            f"the block of {newest} is there already: rows that come late belong to the "
+            "block of the day on which they come"
+        )
 
 
 class Announcing:
@@ -91,10 +97,11 @@ class Announcing:
         there = [
             RowBlock.read(e) for e in map(Entry.read, self._filter.store.lines(BLOCKS)) if e.kind == "block"
         ]
-        year = int(name[:4]) if by == "day" and _is_day(name) else int(self._time[:4])
+        year = int(name[:4]) if by == "day" and is_day(name) else int(self._time[:4])
         block = RowBlock(expected, named("block's name", name), by, year)
         names, years = {b.name for b in there}, {b.year for b in there}
-        if why := block.after(there[-1] if there else None, names, years, made.years):
+        why = block.after(there[-1] if there else None, names, years, made.years)
+        if why := why or block.late(max((b.name for b in there if b.by == "day"), default="")):
             raise LedgerError(f"{why[:1].upper()}{why[1:]}.")
         owner = self._filter.account(OWNER)
         if owner.profile is not None:
@@ -131,7 +138,7 @@ class Announcing:
 _ASKER: Mapping[str, str | None] = {"analyst": OWNER, "request": None, "question": None, "run": BLOCKS}
 
 
-def _is_day(name: str) -> bool:
+def is_day(name: str) -> bool:
     """Whether a name is a day as ISO 8601 writes it."""
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", name):
         return False

@@ -93,6 +93,7 @@ class Filter:
         if cost.currency != self.currency:
             raise LedgerError(f"This ledger counts {self.currency}, not {cost.currency}.")
         account = self.usable(name)
+        self._refuse_narrow(account)
         lacking = account.lacking(cost, scope)
         limit = None if lacking.is_zero else self.limit(name)
         if limit is not None and limit.allows(account, lacking):
@@ -110,6 +111,15 @@ class Filter:
             needed, left = budget.part(cost), budget.part(rest)
             raise BudgetExceeded(_refusal(cost, account, rest, budget), needed=needed, remaining=left)
         return account
+
+    def _refuse_narrow(self, account: Account) -> None:
+        """Once units may be in several blocks, what was set aside for some of them pays for nothing more."""
+        profile = self.account(OWNER).profile if account.scope is not None else None
+        if profile is not None and profile.ended and account.scope != profile.everything:
+            raise LedgerError(
+                f"The account {account.name!r} is for some blocks. Units may be in several since, so nothing "
+                "is charged to some of them alone: settle it, and set money aside for all."
+            )
 
     def limit(self, name: str) -> Limit | None:
         """The limit under which an account is filled as it spends, if it is one of these."""

@@ -7,14 +7,20 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hedgerow.errors import LedgerError
-from hedgerow.privacy.budget import Cost, epsilon_of
+from hedgerow.privacy.budget import Budget, Cost, epsilon_of
+from hedgerow.privacy.calibration import float_up
 from hedgerow.privacy.ledger.announcing import BLOCKS, RowBlock
 from hedgerow.privacy.ledger.entry import OWNER, Entry
 from hedgerow.privacy.ledger.profile import Scope, within
 from hedgerow.privacy.ledger.vouching import Vouching
+from hedgerow.privacy.raising import least
 
 if TYPE_CHECKING:
     from hedgerow.privacy.ledger.transaction import Transaction
+
+
+LOST = "lost lines "
+"""How the names of accounts begin that hold what lines spent which are lost."""
 
 
 class Grown(Vouching):
@@ -37,6 +43,28 @@ class Grown(Vouching):
         """End charging blocks side by side, for good, as in `Transaction.end_parallel`."""
         with self.transaction() as transaction:
             return transaction.end_parallel(reason)
+
+    def lose(self, reason: str) -> None:
+        """Write that lines were lost and nobody knows what they spent: all of it counts as spent, everywhere.
+
+        No block can have been charged more than the budget, so whatever the lines said, this is no less. Then
+        charging side by side ends, for good.
+        """
+        with self.transaction() as transaction:
+            owner = self._filter.account(OWNER)
+            whole: list[tuple[Scope | None, Cost]] = [(None, owner.spent)]
+            for scope, spent in whole if owner.profile is None else owner.profile.regions:
+                rest = owner.limit - spent
+                if not rest.is_zero:
+                    name = f"{LOST}of blocks, from {'the first' if scope is None else scope[0]}"
+                    transaction.allot(name, rest, note=reason, scope=scope)
+            transaction.end_parallel(reason)
+
+    @property
+    def lost(self) -> bool:
+        """Whether nothing is left because lost lines may have spent it."""
+        known = any(name.startswith(LOST) for name in self._store.children(OWNER))
+        return known and self._filter.account(OWNER).remaining.amount == 0
 
     @property
     def ended(self) -> bool:
@@ -73,6 +101,9 @@ class Grown(Vouching):
         if made.growing == "confined" and not self.ended:
             return f"A unit's rows count in its first block only: {told} is the promise for good."
         if made.growing == "confined":
+            if any(name.startswith(LOST) for name in self._store.children(OWNER)):
+                told = f"what they may have spent counts as spent, and {told}"
+                return f"Lines were lost, so blocks add up from then on: {told} is still the promise."
             return f"What was seen was lost, so blocks add up from then on: {told} is still the promise."
         if made.growing is None:
             return f"{told} is the promise."
@@ -84,9 +115,18 @@ class Grown(Vouching):
             whole = _words(float(budget.epsilon_exact * made.years), 0.0)
         else:
             delta = budget.delta_exact + (made.years - 1) * budget.event_delta
-            epsilon = epsilon_of(Fraction(budget.cost.amount * made.years), budget.conversion_delta)
-            whole = _words(epsilon, float(delta))
+            whole = _words(self._over(budget, made.years), float(delta))
         return f"{yearly} over the {made.years} declared years it is {whole}."
+
+    def _over(self, budget: Budget, years: int) -> float:
+        """The epsilon of so many years' sums; a budget that was raised after answers is read at fixed orders.
+
+        docs/privacy/raising.md holds for the sum of all years as it does for one: its cap is that many times
+        as large, and the orders were fixed before any row was read.
+        """
+        rho, base = Fraction(budget.cost.amount * years), self._filter.base()
+        raised = budget.raise_delta and budget.conversion_delta
+        return float_up(least(base, budget, rho)) if raised else epsilon_of(rho, budget.conversion_delta)
 
 
 def _words(epsilon: float, delta: float) -> str:

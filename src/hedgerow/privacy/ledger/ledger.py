@@ -195,6 +195,10 @@ class Ledger(Grown):
         """What an account may still spend, for some blocks of growing data; nothing once it is closed."""
         return self._filter.left(account, scope)
 
+    def held(self, account: str) -> Cost:
+        """What an account was given and has not spent; what a limit still lets it have is not in it."""
+        return self._filter.account(account).remaining
+
     def limit(self, account: str) -> Limit | None:
         """The limit under which an account spends, if it does so under one."""
         return self._filter.limit(account)

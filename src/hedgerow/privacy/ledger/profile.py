@@ -61,6 +61,13 @@ class Profile:
         ]
         return Cost(self.currency, max(c.amount for c in held), max(c.delta for c in held))
 
+    @property
+    def regions(self) -> list[tuple[Scope, Cost]]:
+        """All cells, those to come included, in stretches that were charged the same."""
+        lows = sorted({1, *(start for start, _ in self.steps)})
+        highs = [*(low - 1 for low in lows[1:]), None]
+        return [((low, high), self.at(low)) for low, high in zip(lows, highs, strict=True)]
+
     def charged(self, scope: Scope, cost: Cost, *, back: bool = False) -> Profile:
         """The profile after a charge to some cells, or after it came back from them."""
         if self.ended and not back and scope != self.everything:

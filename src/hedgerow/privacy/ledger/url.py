@@ -8,12 +8,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from hedgerow.errors import LedgerError
 
 _SCHEMES = ("postgresql", "postgres")
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_PASSWORD = re.compile(r"(?<=://)([^:/?@]*):.*@", re.S)  # up to the last @: one may be in the password
+_SECRET = re.compile(r"([?&][^=&]*(?:pass|secret)[^=&]*=)[^&]*", re.I)
 DEFAULT = "hedgerow"
 
 
@@ -50,17 +51,12 @@ class LedgerUrl:
         return cls(address, name or DEFAULT)
 
     @property
-    def password(self) -> str | None:
-        """The password in the address, if somebody wrote it there."""
-        try:
-            return urlsplit(self.text).password
-        except ValueError:
-            return None
+    def shown(self) -> str:
+        """The address without its secrets, whether or not they were written as an address wants them."""
+        return _SECRET.sub(r"\1***", _PASSWORD.sub(r"\1:***@", self.text))
 
     def __str__(self) -> str:
-        secret = self.password
-        shown = self.text if secret is None else self.text.replace(f":{secret}@", ":***@", 1)
-        return re.sub(r"(?<=[?&]password=)[^&]*", "***", f"{shown}#{self.name}")
+        return f"{self.shown}#{self.name}"
 
     def __repr__(self) -> str:
         return f"LedgerUrl({str(self)!r})"

@@ -101,15 +101,14 @@ async def save(call: Call) -> Response:
 
 async def price(call: Call) -> Response:
     """What asking would cost, and how far off it would be, while somebody types; a part of a page."""
-    _ = call.who
-    board, schema = await _board(call)
     call.host.refuse_haste(call.who)
+    board, schema = await _board(call)
     told: dict[str, Any] = {"explained": None, "refusal": None, "offers": []}
     if board.sql:
         try:
             told["explained"] = await call.turn.explain(board.ask)
         except HedgerowError as error:
-            told |= _refusal(call, board, error)
+            told |= await _refusal(call, board, error)
     return rendering.fragment(
         "_price", board=board, schema=schema, dataset=call.hosted.name, measures=MEASURES,
         operators=list(OPERATORS), **told,
@@ -118,7 +117,7 @@ async def price(call: Call) -> Response:
 
 async def compose(call: Call) -> Response:
     """What was chosen as SQL; a part of a page."""
-    _ = call.who
+    call.host.refuse_haste(call.who)
     board, _ = await _board(call)
     return PlainTextResponse(board.sql)
 
@@ -135,9 +134,15 @@ async def download(call: Call) -> Response:
     if kind in ("svg", "png"):
         made = await call.read(lambda: picturing.drawn(answer, media))
     else:
-        made = await call.read(lambda: frames.encoded(frames.table(answer), media))
+        made = await call.read(lambda: _frame(answer, media))
     name = f'attachment; filename="{call.hosted.name}.{kind}"'
     return Response(made, media_type=media, headers={"Content-Disposition": name})
+
+
+def _frame(answer: dict[str, Any], media: str) -> bytes:
+    """Rows as a file; people open CSV with programs that compute what begins as a formula, so none does."""
+    table = frames.table(answer)
+    return frames.encoded(frames.without_formulas(table) if media == frames.CSV else table, media)
 
 
 async def history(call: Call) -> Response:
@@ -148,12 +153,18 @@ async def history(call: Call) -> Response:
 
 
 async def _board(call: Call) -> tuple[Board, dict[str, Any]]:
+    """What was typed and chosen, and the schema; long statements take long to read, and hold nobody up."""
     hosted = call.hosted
-    schema = await call.read(lambda: wire.schema(hosted.domain, hosted.opened.ledger.settings))
     held: dict[str, list[str]] = {}
     for name, value in call.request.query_params.multi_items():
         held.setdefault(name, []).append(value)
-    return Board.of(Form(held), hosted.name, [a["name"] for a in schema["attributes"]]), schema
+
+    def read() -> tuple[Board, dict[str, Any]]:
+        schema = wire.schema(hosted.domain, hosted.opened.ledger.settings)
+        return Board.of(Form(held), hosted.name, [a["name"] for a in schema["attributes"]]), schema
+
+    found: tuple[Board, dict[str, Any]] = await call.read(read)
+    return found
 
 
 async def _asked(call: Call, board: Board) -> dict[str, Any]:
@@ -163,23 +174,23 @@ async def _asked(call: Call, board: Board) -> dict[str, Any]:
     except BudgetExceeded as error:
         return await _priced(call, board, error)
     except HedgerowError as error:
-        return _refusal(call, board, error)
-    return {"answer": picture(answer)}
+        return await _refusal(call, board, error)
+    return {"answer": await call.read(lambda: picture(answer))}
 
 
 async def _priced(call: Call, board: Board, error: BudgetExceeded) -> dict[str, Any]:
     """A question that costs: its price, and what else there is where that is too much."""
     needed = getattr(error.needed, "epsilon", None)
     if needed is None:
-        return _refusal(call, board, error)
+        return await _refusal(call, board, error)
     found = await call.turn.explain(board.ask)
     left = getattr(error.remaining, "epsilon", 0.0)
     told = {"needed": needed, "left": left, "request": secrets.token_hex(8), "explained": found}
     told["affordable"] = found["affordable"]
-    return {"price": told, "offers": _offers(call, board, error)}
+    return {"price": told, "offers": await _offers(call, board, error)}
 
 
-def _refusal(call: Call, board: Board, error: HedgerowError) -> dict[str, Any]:
+async def _refusal(call: Call, board: Board, error: HedgerowError) -> dict[str, Any]:
     if isinstance(error, NotLearned):
         raise error
     told, status = told_to(error, call.who)
@@ -188,13 +199,13 @@ def _refusal(call: Call, board: Board, error: HedgerowError) -> dict[str, Any]:
     if span is not None:
         parts = (board.sql[: span[0]], board.sql[slice(*span)], board.sql[span[1] :])
     shown = told["error"] | {"status": status, "parts": parts}
-    return {"refusal": shown, "offers": _offers(call, board, error)}
+    return {"refusal": shown, "offers": await _offers(call, board, error)}
 
 
-def _offers(call: Call, board: Board, error: HedgerowError) -> list[dict[str, Any]]:
+async def _offers(call: Call, board: Board, error: HedgerowError) -> list[dict[str, Any]]:
     hosted = call.hosted
     unit = hosted.opened.ledger.settings.unit
-    found = offers.nearest(board.ask, error, hosted.domain, unit)
+    found = await call.read(lambda: offers.nearest(board.ask, error, hosted.domain, unit))
     return [{"words": o.words, "sql": o.ask.sql, "within": o.ask.within_count} for o in found]
 
 

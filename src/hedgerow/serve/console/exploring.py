@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
@@ -12,6 +13,8 @@ from hedgerow.service.glance import MOST_FILTERS, Glance, Single
 
 if TYPE_CHECKING:
     from hedgerow.serve.call import Call
+
+_INDEX = re.compile("[0-9]{1,9}")
 
 
 async def explore(call: Call) -> Response:
@@ -45,7 +48,7 @@ def _chosen(call: Call) -> list[tuple[str, int]]:
     found: dict[str, int] = {}
     for given in call.request.query_params.getlist("f"):
         name, _, index = given.rpartition(":")
-        if not index.isdigit():
+        if not _INDEX.fullmatch(index):
             raise BadValue("a level is chosen as f=NAME:NUMBER")
         found[name] = int(index)
     return list(found.items())[:MOST_FILTERS]

@@ -10,6 +10,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from hedgerow.errors import BadValue, HedgerowError, NotFound
 from hedgerow.serve.console import rendering
 from hedgerow.service import wire
+from hedgerow.service.jobs import new_id
 
 if TYPE_CHECKING:
     from hedgerow.serve.call import Call
@@ -80,7 +81,7 @@ async def releases(call: Call) -> Response:
     for job in jobs:
         job["files"] = [f for f in _FILES if (_folder(call, job["id"]) / f).is_file()]
     told = await call.read(lambda: wire.budget(hosted.opened.ledger))
-    return rendering.page(call, "releases", jobs=jobs, told=told)
+    return rendering.page(call, "releases", jobs=jobs, told=told, fresh=new_id())
 
 
 async def add_job(call: Call) -> Response:
@@ -93,9 +94,11 @@ async def add_job(call: Call) -> Response:
         raise HedgerowError(hosted.words or "this dataset is not set up yet")
     kind = form.text("kind")
     asked: dict[str, Any] = {"kind": kind, "epsilon": form.real("epsilon")}
+    if asked["epsilon"] is None:
+        raise BadValue("say how much of the budget it may spend")
     if kind == "release":
         asked["workload"] = form.text("workload") or "marginals:2"
-    call.host.jobs.add(hosted.name, asked)
+    call.host.jobs.add(hosted.name, asked, form.text("job") or None)  # sent twice, it is begun once
     there = "setup" if form.text("then") == "setup" else "releases"
     return RedirectResponse(f"/d/{hosted.name}/{there}", 303)
 

@@ -14,6 +14,7 @@ from hedgerow.errors import BadValue
 from hedgerow.serve.console import rendering
 from hedgerow.service import declared, setting_up
 from hedgerow.service.declared import DeclaredColumn
+from hedgerow.service.jobs import new_id
 
 if TYPE_CHECKING:
     from hedgerow.serve.call import Call, Form
@@ -38,7 +39,7 @@ async def add(call: Call) -> Response:
     if form.text("demo"):
         hosted = await call.read(call.host.demo)
     else:
-        hosted = await call.read(lambda: call.host.add({"path": form.text("path")}))
+        hosted = await call.read(lambda: call.host.add({"path": form.text("path")}, own_schema=True))
     return RedirectResponse(f"/d/{hosted.name}/setup", 303)
 
 
@@ -70,7 +71,7 @@ async def _draft(call: Call, form: Form) -> Response:
 async def _keep_schema(call: Call, form: Form) -> Response:
     """What is confirmed becomes public; which column may name people is the draft's word, in no address."""
     hosted, text = call.hosted, declared.text(_columns(form))
-    await call.in_lane(lambda: setting_up.keep_schema(hosted, text, True))
+    await call.in_lane(lambda: call.host.keep_schema(hosted, text, True))
     call.host.settled(hosted)
     return await _shown(call, unit=form.text("unit"))
 
@@ -97,6 +98,7 @@ async def _shown(call: Call, proposal: Any = None, columns: Any = (), unit: str 
         "buys": [],
         "chosen": _FIRST,
         "job": None,
+        "fresh": new_id(),
     }
     content["max_rows"] = call.number("max_rows", 1, 1, 1_000_000) if asked.get("max_rows") else 1
     if proposal is None and domain is not None and step != "done":

@@ -36,7 +36,8 @@ async def put_schema(call: Call) -> Response:
     """Keep a schema; the dataset is asked only once it is confirmed."""
     call.owner()
     data, hosted = _object(await call.json(), {"yaml", "confirm"}), call.hosted
-    await call.in_lane(lambda: setting_up.keep_schema(hosted, data.get("yaml"), data.get("confirm", False)))
+    text, confirm = data.get("yaml"), data.get("confirm", False)
+    await call.in_lane(lambda: call.host.keep_schema(hosted, text, confirm))
     call.host.settled(hosted)
     return _state(call)
 

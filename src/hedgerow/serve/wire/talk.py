@@ -154,12 +154,11 @@ class Talk:
                 self.portals.clear()
             self.line.writer.write(messages.ready(self.state))
             return True
+        if self.skipping or kind == "H":  # after an error all is skipped until Sync, also a simple query
+            return True
         if kind == "Q":
-            self.skipping = False
             await self._query(Parts(data).text())
             self.line.writer.write(messages.ready(self.state))
-            return True
-        if self.skipping or kind == "H":
             return True
         doors = {"P": self._parse, "B": self._bind, "D": self._describe, "E": self._execute, "C": self._close}
         if kind not in doors:

@@ -8,13 +8,14 @@ from random import Random
 import pytest
 
 from hedgerow.errors import BudgetExceeded, LedgerError
-from hedgerow.privacy.budget import Budget, Cost
+from hedgerow.privacy.budget import Budget, Cost, epsilon_of
 from hedgerow.privacy.event import Pure
-from hedgerow.privacy.ledger import growth_walk
+from hedgerow.privacy.ledger import growth_walk, transaction
 from hedgerow.privacy.ledger.entry import Growth
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.ledger.profile import Profile
 from hedgerow.privacy.ledger.receipt import verify_export
+from hedgerow.privacy.raising import least
 
 
 def made(growing: str = "confined", blocks: int = 3, **more) -> Ledger:
@@ -235,3 +236,23 @@ def test_a_raised_budget_is_every_blocks():
     left = [ledger.remaining(scope=(n, n)).amount for n in (1, 2)]
     assert left[0] == left[1] > 0
     assert ledger.verify().ok
+
+
+def test_the_lifetime_of_a_raised_budget_is_read_at_orders_that_were_fixed_before():
+    """The formula of a fixed cap says 57.16 for 5 years; the theorem on raises gives 58.44."""
+    ledger = Ledger.open(":memory:", budget=Budget(rho=1, delta=1e-6), growth=Growth("yearly", 5))
+    ledger.announce("2026-01-01", "day", b"", 1)
+    ledger.charge(Pure("1/8"), says)
+    ledger.raise_budget(Budget(epsilon=20, delta=2e-6), "a second wave")
+    true = least(Budget(rho=1, delta=1e-6), ledger.budget, 5 * ledger.budget.cost.amount)
+    assert epsilon_of(5 * ledger.budget.cost.amount, ledger.budget.conversion_delta) < float(true)
+    assert f"over the 5 declared years it is epsilon {float(true):.4g}" in ledger.lifetime()
+
+
+def test_a_day_is_never_before_one_that_was_appended(monkeypatch):
+    monkeypatch.setattr(transaction, "_now", lambda: "2026-06-01T00:00:00Z")
+    ledger = made(blocks=0)
+    ledger.announce("2026-01-03", "day", b"", 1)
+    ledger.announce("a.csv", "file", b"", 2)
+    with pytest.raises(LedgerError, match="rows that come late"):
+        ledger.announce("2026-01-02", "day", b"", 3)

@@ -399,3 +399,28 @@ def test_a_holder_who_saw_more_than_is_there_now_refuses_to_go_on(postgres: Clus
             ledger.charge(Pure("1/10"), says(), request="two")
         with pytest.raises(LedgerError):
             ledger.spent()
+
+
+def test_data_that_grow_may_have_their_ledger_there(postgres: Cluster, tmp_path: Path) -> None:
+    """Two holders append by turns and know whom the other has seen; running totals are drawn once."""
+    url, domain = postgres.url(fresh_name()), hr.Domain({"sex": ["F", "M"]})
+    budget = Budget(epsilon=1, delta=1e-6)
+    one = hr.Growing.make(tmp_path / "people", domain, budget, unit="id", max_rows=1, ledger=url)
+    two = hr.Growing.open(tmp_path / "people", domain, ledger=url)
+    for number, (holder, ids) in enumerate(((one, [1, 2]), (two, [2, 3]), (one, [1, 2, 3, 4])), 1):
+        holder.append({"id": ids, "sex": ["F"] * len(ids)}, name=str(number))
+    held = [two.curator(b, b)._rows.tables([("sex",)])[("sex",)].sum() for b in (1, 2, 3)]
+    assert held == [2, 1, 1]
+    with one.range(1, spend=0.5) as curator:
+        curator.measure(("sex",))
+    totals = [hr.RunningTotals(horizon=4, epsilon=0.5).open(holder, first=2) for holder in (one, two)]
+    assert [a.value for a in totals[0].update()] == [a.value for a in totals[1].update()]
+    assert one.ledger.verify().ok
+    assert not two.ended
+    (tmp_path / "people" / "block-000009.parquet").write_bytes(b"of a block that no line tells of")
+    with hr.Growing.open(tmp_path / "people", domain, ledger=url).ledger as lost:
+        assert lost.remaining(scope=(1, 99)).amount == 0
+        assert lost.verify().ok
+    assert one.ended
+    one.ledger.close()
+    two.ledger.close()
