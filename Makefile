@@ -21,7 +21,7 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)  ## make a population, release it privately, ask questions
 	$(BIN)/hedgerow demo --out out/demo
 
-system:  ## fetch what some tests need and pip does not have (chromium, PostgreSQL), where that can be done
+system:  ## fetch what some tests need and pip does not have (chromium, PostgreSQL, a JDK, R), where that can be done
 	@.ci/system
 
 test: $(STAMP) system  ## all tests, the long ones at small size

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pandas as pd
 import polars as pl
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.dialects import registry
+
+from services.cutting import Cutter
 
 registry.register("hedgerow", "hedgerow.client.alchemy", "HedgerowDialect")  # as its entry point does
 pytestmark = pytest.mark.xdist_group("clients")
@@ -101,11 +105,76 @@ def test_the_address_says_what_may_be_spent(url):
             sa.create_engine(f"{url}?{wrong}").connect()
 
 
-def test_a_pool_survives_a_server_that_comes_back(server, engine):
+def test_what_a_select_is_made_of_is_answered(engine, people):
+    n = sa.func.count().label("n")
+    groups = sa.select(people.c.sex, people.c.k, n).group_by(people.c.sex, people.c.k)
+    inner = groups.subquery()
+    part = groups.cte("part")
+    asked = {
+        "distinct": (sa.select(people.c.k).distinct(), 3),
+        "case": (sa.select(sa.func.sum(sa.case((people.c.k == "1", 1), else_=0))), 1),
+        "between a list": (sa.select(n).where(people.c.k.not_in(["2"]), sa.or_(people.c.sex == "F")), 1),
+        "subquery": (sa.select(inner.c.sex, sa.func.sum(inner.c.n)).group_by(inner.c.sex), 2),
+        "with": (sa.select(part.c.k, sa.func.max(part.c.n)).group_by(part.c.k), 3),
+        "union": (
+            sa.union_all(sa.select(n).where(people.c.k == "1"), sa.select(n).where(people.c.k == "2")),
+            2,
+        ),
+        "ordered": (groups.order_by(people.c.sex.desc(), n).limit(4).offset(1), 4),
+    }
     with engine.connect() as connection:
-        connection.execute(sa.text(SQL)).all()
+        for name, (statement, rows) in asked.items():
+            assert len(connection.execute(statement).all()) == rows, name
+
+
+def test_values_are_bound_in_every_way_that_sqlalchemy_has(engine, people):
+    by = sa.select(sa.func.count()).where(people.c.sex == sa.bindparam("sex"))
+    with engine.connect() as connection:
+        one, two = (connection.execute(by, {"sex": sex}).scalar() for sex in "FM")
+        total = connection.execute(sa.select(sa.func.count()).select_from(people)).scalar()
+        assert one + two == pytest.approx(total)
+        listed = sa.select(sa.func.count()).where(people.c.k.in_(sa.bindparam("ks", expanding=True)))
+        assert connection.execute(listed, {"ks": ["0", "1", "2"]}).scalar() == pytest.approx(total)
+        with pytest.raises(sa.exc.DataError):
+            connection.execute(by, {"sex": "F' OR '1' = '1"})
+
+
+def test_what_makes_or_fills_tables_is_refused(engine):
+    other = sa.Table("other", sa.MetaData(), sa.Column("a", sa.Integer))
+    with engine.connect() as connection:
+        for statement in (sa.schema.CreateTable(other), sa.insert(other).values(a=1), sa.delete(other)):
+            with pytest.raises(sa.exc.DBAPIError):
+                connection.execute(statement)
+
+
+def test_a_pool_serves_many_threads(url):
+    engine = sa.create_engine(f"{url}?tls=off", pool_size=2, max_overflow=0)
+
+    def ask(k):
+        with engine.connect() as connection:
+            asked = sa.text("SELECT COUNT(*) FROM people WHERE k = :k")
+            return connection.execute(asked, {"k": str(k % 3)}).scalar()
+
+    with ThreadPoolExecutor(6) as threads:
+        found = list(threads.map(ask, range(12)))
+    assert found == found[:3] * 4
+    assert engine.pool.checkedout() == 0
+    engine.dispose()
+
+
+def test_a_connection_that_is_cut_is_made_again_and_one_that_is_lost_leaves_the_pool(server, token):
+    cutter = Cutter(int(server.url.rsplit(":", 1)[1]))
+    engine = sa.create_engine(
+        f"hedgerow://:{token}@127.0.0.1:{cutter.port}/people?tls=off", pool_pre_ping=True
+    )
+    with engine.connect() as connection:
+        assert len(connection.execute(sa.text(SQL)).all()) == 3
+        cutter.cut_all()
+        assert len(connection.execute(sa.text(SQL)).all()) == 3  # within one connection
+    cutter.cut_all()
     with engine.connect() as connection:  # from the pool, seen alive before it is handed out
         assert len(connection.execute(sa.text(SQL)).all()) == 3
-    lost = sa.create_engine("hedgerow://:hr_0_x@127.0.0.1:9/people")
-    with pytest.raises((sa.exc.OperationalError, sa.exc.DBAPIError)), lost.connect() as connection:
+    cutter.close()
+    with pytest.raises(sa.exc.OperationalError), engine.connect() as connection:
         connection.execute(sa.text(SQL))
+    engine.dispose()

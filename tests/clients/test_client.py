@@ -156,3 +156,28 @@ def test_the_command_line_asks_a_server_too(server, token, monkeypatch):
     done = CliRunner().invoke(app, ["ask", server.url, SQL, "--json"], env=there)
     assert done.exit_code == 2
     assert "http://HOST/DATASET" in done.stdout
+
+
+def test_the_shell_talks_to_a_server_too(server, token, tmp_path):
+    from typer.testing import CliRunner
+
+    from hedgerow.serve.cli.commands import app
+
+    there, url = {"HEDGEROW_TOKEN": token}, f"{server.url}/people"
+    saved, drawn = tmp_path / "a.csv", tmp_path / "a.svg"
+    script = f".schema\n{SQL};\n.save {saved}\n.plot {drawn}\n.explain {SQL};\n.budget\nSELECT nothing;\n"
+    done = CliRunner().invoke(app, ["shell", url], input=script, env=there)
+    assert done.exit_code == 2, done.output
+    for words in ("2 levels", "Asking was free.", "Left to spend: epsilon", "Wrote"):
+        assert words in done.stdout
+    assert saved.read_text().startswith("sex,n,n_low,n_high,n_source")
+    assert drawn.read_text().startswith("<svg")
+    dear = "SELECT COUNT(*) FROM people WHERE sex = 'M' AND k = 1"
+    done = CliRunner().invoke(app, ["shell", url, "--json"], input=f".within 0.04\n{dear};\n", env=there)
+    assert done.exit_code == 3
+    done = CliRunner().invoke(app, ["shell", url, "-c", dear, "--json"], env=there)
+    assert done.exit_code == 0
+    assert '"source": "learned"' in done.stdout
+    done = CliRunner().invoke(app, ["shell", server.url, "-c", SQL, "--json"], env=there)
+    assert done.exit_code == 2
+    assert "http://HOST/DATASET" in done.stdout

@@ -44,6 +44,19 @@ def test_rows_come_one_by_one_some_at_a_time_and_all_at_once(connection):
     assert cursor.answer.error
 
 
+def test_a_description_has_seven_parts_and_a_cursor_its_size(connection):
+    with connection.cursor() as cursor:
+        cursor.execute(SQL)
+        assert [len(column) for column in cursor.description] == [7, 7]
+        assert cursor.arraysize == 1
+        cursor.arraysize = 2
+        assert len(cursor.fetchmany()) == 2
+    for name in ("callproc", "nextset"):
+        assert not hasattr(cursor, name)
+    for name in ("Error", "DatabaseError", "DataError", "OperationalError", "ProgrammingError"):
+        assert getattr(connection, name) is getattr(dbapi, name)
+
+
 def test_values_are_bound(connection):
     cursor = connection.cursor()
     (one,) = cursor.execute("SELECT COUNT(*) FROM people WHERE sex = ?", ("F",)).fetchone()

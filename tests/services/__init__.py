@@ -6,8 +6,10 @@ A service that takes long to start is started once: its fixture lives here, and 
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
+from typing import Any, NoReturn
 
 import pytest
 
@@ -17,7 +19,19 @@ def program(*names: str, package: str) -> str:
     found = next(filter(None, map(shutil.which, names)), None)
     if found:
         return found
-    how = f"{names[0]} is not here: `make system` as root, or install {package}"
+    lacks(f"{names[0]} is not here: `make system` as root, or install {package}")
+
+
+def module(name: str, package: str) -> Any:
+    """A Python module; a skip that says how to get it if it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        lacks(f"{name} is not here: pip install {package}")
+
+
+def lacks(how: str) -> NoReturn:
+    """Skip a test for want of something, visibly; on CI as root, where all can be had, fail."""
     if os.environ.get("CI") and os.geteuid() == 0:
         pytest.fail(how)
     pytest.skip(how)

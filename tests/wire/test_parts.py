@@ -9,7 +9,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import HedgerowError
-from hedgerow.serve.wire import values
+from hedgerow.serve.wire import parameters, values
 from hedgerow.serve.wire.failure import ReadOnly, UnknownTable
 from hedgerow.serve.wire.plans import plan
 from hedgerow.serve.wire.scram import ScramExchange
@@ -19,6 +19,8 @@ from hedgerow.service.catalogue import Catalogue
 DOMAIN = hr.Domain(
     {"sex": ["F", "M"], "age": hr.bins(0, 100, 10), "day": hr.dates("2020-01-01", "2021-01-01", "month")}
 )
+
+WHOLE = hr.Domain(dict(DOMAIN.items()) | {"age": hr.bins(0, 100, 10, step=1)})
 
 
 @pytest.mark.parametrize(
@@ -58,6 +60,20 @@ def test_a_value_that_is_none_is_refused_in_a_sentence():
             values.read(data, kind, form)
 
 
+def test_a_value_that_does_not_fit_its_type_is_refused_in_a_sentence():
+    for value, kind, form in (
+        ("other", values.INT8, 0),
+        ("other", values.INT4, 1),
+        (float("nan"), values.INT8, 0),
+        (float("inf"), values.INT8, 1),
+        ("missing", values.DATE, 1),
+        ("other", values.FLOAT8, 1),
+        ("other", values.NUMERIC, 1),
+    ):
+        with pytest.raises(HedgerowError, match="ask for text"):
+            values.written(value, kind, form)
+
+
 def test_statements_are_cut_where_they_end():
     text = "SELECT ';' AS \"a;b\"; -- ;\n/* ; */ SELECT 2 ;; "
     assert len(statements_of(text)) == 2
@@ -80,6 +96,9 @@ def test_statements_are_cut_where_they_end():
         ("SELECT * FROM information_schema.tables", "catalogue"),
         ("SELECT * FROM people LIMIT 5", "preview"),
         ("SELECT sex FROM people WHERE 1 = 0", "preview"),
+        ("SELECT TRUE FROM public.people WHERE 1 <> 1 LIMIT 0", "preview"),
+        ("SELECT sex FROM people WHERE true LIMIT 5", "preview"),
+        ("SELECT pg_sleep(1.5)", "sleep"),
         ("SELECT COUNT(*) FROM people", "question"),
         ("EXPLAIN SELECT COUNT(*) FROM people", "explain"),
         ("WITH a AS (SELECT COUNT(*) AS n FROM people) SELECT n FROM a", "question"),
@@ -100,11 +119,14 @@ def test_a_statement_is_known_before_it_runs(sql, kind):
         ("SELECT COUNT(*) FROM private.people", UnknownTable),
         ("SELECT * FROM people", HedgerowError),
         ("SELECT * FROM people LIMIT 1001", HedgerowError),
+        ("SELECT 1 FROM people LIMIT 5", HedgerowError),
+        ("SELECT true FROM people LIMIT 5", HedgerowError),
         ("SELECT * FROM people WHERE sex = 'F' LIMIT 5", HedgerowError),
         ("COPY people TO STDOUT", HedgerowError),
         ("SELECT COUNT(*) FROM people, pg_class", HedgerowError),
         ("FLY", HedgerowError),
         ("SELECT (", HedgerowError),
+        ("SELECT 1 WHERE a?!= 0", HedgerowError),
         ("SELECT COUNT(*) FROM people WHERE dp_low(1) > 2", HedgerowError),
     ],
 )
@@ -120,6 +142,29 @@ def test_errors_beside_numbers_are_taken_out_of_the_question():
     assert "dp_" not in asked.sql.replace("dp_column", "")
     assert [column[0] for column in asked.columns] == ["sex", "dp_low", "n"]
     assert [part for _, part in asked.picks] == ["value", "low", "value"]
+
+
+def test_parameters_that_are_left_open_have_the_type_of_what_they_stand_beside():
+    def kinds(sql, said=()):
+        return parameters.kinds(plan(sql, "people", WHOLE), sql, said, WHOLE)
+
+    asked = "SELECT COUNT(*) FROM people WHERE age >= $1 AND day < $2 AND sex = $3 AND '$9' <> $4::numeric"
+    assert kinds(asked) == [values.INT8, values.DATE, values.TEXT, values.NUMERIC]
+    assert kinds(asked, [0, 0, values.VARCHAR]) == [values.INT8, values.DATE, values.VARCHAR, values.NUMERIC]
+    assert kinds("SELECT sex, COUNT(*) FROM people GROUP BY 1 LIMIT $1") == [values.INT8]
+    assert kinds("COPY (SELECT COUNT(*) FROM people WHERE age IN ($2, $1)) TO STDOUT") == [values.INT8] * 2
+    assert kinds("SELECT relname FROM pg_class WHERE oid = $1 AND relname LIKE $2") == [
+        values.OID,
+        values.TEXT,
+    ]
+    assert kinds("BEGIN") == []
+
+
+def test_arrays_are_written_as_text_and_in_binary():
+    assert values.written(["pg_catalog", "a b"], 1009, values.TEXT_FORM) == b'{pg_catalog,"a b"}'
+    sent = values.written([1, None], 1016, values.BINARY_FORM)
+    assert struct.unpack("!iiiiiiqi", sent) == (1, 1, 20, 2, 1, 8, 1, -1)
+    assert values.written([], 1009, values.BINARY_FORM) == struct.pack("!iii", 0, 0, 25)
 
 
 @pytest.fixture(scope="module")
@@ -140,8 +185,26 @@ def test_the_catalogue_is_the_declared_schema_and_knows_no_row(catalogue):
     ]
     assert catalogue.run("SELECT version(), current_user", user="ann")[1][0][1] == "ann"
     assert catalogue.run("SELECT 'people'::regclass::oid")[1] == [(16384,)]
-    with pytest.raises(HedgerowError):
-        catalogue.run("SELECT * FROM pg_stats")
+    assert catalogue.run("SELECT has_table_privilege('people', 'SELECT, INSERT')")[1] == [(True,)]
+    assert catalogue.run("SELECT has_table_privilege('people', 'INSERT')")[1] == [(False,)]
+    for leaks in ("pg_stats", "pg_statistic", "pg_stat_all_tables", "pg_stat_statements"):
+        with pytest.raises(HedgerowError):
+            catalogue.run(f"SELECT * FROM {leaks}")
+
+
+def test_columns_have_their_types_whatever_the_rows_and_a_star_has_their_names(catalogue):
+    sql = "SELECT oid, relname, reltuples, relhasindex, relacl FROM pg_class WHERE relname = $1"
+    columns = [("oid", 20), ("relname", 25), ("reltuples", 701), ("relhasindex", 16), ("relacl", 1009)]
+    for name in ("people", "nothing", None):
+        assert catalogue.run(sql, [name])[0] == columns
+    wrapped = "SELECT * FROM (SELECT attname, attnum FROM pg_attribute) a WHERE attnum = ANY($1)"
+    assert catalogue.run(wrapped, ["{1,2}"]) == ([("attname", 25), ("attnum", 23)], [("sex", 1), ("age", 2)])
+    with pytest.raises(HedgerowError, match="an array is written"):
+        catalogue.run("SELECT '{a\rb}'::text[]")
+    expanded = (
+        "SELECT (x.keys).n FROM (SELECT information_schema._pg_expandarray(indkey) AS keys FROM pg_index) x"
+    )
+    assert catalogue.run(expanded)[1] == []
 
 
 REACHES = (
@@ -172,6 +235,13 @@ REACHES = (
     "SELECT obj_description(1) || getenv('HOME')",
     "INSTALL json",
     "CALL pragma_version()",
+    "SELECT (x).getenv('HOME') FROM (SELECT 'a' AS x) y",
+    "SELECT ('HOME').getenv()",
+    "SELECT * FROM information_schema.read_text('/etc/passwd')",
+    "SELECT information_schema.getenv('HOME')",
+    "SELECT * FROM pg_get_keywords('/etc/passwd')",
+    "SELECT '{a}'::text[] || getenv('HOME')",
+    "SELECT pg_sleep(3), getenv('HOME')",
 )
 
 

@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchTableError
 from sqlalchemy.sql import compiler
 
 from hedgerow import dbapi
+from hedgerow.client.dbapi_failure import raised
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _NUMBERS = ("within", "within_count", "confidence", "max_epsilon")
@@ -71,7 +72,8 @@ class HedgerowDialect(default.DefaultDialect):
 
     def do_ping(self, dbapi_connection: Any) -> bool:
         """Whether the server still answers; costs nothing."""
-        dbapi_connection.client.datasets()
+        with raised():
+            dbapi_connection.client.datasets()
         return True
 
     def is_disconnect(self, e: Any, connection: Any, cursor: Any) -> bool:
@@ -99,7 +101,8 @@ class HedgerowDialect(default.DefaultDialect):
     def get_columns(self, connection: Any, table_name: str, schema: Any = None, **kw: Any) -> Any:
         """The declared columns."""
         self._refuse(connection, table_name, schema)
-        told = _client(connection).schema()["attributes"]
+        with raised():
+            told = _client(connection).schema()["attributes"]
         return [
             {"name": a["name"], "type": _type(a), "nullable": bool(a["missing"]), "default": None}
             for a in told

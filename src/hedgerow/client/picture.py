@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from math import ceil, inf
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
 
 _MOST = 40  # rows that are shown
 _WIDE, _HIGH = 160, 14  # of a bar
+_CELL = "text-align:left;white-space:nowrap;padding:.2em 1.2em .2em 0"
 
 
 def text(answer: ServedAnswer) -> str:
@@ -25,7 +27,7 @@ def text(answer: ServedAnswer) -> str:
 
 def html(answer: ServedAnswer) -> str:
     """A table; beside each number its interval, drawn on the scale of its column."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in answer.columns)
+    head = "".join(f'<th style="{_CELL}">{escape(name)}</th>' for name in answer.columns)
     scales = {name: _scale(answer, name) for name in answer.measures}
     body = "".join(
         "<tr>" + "".join(_td(row[name], scales.get(name)) for name in answer.columns) + "</tr>"
@@ -51,17 +53,14 @@ def _cell(cell: Any) -> str:
     value, error = cell["value"], cell.get("error")
     if value is None:
         return "unknown"
-    return f"{_figure(value, error)} ± {'?' if error is None else f'{error:,.4g}'}"
-
-
-def _figure(value: float, error: float | None) -> str:
-    """A number with the places that its error leaves room for."""
-    if error is None or error <= 0:
-        return f"{value:,.6g}"
-    places = 0
-    while error < 10 and places < 9:
-        error, places = error * 10, places + 1
-    return f"{value:,.{places}f}"
+    if error is None or not 0 < error < inf:
+        return f"{value:,.6g} ± {'?' if error is None else f'{error:,.4g}'}"
+    places, shown = 0, float(error)
+    while shown < 10 and places < 9:
+        shown, places = shown * 10, places + 1
+    return (
+        f"{value:,.{places}f} ± {ceil(shown) / 10**places:,.{places}f}"  # two digits of an error, rounded up
+    )
 
 
 def _scale(answer: ServedAnswer, name: str) -> tuple[float, float] | None:
@@ -74,16 +73,16 @@ def _scale(answer: ServedAnswer, name: str) -> tuple[float, float] | None:
 def _td(cell: Any, scale: tuple[float, float] | None) -> str:
     said = escape(_cell(cell))
     if scale is None or not isinstance(cell, dict) or cell.get("low") is None or cell["value"] is None:
-        return f"<td>{said}</td>"
+        return f'<td style="{_CELL}">{said}</td>'
     zero, low, high, value = (
         (x - scale[0]) / (scale[1] - scale[0]) * _WIDE
         for x in (0.0, cell["low"], cell["high"], cell["value"])
     )
     left, wide, middle = min(zero, value), abs(value - zero), _HIGH / 2
     return (
-        f'<td style="text-align:left;white-space:nowrap"><svg role="img" aria-label="{said}" '
+        f'<td style="{_CELL}"><svg role="img" aria-label="{said}" '
         f'width="{_WIDE + 2}" height="{_HIGH}" style="vertical-align:middle;margin-right:.6em">'
         f'<rect x="{left:.1f}" y="2" width="{wide:.1f}" height="{_HIGH - 4}" fill="#7fa98a"/>'
         f'<path d="M{low:.1f} {middle}H{high:.1f}M{low:.1f} 3V{_HIGH - 3}M{high:.1f} 3V{_HIGH - 3}" '
-        f'stroke="#24423a" fill="none"/></svg>{said}</td>'
+        f'stroke="currentColor" fill="none"/></svg>{said}</td>'
     )

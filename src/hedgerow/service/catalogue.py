@@ -13,40 +13,18 @@ from typing import TYPE_CHECKING, Any
 import sqlglot
 from sqlglot import exp
 
-import hedgerow
 from hedgerow.errors import BadSQL, RangeTooLarge, UnsupportedSQL
 from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.queries.sql.stages.engine import ReleasedEngine
+from hedgerow.service.catalogue_functions import ROWS, array, function, operator
 from hedgerow.service.catalogue_tables import TABLE, TYPES, tables
 
 if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import Domain
 
-ROWS, CELLS, COLUMNS, SECONDS = 10_000, 100_000, 200, 2.0  # of a result; how long it may take
-VERSION = f"15.0 (Hedgerow {hedgerow.__version__})"
-_TRUE_OF = "pg_has_role"
-_FALSE_OF = "pg_is_in_recovery pg_relation_is_publishable pg_is_other_temp_schema row_security_active"
-_NULL_OF = """
-json_build_object
-pg_get_expr obj_description col_description shobj_description pg_get_constraintdef pg_get_indexdef
-pg_get_viewdef pg_get_partkeydef pg_get_ruledef pg_get_triggerdef pg_get_serial_sequence
-pg_total_relation_size pg_relation_size pg_table_size pg_indexes_size pg_database_size
-pg_stat_get_numscans inet_server_addr inet_server_port inet_client_addr pg_get_statisticsobjdef_columns
-pg_tablespace_location pg_get_function_result pg_get_function_arguments pg_my_temp_schema
-"""
-_PASS_OF = """
-coalesce nullif count sum min max avg lower upper length substring trim concat concat_ws position
-strpos array_to_string string_agg array_agg row_number rank greatest least cast exists any all in
-generate_series unnest split_part starts_with left right abs mod if case regexp_like now
-current_timestamp and or not any_value array group_concat is_null like str_position list_contains
-array_contains array_length array_size date_trunc explode
-exploding_generate_series logical_and logical_or bool_and bool_or dense_rank
-"""
+CELLS, COLUMNS, SECONDS = 100_000, 200, 2.0  # of a result; how long it may take
 _FUNCTIONS = ("typreceive", "typsend", "typinput", "typoutput")
 _CLASSES = {"pg_class": 1259, "pg_namespace": 2615, "pg_type": 1247, "pg_attribute": 1249, "pg_proc": 1255}
-_TRUE, _FALSE, _NULL, _PASS = (
-    frozenset(words.split()) for words in (_TRUE_OF, _FALSE_OF, _NULL_OF, _PASS_OF)
-)
 
 
 class Catalogue:
@@ -74,8 +52,8 @@ class Catalogue:
 
     def run(
         self, sql: str | exp.Expr, values: Sequence[Any] = (), user: str = "owner"
-    ) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """Names and rows of a statement about the catalogue, or about nothing.
+    ) -> tuple[list[tuple[str, int]], list[tuple[Any, ...]]]:
+        """Columns (name, number of the type) and rows of a statement about the catalogue, or about nothing.
 
         Args:
             sql: the statement.
@@ -94,18 +72,20 @@ class Catalogue:
             raise RangeTooLarge(f"a statement about the catalogue may have up to {COLUMNS} columns")
         if isinstance(tree, exp.Query) and not tree.args.get("limit"):
             tree = tree.limit(most + 1)
-        rows = self._engine.run(tree.sql(dialect="duckdb"), seconds=SECONDS)
+        found, rows = self._engine.described(tree.sql(dialect="duckdb"), seconds=SECONDS)
         if len(rows) > most:
             raise RangeTooLarge(f"a statement about the catalogue may have up to {most:,} rows")
-        if rows and len(rows[0]) != len(names):
-            names = [f"column{i + 1}" for i in range(len(rows[0]))]
-        return names, rows
+        if len(found) != len(names) or "*" in names:
+            names = [name for name, _ in found]
+        return [(name, _number(kind)) for name, (_, kind) in zip(names, found, strict=True)], rows
 
     # -- what may stand in a statement ---------------------------------------------------------------------
 
     def _allowed(self, node: exp.Expr, values: Sequence[Any], user: str) -> exp.Expr:
         if isinstance(node, exp.Dot):
-            if node.this.name.lower() != "pg_catalog":
+            if isinstance(node.this, exp.Paren) and isinstance(node.expression, exp.Identifier):
+                return node  # a part of a value, as in (keys).x
+            if node.this.name.lower() not in ("pg_catalog", "information_schema"):
                 raise UnsupportedSQL(f"{node.sql()!r} is not known here")
             return _expr(node.expression)
         if isinstance(node, exp.Table):
@@ -119,9 +99,9 @@ class Catalogue:
         if isinstance(node, exp.Column) and (node.db or node.table.lower() == "pg_catalog"):
             return exp.column(node.this, node.table if node.db else None)
         if isinstance(node, exp.Operator):
-            return _operator(node)
+            return operator(node)
         if isinstance(node, exp.Func) and not isinstance(node, (exp.Connector, exp.Predicate)):
-            return self._function(node, user)
+            return function(node, self._name, user)
         if isinstance(node, (exp.EQ, exp.NEQ)) and node.this.name in _FUNCTIONS and node.expression.is_int:
             node.set("expression", exp.Literal.string("-"))  # what PostgreSQL prints for no function
             return node
@@ -138,6 +118,8 @@ class Catalogue:
             ):
                 node.set("db", None)
                 return node
+            if node.this.name.lower() in self._tables and not node.this.args.get("expressions"):
+                return exp.Table(this=exp.to_identifier(node.this.name.lower()), alias=node.args.get("alias"))
             raise UnsupportedSQL("a function stands for no table here")
         name, schema = node.name.lower(), node.db.lower()
         made = {"": name, "pg_catalog": name, "information_schema": f"information_schema_{name}"}.get(schema)
@@ -176,60 +158,12 @@ class Catalogue:
             return exp.cast(node.this, "BIGINT")
         if to in ("name", "char", "cstring", "aclitem", "text", "information_schema.sql_identifier"):
             return exp.cast(node.this, "VARCHAR")
+        if to in ("text[]", "name[]", "varchar[]", "char[]", '"char"[]'):
+            held = node.this
+            plain = isinstance(held, exp.Literal) and held.is_string
+            return array(held.name) if plain else exp.cast(held, "VARCHAR[]", dialect="duckdb")
         known = {short: long for short, long, _, _ in TYPES.values()}
         return exp.cast(node.this, known[to].upper()) if to in known else node
-
-    def _function(self, node: exp.Func, user: str) -> exp.Expr:
-        named = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
-        name = named.lower().removeprefix("pg_catalog.")
-        said = {
-            "current_version": f"PostgreSQL {VERSION}", "version": f"PostgreSQL {VERSION}",
-            "current_database": self._name, "current_catalog": self._name,
-            "current_schema": "public", "current_user": user, "session_user": user,
-            "pg_get_userbyid": "owner", "pg_encoding_to_char": "UTF8", "current_role": user,
-        }  # fmt: skip
-        if name in said:
-            return exp.Literal.string(said[name])
-        if name in _TRUE or name.endswith(("_is_visible", "_privilege")):
-            return exp.true()
-        if name in _FALSE:
-            return exp.false()
-        if name in (
-            "array_upper",
-            "array_lower",
-            "array_position",
-            "to_regtype",
-            "to_regclass",
-            "to_regproc",
-        ):
-            return exp.cast(exp.Null(), "BIGINT")
-        if isinstance(node, (exp.GenerateSeries, exp.ExplodingGenerateSeries)):
-            return _bounded(node)
-        if name == "generate_subscripts" and node.expressions:
-            return sqlglot.parse_one(
-                f"unnest(range(1, len({node.expressions[0].sql('duckdb')}) + 1))", read="duckdb"
-            )
-        if name in _NULL:
-            return exp.cast(exp.Null(), "VARCHAR")
-        if name == "format_type" and node.expressions:
-            return self._format(node.expressions[0])
-        if name == "current_schemas":
-            return exp.array("'pg_catalog'", "'public'", dialect="duckdb")
-        if name in ("quote_ident", "pg_client_encoding"):
-            return node.expressions[0] if node.expressions else exp.Literal.string("UTF8")
-        if name in ("pg_backend_pid", "txid_current"):
-            return exp.Literal.number(1)
-        if name == "current_setting":
-            return exp.cast(exp.Null(), "VARCHAR")
-        if name not in _PASS:
-            raise UnsupportedSQL(f"the function {name} is not known here")
-        return node
-
-    def _format(self, number: exp.Expr) -> exp.Expr:
-        made = exp.Case(this=number.copy())
-        for oid, (_, long, _, _) in TYPES.items():
-            made = made.when(exp.Literal.number(oid), exp.Literal.string(long))
-        return made
 
 
 _REFUSED = (exp.DDL, exp.DML, exp.Command, exp.Set, exp.Pragma, exp.Attach, exp.Copy, exp.Use, exp.Into)
@@ -240,8 +174,19 @@ def kind_of(attribute: Any) -> int:
     if isinstance(attribute, Dates):
         return 1082
     if isinstance(attribute, Bins):
-        return 20 if getattr(attribute, "whole", False) else 701
+        return 20 if attribute.whole or (attribute.step is not None and attribute.step % 1 == 0) else 701
     return 25
+
+
+_NUMBERS = {
+    "BOOLEAN": 16, "BIGINT": 20, "INTEGER": 23, "SMALLINT": 21, "DOUBLE": 701, "FLOAT": 700, "DATE": 1082,
+    "TIMESTAMP": 1114, "HUGEINT": 1700, "VARCHAR[]": 1009, "BIGINT[]": 1016, "INTEGER[]": 1007,
+}  # fmt: skip
+
+
+def _number(kind: str) -> int:
+    """The number of the type that PostgreSQL has for one of the engine's; text for what it has not."""
+    return 1700 if kind.startswith("DECIMAL") else _NUMBERS.get(kind, 25)
 
 
 def parsed(sql: str) -> exp.Expr:
@@ -253,6 +198,8 @@ def parsed(sql: str) -> exp.Expr:
         raise BadSQL(f"this is not SQL that can be read: {words}") from None
     except RecursionError:
         raise BadSQL("this statement is too deep") from None
+    except (TypeError, AttributeError, ValueError, IndexError, KeyError):  # the parser's own, on nonsense
+        raise BadSQL("this is not SQL that can be read") from None
     if len(found) != 1:
         raise BadSQL("one statement at a time")
     return found[0]
@@ -285,32 +232,8 @@ def _named(column: exp.Expr) -> str:
 def _value(node: exp.Expr, values: Sequence[Any]) -> exp.Expr:
     held = node.this.name if isinstance(node.this, exp.Expr) else str(node.this or "")
     number = int(held) if held.isascii() and held.isdigit() else 1
-    if not 0 < number <= len(values):
-        return exp.Null()
-    value = values[number - 1]
+    value = values[number - 1] if 0 < number <= len(values) else None
+    above = node.parent.parent if isinstance(node.parent, exp.Paren) else node.parent
+    if isinstance(above, exp.Any | exp.All) and (value is None or str(value).startswith("{")):
+        return array(None if value is None else str(value))
     return exp.Null() if value is None else exp.convert(value)
-
-
-def _bounded(node: exp.Func) -> exp.Expr:
-    """A series that is short, or empty."""
-    end = node.args.get("end")
-    if isinstance(end, exp.Cast):
-        end = end.this
-    if isinstance(end, exp.Null) or (isinstance(end, exp.Literal) and end.is_int and int(end.name) <= ROWS):
-        return node
-    raise UnsupportedSQL(f"a series here ends with a number of up to {ROWS:,}")
-
-
-def _operator(node: exp.Operator) -> exp.Expr:
-    sign = str(node.args.get("operator")).rsplit(".", 1)[-1]
-    kinds: dict[str, Any] = {
-        "~": exp.RegexpLike,
-        "~~": exp.Like,
-        "=": exp.EQ,
-        "<>": exp.NEQ,
-        "!~": exp.RegexpLike,
-    }
-    if sign not in kinds:
-        raise UnsupportedSQL(f"the operator {sign} is not known here")
-    made: exp.Expr = kinds[sign](this=node.this, expression=node.expression)
-    return exp.Not(this=exp.Paren(this=made)) if sign == "!~" else made

@@ -12,6 +12,9 @@ from typing import Any
 TABLE = 16384  # the number of the one table
 _PUBLIC, _SYSTEM, _INFORMATION, _OWNER = 2200, 11, 13000, 10
 _HEAP = 2
+_SETTINGS = {"max_index_keys": "32", "max_identifier_length": "255", "server_version_num": "150000",
+             "standard_conforming_strings": "on", "default_transaction_read_only": "on"}  # fmt: skip
+_KEYWORDS = ("analyse", "analyze", "ilike", "isnull", "limit", "notnull", "offset", "returning")
 TYPES = {
     16: ("bool", "boolean", 1, "B"),
     19: ("name", "name", 64, "S"),
@@ -43,8 +46,8 @@ _KINDS = {
 }
 _SHAPES = """
 pg_namespace o:oid,nspowner s:nspname,nspacl
-pg_class o:oid,relnamespace,reltype,relowner,relam,reltablespace,reltoastrelid,reloftype s:relname,relkind,relpersistence,relreplident,relacl,relpartbound f:reltuples i:relpages,relchecks,relnatts t:relhasindex,relhasrules,relhastriggers,relrowsecurity,relforcerowsecurity,relispartition,relhassubclass,relisshared,relhasoids S:reloptions
-pg_attribute o:attrelid,atttypid,attcollation s:attname,attidentity,attgenerated,attstorage,attcompression,attacl i:attlen,attnum,atttypmod,attndims,attstattarget,attinhcount t:attnotnull,atthasdef,attisdropped,attislocal,atthasmissing S:attfdwoptions,attoptions
+pg_class o:oid,relnamespace,reltype,relowner,relam,reltablespace,reltoastrelid,reloftype s:relname,relkind,relpersistence,relreplident,relpartbound f:reltuples i:relpages,relchecks,relnatts t:relhasindex,relhasrules,relhastriggers,relrowsecurity,relforcerowsecurity,relispartition,relhassubclass,relisshared,relhasoids S:reloptions,relacl
+pg_attribute o:attrelid,atttypid,attcollation s:attname,attidentity,attgenerated,attstorage,attcompression i:attlen,attnum,atttypmod,attndims,attstattarget,attinhcount t:attnotnull,atthasdef,attisdropped,attislocal,atthasmissing S:attfdwoptions,attoptions,attacl
 pg_type o:oid,typnamespace,typelem,typarray,typrelid,typbasetype,typcollation,typowner s:typname,typtype,typcategory,typdelim,typinput,typdefault,typreceive,typsend,typoutput i:typlen,typtypmod,typndims t:typnotnull,typisdefined
 pg_database o:oid,datdba,dattablespace s:datname,datcollate,datctype,datacl,datlocprovider,daticulocale i:encoding,datconnlimit t:datistemplate,datallowconn
 pg_roles o:oid s:rolname i:rolconnlimit t:rolsuper,rolcanlogin,rolinherit,rolcreaterole,rolcreatedb,rolreplication,rolbypassrls s:rolvaliduntil
@@ -55,7 +58,8 @@ pg_index o:indexrelid,indrelid i:indnatts,indnkeyatts s:indexprs,indpred t:indis
 pg_constraint o:oid,connamespace,conrelid,confrelid,conindid,conparentid,contypid s:conname,contype,confupdtype,confdeltype,confmatchtype t:condeferrable,condeferred,convalidated O:conkey,confkey
 pg_description o:objoid,classoid i:objsubid s:description
 pg_attrdef o:oid,adrelid i:adnum s:adbin
-pg_proc o:oid,pronamespace,prorettype s:proname,prokind i:pronargs t:proretset O:proargtypes
+pg_proc o:oid,pronamespace,prorettype,proowner,prolang,provariadic s:proname,prokind,prosrc,provolatile,proparallel i:pronargs t:proretset,prosecdef,proisstrict O:proargtypes,proallargtypes S:proargnames,proargmodes,proacl
+pg_get_keywords s:word,catcode,catdesc
 pg_inherits o:inhrelid,inhparent i:inhseqno t:inhdetachpending
 pg_enum o:oid,enumtypid f:enumsortorder s:enumlabel
 pg_range o:rngtypid,rngsubtype,rngmultitypid
@@ -118,6 +122,17 @@ def tables(name: str, columns: Sequence[tuple[str, int, bool]]) -> dict[str, tup
     return made
 
 
+def column_kinds() -> dict[str, int]:
+    """The number of each column's type, for all tables.
+
+    >>> column_kinds()["attrelid"], column_kinds()["relname"]
+    (26, 25)
+    """
+    numbers = {"o": 26, "s": 25, "i": 23, "f": 701, "t": 16}
+    groups = [group for line in _SHAPES.strip().splitlines() for group in line.split()[1:]]
+    return {c: numbers[g[0]] for g in groups if g[0] in numbers for c in g[2:].split(",")}
+
+
 _BLANK = {"BIGINT": 0, "INTEGER": 0, "BOOLEAN": False}
 
 
@@ -126,7 +141,7 @@ def _system(name: str, columns: Sequence[tuple[str, int, bool]]) -> dict[str, Ro
     people: Rows = [{"oid": _OWNER, "rolname": "owner", "rolcanlogin": True, "rolconnlimit": -1}]
     table = {"oid": TABLE, "relname": name, "relnamespace": _PUBLIC, "relowner": _OWNER, "relam": _HEAP,
              "relkind": "r", "relpersistence": "p", "relreplident": "d", "reltuples": -1.0,
-             "relnatts": len(columns)}  # fmt: skip
+             "relnatts": len(columns), "relacl": ["=r/owner"]}  # fmt: skip
     database = {"oid": 1, "datname": name, "datdba": _OWNER, "encoding": 6, "datcollate": "C",
                 "datctype": "C", "datlocprovider": "c", "datconnlimit": -1, "datallowconn": True}  # fmt: skip
     return {
@@ -138,6 +153,8 @@ def _system(name: str, columns: Sequence[tuple[str, int, bool]]) -> dict[str, Ro
         "pg_roles": people,
         "pg_user": [{"usesysid": person["oid"], "usename": person["rolname"]} for person in people],
         "pg_am": [{"oid": _HEAP, "amname": "heap", "amtype": "t"}],
+        "pg_get_keywords": [{"word": word, "catcode": "R", "catdesc": "reserved"} for word in _KEYWORDS],
+        "pg_settings": [{"name": setting, "setting": value} for setting, value in _SETTINGS.items()],
         "pg_tables": [{"schemaname": "public", "tablename": name, "tableowner": "owner"}],
     }
 
@@ -145,14 +162,16 @@ def _system(name: str, columns: Sequence[tuple[str, int, bool]]) -> dict[str, Ro
 def _attribute(number: int, name: str, kind: int, missing: bool) -> dict[str, Any]:
     return {"attrelid": TABLE, "attname": name, "atttypid": kind, "attlen": TYPES[kind][2], "attnum": number,
             "atttypmod": -1, "attnotnull": not missing, "attidentity": "", "attgenerated": "",
-            "attstorage": "p", "attcompression": "", "attstattarget": -1, "attislocal": True}  # fmt: skip
+            "attstorage": "p", "attcompression": "", "attstattarget": -1, "attislocal": True,
+            "attacl": ["=r/owner"]}  # fmt: skip
 
 
 def _type(oid: int, short: str, long: str, size: int, group: str) -> dict[str, Any]:
+    stem = f"{short}_" if short in ("date", "timestamp", "timestamptz", "numeric") else short
     return {"oid": oid, "typname": short, "typnamespace": _SYSTEM, "typlen": size, "typtype": "b",
-            "typcategory": group, "typtypmod": -1, "typdelim": ",", "typinput": f"{short}in",
-            "typreceive": f"{short}recv", "typsend": f"{short}send",
-            "typoutput": f"{short}out", "typowner": _OWNER, "typisdefined": True}  # fmt: skip
+            "typcategory": group, "typtypmod": -1, "typdelim": ",", "typinput": f"{stem}in",
+            "typreceive": f"{stem}recv", "typsend": f"{stem}send",
+            "typoutput": f"{stem}out", "typowner": _OWNER, "typisdefined": True}  # fmt: skip
 
 
 def _information(name: str, columns: Sequence[tuple[str, int, bool]]) -> dict[str, Rows]:

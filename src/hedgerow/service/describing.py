@@ -194,11 +194,17 @@ def columns(domain: Domain) -> tuple[ColumnTold, ...]:
 
 def _column(name: str, a: Attribute) -> ColumnTold:
     kind = "dates" if isinstance(a, Dates) else "bins" if isinstance(a, Bins) else "levels"
-    return ColumnTold(name, kind, tuple(a.labels), _some(list(a.labels), len(a.values), kind))
+    return ColumnTold(name, kind, tuple(a.labels), some_of(list(a.labels), len(a.values), kind))
 
 
-def _some(labels: list[str], proper: int, kind: str) -> str:
-    """Levels on one line: all of them, or the first and the last of what is in order."""
+def some_of(labels: list[str], proper: int, kind: str) -> str:
+    """Levels on one line: all of them, or the first and the last of what is in order.
+
+    Args:
+        labels: the levels.
+        proper: how many of them are neither missing nor other.
+        kind: levels, bins or dates.
+    """
     if len(", ".join(labels)) <= _LEVELS:
         return ", ".join(labels)
     if kind != "levels":

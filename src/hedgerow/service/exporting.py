@@ -11,9 +11,12 @@ from hedgerow.release.writing import whole
 from hedgerow.service import wire
 from hedgerow.service.publication import refuse_existing
 from hedgerow.synopsis.frame import Frame
+from hedgerow.synopsis.plot import Plot
 
 if TYPE_CHECKING:
     from hedgerow.synopsis.answer import Answer
+
+    Answered = Answer | Frame
 
 FORMATS = ("table", "csv", "json", "markdown", "parquet")
 _ENDINGS = {".csv": "csv", ".json": "json", ".md": "markdown", ".parquet": "parquet", ".txt": "table"}
@@ -33,14 +36,14 @@ def format_for(path: Path) -> str:
     return found
 
 
-def rendered(answer: Answer, form: str) -> bytes:
+def rendered(answer: Answered, form: str) -> bytes:
     """An answer in a format; all but `table` and `markdown` hold bounds and sources as columns.
 
     Args:
         answer: what was answered.
         form: one of `FORMATS`.
     """
-    frame = Frame.of(answer)
+    frame = answer if isinstance(answer, Frame) else Frame.of(answer)
     if form == "parquet":
         import pyarrow.parquet as pq
 
@@ -62,7 +65,7 @@ def rendered(answer: Answer, form: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def write(answer: Answer, path: Path, form: str | None = None, *, force: bool = False) -> str:
+def write(answer: Answered, path: Path, form: str | None = None, *, force: bool = False) -> str:
     """Write an answer to a file, whole or not at all; says in which format.
 
     Args:
@@ -79,7 +82,7 @@ def write(answer: Answer, path: Path, form: str | None = None, *, force: bool = 
     return form
 
 
-def draw(answer: Answer, path: Path, title: str | None = None, *, force: bool = False) -> None:
+def draw(answer: Answered, path: Path, title: str | None = None, *, force: bool = False) -> None:
     """Draw an answer into a file: .svg, .png, .html or .json.
 
     Args:
@@ -88,7 +91,8 @@ def draw(answer: Answer, path: Path, title: str | None = None, *, force: bool = 
         title: what to write above the picture.
         force: replace a file that is there.
     """
-    made = answer.plot(title).drawer(path)
+    plot = Plot.of(answer, title) if isinstance(answer, Frame) else answer.plot(title)
+    made = plot.drawer(path)
     refuse_existing(path, force=force, option="--plot")
     content = made()
     with whole(path) as draft:

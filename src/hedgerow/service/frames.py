@@ -6,6 +6,10 @@ import io
 import re
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from hedgerow.synopsis.frame import Frame, FrameColumn, LabelColumn
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -38,6 +42,28 @@ def table(answer: dict[str, Any]) -> pa.Table:
         else:
             made[name] = pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
     return pa.table(made)
+
+
+def frame(answer: dict[str, Any]) -> Frame:
+    """The same as columns that can be printed, written and drawn.
+
+    Args:
+        answer: an answer, as `wire.answered` gives it.
+
+    >>> number = {"value": 1.0, "error": None, "source": "learned"}
+    >>> len(frame({"columns": ["sex", "n"], "rows": [{"sex": "F", "n": number}]}))
+    1
+    """
+    made: list[LabelColumn | FrameColumn] = []
+    for name in answer["columns"]:
+        cells = [row[name] for row in answer["rows"]]
+        if cells and isinstance(cells[0], dict):
+            parts = ([float("nan") if c.get(k) is None else c[k] for c in cells] for k in ("value", "error"))
+            values, errors = (np.array(part, dtype=np.float64) for part in parts)
+            made.append(FrameColumn(name, values, errors, [str(cell["source"]) for cell in cells]))
+        else:
+            made.append(LabelColumn(name, ["NULL" if cell is None else str(cell) for cell in cells]))
+    return Frame(tuple(made))
 
 
 def without_formulas(table: pa.Table) -> pa.Table:

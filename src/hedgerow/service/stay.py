@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hedgerow.service.dataset import Dataset, Step
     from hedgerow.service.describing import Description
     from hedgerow.synopsis.answer import Answer
+    from hedgerow.synopsis.frame import Frame
 
 _CONFIDENCE = 0.95
 
@@ -39,7 +40,7 @@ class Told:
 
     plain: wire.Plain
     sentences: tuple[str, ...]
-    answer: Answer | None = None
+    answer: Answer | Frame | None = None
     costs: bool = False
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedgerow.client.client import Client, connect
 from hedgerow.errors import HedgerowError
-from hedgerow.serve.cli.terminal import emit, screen
+from hedgerow.serve.cli.terminal import emit, screen, table_of
 
 if TYPE_CHECKING:
     from hedgerow.client.served import ServedAnswer
@@ -50,35 +50,30 @@ def ask(url: str, question: Ask, *, explain: bool, json: bool) -> None:
     if json:
         emit(answer.to_json())
         return
-    to, cost, left = screen(), answer.cost, answer.remaining
-    to.print(_table(answer))
+    from hedgerow.service.frames import frame
+
+    to = screen()
+    to.print(table_of(frame(answer.to_json())))
+    for said in (meaning(answer), price(answer), *(f"Note: {note}" for note in answer.notes)):
+        to.print(said)
+
+
+def meaning(answer: ServedAnswer) -> str:
+    """What the errors of an answer mean.
+
+    Args:
+        answer: the answer.
+    """
     hold = "are meant to hold" if answer.source == "learned" else "hold"
-    to.print(f"Error bounds {hold} with {answer.confidence:.4g} confidence ({answer.source}).")
-    to.print("Asking was free." if cost is None else f"Asking cost epsilon {cost.epsilon:.4g}.")
-    if left is not None:
-        to.print(f"Left to spend: epsilon {left.epsilon:.4g}.")
-    for note in answer.notes:
-        to.print(f"Note: {note}")
+    return f"Error bounds {hold} with {answer.confidence:.4g} confidence ({answer.source})."
 
 
-def _table(answer: ServedAnswer) -> Any:
-    from rich.table import Table
+def price(answer: ServedAnswer) -> str:
+    """What asking cost, and what is left.
 
-    from hedgerow.release.numerals import bound, signed
-
-    made = Table(box=None, pad_edge=False, header_style="bold")
-    for name in answer.columns:
-        made.add_column(name)
-        if name in answer.measures:
-            made.add_column("±", style="dim")
-    for row in answer:
-        cells: list[str] = []
-        for name in answer.columns:
-            cell = row[name]
-            if isinstance(cell, dict):
-                value, error = (float("nan") if cell[k] is None else cell[k] for k in ("value", "error"))
-                cells += [signed(value, error), bound(error)]
-            else:
-                cells.append(str(cell))
-        made.add_row(*cells)
-    return made
+    Args:
+        answer: the answer.
+    """
+    cost, left = answer.cost, answer.remaining
+    said = "Asking was free." if cost is None else f"Asking cost epsilon {cost.epsilon:.4g}."
+    return said if left is None else f"{said} Left to spend: epsilon {left.epsilon:.4g}."

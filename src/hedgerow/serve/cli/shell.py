@@ -43,8 +43,8 @@ def shell(
     thing: Annotated[
         Path,
         typer.Argument(
-            metavar="DATA|SYNOPSIS",
-            help="The data, or a file or folder that `release` wrote.",
+            metavar="DATA|SYNOPSIS|URL",
+            help="The data, a file or folder that `release` wrote, or http://HOST/DATASET at a server.",
             show_default=False,
             parser=data_path,
         ),
@@ -57,16 +57,20 @@ def shell(
     account: As = None,
     json: Json = False,
 ) -> None:
-    """Ask DATA, or a release, one question after another; statements end with a semicolon.
+    """Ask DATA, a release or a server one question after another; statements end with a semicolon.
 
     The session stays open, so that an answer from what was learned takes milliseconds. Questions cost nothing
     unless `.spend on` was said; the cost of one is told before it is asked. Without a terminal, statements
     are read from standard input to its end; with --json each of them gets one object on a line. The exit code
     is that of the last error. `.help` lists the commands.
     """
-    from hedgerow.service.stay import stay_at
+    from hedgerow.serve.cli import remote
 
-    with stay_at(opening.dataset(thing, schema=schema), account) as stay:
+    with (
+        _remote(str(thing))
+        if remote.is_remote(str(thing))
+        else _here(opening, thing, schema, account) as stay
+    ):
         talk = Shell(stay, thing, json=json)
         if command is not None:
             talk.read(command, last=True)
@@ -77,6 +81,18 @@ def shell(
             talk.read(sys.stdin.read(), last=True)
     if talk.code:
         raise typer.Exit(talk.code)
+
+
+def _here(opening: DataOptions, thing: Path, schema: Path | None, account: str | None) -> Stay:
+    from hedgerow.service.stay import stay_at
+
+    return stay_at(opening.dataset(thing, schema=schema), account)
+
+
+def _remote(url: str) -> Stay:
+    from hedgerow.serve.cli.remote_stay import RemoteStay
+
+    return RemoteStay(url)
 
 
 class Shell:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -153,12 +153,27 @@ def screen() -> Console:
     return plain if plain.is_terminal else Console(**settings, width=140)
 
 
+def _columns_of(frame: Any) -> Any:
+    """Columns that came from a server, as a table for the screen."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head, after in zip(frame.heads, [*frame.heads[1:], ""], strict=True):
+        side: Literal["left", "right"] = "right" if "±" in (head, after) else "left"
+        table.add_column(head, justify=side, style="dim" if head == "±" else None)
+    for cells in frame.cells():
+        table.add_row(*cells)
+    return table
+
+
 def table_of(answer: Any) -> Any:
     """An answer as a table for the screen."""
     from rich.table import Table
 
     from hedgerow.release.numerals import bound, signed
 
+    if getattr(answer, "table", None) is None:
+        return _columns_of(answer)
     result = answer.table
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in result.show:

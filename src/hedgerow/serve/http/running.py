@@ -21,6 +21,7 @@ from hedgerow.errors import HedgerowError
 from hedgerow.serve.console import rendering
 from hedgerow.serve.http.app import application
 from hedgerow.serve.wire.listening import WireServer
+from hedgerow.service.failure import DEBUG
 from hedgerow.service.host import Host
 
 if TYPE_CHECKING:
@@ -222,3 +223,5 @@ def _log(json_log: bool) -> None:
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(logging.WARNING if name == "uvicorn" else logging.INFO)
+    if os.environ.get(DEBUG):  # every statement that a tool sent over PostgreSQL's protocol, with its values
+        logging.getLogger("hedgerow.wire").setLevel(logging.DEBUG)

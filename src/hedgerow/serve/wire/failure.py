@@ -83,13 +83,16 @@ class FailedTransaction(HedgerowError):
     code = "failed_transaction"
 
 
-def fields(error: BaseException, owner: bool, sql: str = "", severity: str = "ERROR") -> dict[str, Any]:
+def fields(
+    error: BaseException, owner: bool, sql: str = "", text: str = "", severity: str = "ERROR"
+) -> dict[str, Any]:
     """The fields of an error message; what the system said is for owners and the log only.
 
     Args:
         error: what was raised.
         owner: whether an owner is told.
-        sql: the statement, to say where in it.
+        sql: what was sent, to say where in it.
+        text: the statement in it that the error is about.
         severity: ERROR, or FATAL where the connection ends.
     """
     if owners_only(error) and not owner:
@@ -99,7 +102,8 @@ def fields(error: BaseException, owner: bool, sql: str = "", severity: str = "ER
     if not owner and not isinstance(error, HedgerowError):
         words = OWN_FAULT
     made = {"S": severity, "V": severity, "C": STATES.get(code, "XX000"), "M": words, "H": hint}
-    return made | ({} if at is None else {"P": _place(sql, at)})
+    before = sql.find(text) if text else -1
+    return made | ({} if at is None or before < 0 else {"P": before + _place(text, at)})
 
 
 def _place(sql: str, at: dict[str, int]) -> int:

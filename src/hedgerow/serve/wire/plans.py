@@ -13,7 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from hedgerow.errors import BadSQL, UnsupportedSQL
-from hedgerow.serve.wire import values
+from hedgerow.serve.wire import spelling, values, wrapped
 from hedgerow.serve.wire.failure import ReadOnly, UnknownTable
 from hedgerow.service.catalogue import kind_of, parsed
 
@@ -21,6 +21,7 @@ ROWS = 1000  # of a preview
 _WRITES = (
     "insert update delete merge create drop alter truncate grant revoke vacuum analyze comment lock call do"
 )
+_SLEEP = re.compile(r"select\s+(?:pg_catalog\.)?pg_sleep\s*\(\s*(\d{1,4}(?:\.\d{1,6})?)\s*\)", re.I)
 _PARTS = ("dp_low", "dp_high", "dp_error", "dp_source")
 
 Column = tuple[str, int, int]
@@ -31,7 +32,7 @@ class StatementPlan:
     """What is done for a statement.
 
     Args:
-        kind: empty, transaction, set, show, reset, nothing, catalogue, explain, preview, question.
+        kind: empty, transaction, set, show, reset, nothing, sleep, catalogue, explain, preview, question.
         tag: what is said when it is done.
         columns: names, types and sizes; None if it has no rows, or if they are known only after it ran.
         sql: what is asked.
@@ -124,6 +125,8 @@ def _copy(text: str, table: str, domain: Any) -> StatementPlan:
 
 
 def _question(text: str, table: str, domain: Any) -> StatementPlan:
+    if (nap := _SLEEP.fullmatch(text.strip())) is not None:
+        return StatementPlan("sleep", columns=(("pg_sleep", values.TEXT, -1),), words=(nap[1],))
     tree = parsed(text)
     tables = list(tree.find_all(exp.Table))
     ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
@@ -158,7 +161,8 @@ def _is_preview(tree: exp.Select) -> bool:
     if tree.find(exp.AggFunc, exp.Window, exp.Subquery) is not None:
         return False
     return all(
-        isinstance(c, (exp.Star, exp.Column)) or isinstance(c.unalias(), exp.Column) for c in tree.selects
+        isinstance(c, exp.Star) or isinstance(c.unalias(), exp.Column | exp.Boolean | exp.Literal)
+        for c in tree.selects
     )
 
 
@@ -167,8 +171,9 @@ def _preview(tree: exp.Select, table: str, domain: Any) -> StatementPlan:
     limit = tree.args.get("limit")
     number = limit.expression.name if limit is not None and limit.expression is not None else ""
     where = tree.args.get("where")
-    never = where is not None and where.this.sql().replace(" ", "").lower() in ("1=0", "0=1", "false", "1<>1")
-    if where is not None and not never:
+    said = "" if where is None else where.this.sql().replace(" ", "").lower()
+    never = said in ("1=0", "0=1", "false", "1<>1")
+    if said not in ("", "true", "1=1") and not never:
         raise UnsupportedSQL(
             "rows are never shown, and synthetic ones are not filtered; ask for counts instead"
         )
@@ -178,12 +183,17 @@ def _preview(tree: exp.Select, table: str, domain: Any) -> StatementPlan:
             f"SELECT ..., COUNT(*) FROM {table} GROUP BY ..."
         )
     picked: list[tuple[str, str]] = []
+    if never and all(isinstance(column.unalias(), exp.Boolean | exp.Literal) for column in tree.selects):
+        columns = [_typed(_name(column), column.unalias(), domain) for column in tree.selects]
+        return StatementPlan("preview", columns=tuple(columns), words=("0",))  # whether it may be read at all
     for column in tree.selects:
         if column.is_star:
             picked += [(name, name) for name in kinds]
         else:
             picked.append((column.unalias().name, column.alias_or_name))
     for name, _ in picked:
+        if not name:
+            raise UnsupportedSQL("rows are never shown; ask for counts, sums or averages")
         if name not in kinds:
             raise UnsupportedSQL(f"there is no column {name!r}")
     columns = [(label, kinds[name], values.SIZES.get(kinds[name], -1)) for name, label in picked]
@@ -196,7 +206,11 @@ def _asked(text: str, tree: exp.Expr, table: str, domain: Any) -> StatementPlan:
     """A question; errors and sources asked for beside a number are taken out of it, and put back."""
     if not isinstance(tree, exp.Query):
         raise UnsupportedSQL("ask with SELECT ... FROM ...")
-    if any(node.name.lower() in _PARTS for node in tree.find_all(exp.Anonymous)) or _rewritten(tree):
+    plain = spelling.plainly(tree, domain)
+    tree = tree if plain is None else plain
+    if any(map(_is_part, tree.find_all(exp.Anonymous))):
+        return _with_parts(wrapped.peeled(wrapped.pruned(tree, _is_part), _name), domain)
+    if plain is not None or _rewritten(tree):
         return _with_parts(tree, domain)
     return _plain(text, tree, domain)
 
@@ -208,40 +222,40 @@ def _plain(text: str, tree: exp.Query, domain: Any) -> StatementPlan:
     names = [column.alias_or_name or column.sql() for column in tree.selects]
     if len(set(names)) < len(names):
         raise UnsupportedSQL("two columns have one name: give them names of their own with AS")
-    columns = tuple(_typed(_name(column), column.unalias(), domain) for column in tree.selects)
+    columns = tuple(_typed(_name(c), wrapped.meant(tree, c.unalias()), domain) for c in tree.selects)
     picks = tuple((str(number), "value") for number in range(len(columns)))
     return StatementPlan("question", columns=columns, sql=text, tree=tree, picks=picks)
 
 
 def _rewritten(tree: exp.Query) -> bool:
-    """Whether it is made plain first: a schema before the table, two columns of one name, LIMIT $1::int."""
+    """Whether it is printed anew first: two columns of one name, or a star for those of an inner one."""
     names = [column.alias_or_name or column.sql() for column in tree.selects]
-    typed = any(isinstance(limit.expression, exp.Cast) for limit in tree.find_all(exp.Limit, exp.Offset))
-    named = any(t.db or t.catalog for t in tree.find_all(exp.Table))
-    return typed or named or len(set(names)) < len(names)
+    if isinstance(tree, exp.Select) and any(c.is_star for c in tree.selects):
+        return wrapped.inner(tree) is not None
+    return len(set(names)) < len(names)
+
+
+def _is_part(node: exp.Expr) -> bool:
+    """Whether it asks for a part of a number: its ends, its error, its source."""
+    return isinstance(node, exp.Anonymous) and node.name.lower() in _PARTS
 
 
 def _with_parts(tree: exp.Query, domain: Any) -> StatementPlan:
     tree = tree.copy()
-    for named in tree.find_all(exp.Table):
-        named.set("db", None)
-        named.set("catalog", None)
-    for limit in tree.find_all(exp.Limit, exp.Offset):
-        if isinstance(limit.expression, exp.Cast):
-            limit.set("expression", limit.expression.this)
     if not isinstance(tree, exp.Select):
-        if any(node.name.lower() in _PARTS for node in tree.find_all(exp.Anonymous)):
+        if any(map(_is_part, tree.find_all(exp.Anonymous))):
             raise UnsupportedSQL(
                 "dp_low, dp_high, dp_error and dp_source stand in one SELECT, not in a UNION"
             )
         return _plain(tree.sql(dialect="duckdb"), tree, domain)
-    _ordinals(tree)
+    wrapped.spell_out(tree, _name)
+    wrapped.ordinals(tree)
     kept: list[exp.Expr] = []
     labels: dict[str, int] = {}
     columns, picks = [], []
     for column in tree.selects:
         inner, part = column.unalias(), "value"
-        if isinstance(inner, exp.Anonymous) and inner.name.lower() in _PARTS:
+        if isinstance(inner, exp.Anonymous) and _is_part(inner):
             part, name = inner.name.lower().removeprefix("dp_"), column.alias or inner.name.lower()
             if len(inner.expressions) != 1:
                 raise UnsupportedSQL(f"{inner.name} is asked of one number, such as {inner.name}(COUNT(*))")
@@ -250,7 +264,7 @@ def _with_parts(tree: exp.Query, domain: Any) -> StatementPlan:
             kind = values.TEXT if part == "source" else values.FLOAT8
             columns.append((name, kind, values.SIZES.get(kind, -1)))
         else:
-            columns.append(_typed(_name(column), inner, domain))
+            columns.append(_typed(_name(column), wrapped.meant(tree, inner), domain))
         key = inner.sql()
         if key not in labels:
             labels[key] = len(kept)
@@ -259,7 +273,7 @@ def _with_parts(tree: exp.Query, domain: Any) -> StatementPlan:
             kept.append(inner.copy() if plain else exp.alias_(inner.copy(), label))
         picks.append((str(labels[key]), part))
     tree.set("expressions", kept)
-    if any(node.name.lower() in _PARTS for node in tree.find_all(exp.Anonymous)):
+    if any(map(_is_part, tree.find_all(exp.Anonymous))):
         raise UnsupportedSQL("dp_low, dp_high, dp_error and dp_source stand among the selected columns only")
     return StatementPlan(
         "question", columns=tuple(columns), sql=tree.sql(dialect="duckdb"), tree=tree, picks=tuple(picks)
@@ -272,16 +286,6 @@ def _aliased(tree: exp.Select, inner: exp.Expr) -> exp.Expr:
         if isinstance(inner, exp.Column) and column.alias and column.alias == inner.name:
             return column.unalias()
     return inner
-
-
-def _ordinals(tree: exp.Select) -> None:
-    """GROUP BY 1 becomes GROUP BY that column, before columns move."""
-    selects = list(tree.selects)
-    for clause in ("group", "order"):
-        for node in list(tree.args[clause].expressions) if tree.args.get(clause) else []:
-            held = node.this if isinstance(node, exp.Ordered) else node
-            if isinstance(held, exp.Literal) and held.is_int and 0 < int(held.name) <= len(selects):
-                held.replace(selects[int(held.name) - 1].unalias().copy())
 
 
 def _name(column: exp.Expr) -> str:

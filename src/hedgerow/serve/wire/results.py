@@ -47,15 +47,9 @@ def _part(cell: Any, part: str, told: dict[str, Any]) -> Any:
     return cell if part == "value" else told["source"] if part == "source" else None
 
 
-def guessed(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Column, ...]:
-    """Columns of rows whose types nobody declared."""
-    made = []
-    for i, name in enumerate(names):
-        held = next((row[i] for row in rows if row[i] is not None), None)
-        kind = (values.BOOL if isinstance(held, bool) else values.INT8 if isinstance(held, int)
-                else values.FLOAT8 if isinstance(held, float) else values.TEXT)  # fmt: skip
-        made.append((name, kind, values.SIZES.get(kind, -1)))
-    return tuple(made)
+def sized(columns: Sequence[tuple[str, int]]) -> tuple[Column, ...]:
+    """Columns with the sizes of their types."""
+    return tuple((name, kind, values.SIZES.get(kind, -1)) for name, kind in columns)
 
 
 def forms(asked: Sequence[int], width: int) -> list[int]:

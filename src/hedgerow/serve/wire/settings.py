@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from hedgerow.errors import BadValue
-from hedgerow.service.catalogue import VERSION
+from hedgerow.service.catalogue_functions import VERSION
 
 _REPORTED = {
     "server_version": VERSION,

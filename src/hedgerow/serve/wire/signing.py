@@ -71,7 +71,7 @@ async def sign_in(
     if proof is None or found is None:
         raise NoToken("no good token was proved", hint="the user is the token's id, the password the token")
     host.refuse_unready()
-    who, database = found[0], said.get("database") or name
+    who, database = found[0], (said.get("database") or name).partition("?")[0]
     hosted = host.datasets.get(database) if who.sees(database) else None
     if hosted is None:
         raise NotFound("this token reaches no such database", hint="the database is the dataset's name")
@@ -79,10 +79,14 @@ async def sign_in(
 
 
 def options(said: dict[str, str]) -> list[tuple[str, str]]:
-    """Settings that a connection begins with: its own, and those of `options=-c name=value`.
+    """Settings that a connection begins with: its own, those of `options=-c name=value`, the database's.
+
+    Where a tool lets nobody type options, the name of the database takes them: people?spend=on&within=0.01.
 
     >>> options({"user": "ann", "options": "-c hedgerow.spend=on", "application_name": "psql"})
     [('application_name', 'psql'), ('hedgerow.spend', 'on')]
+    >>> options({"user": "ann", "database": "people?spend=on&within=0.01"})
+    [('hedgerow.spend', 'on'), ('hedgerow.within', '0.01')]
     """
     found = [(name, value) for name, value in said.items() if name not in _NOT_SETTINGS]
     words = said.get("options", "").replace("\\ ", "\0").split()
@@ -91,6 +95,10 @@ def options(said: dict[str, str]) -> list[tuple[str, str]]:
         name, sep, value = bare.replace("\0", " ").partition("=")
         if sep:
             found.append((name, value))
+    asked = said.get("database", "").partition("?")[2]
+    for part in filter(None, asked.split("&")):
+        name, _, value = part.partition("=")
+        found.append((f"hedgerow.{name}", value))
     return [(name, value) for name, value in found if not name.startswith("_pq_.")]
 
 

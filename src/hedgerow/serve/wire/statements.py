@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -57,6 +58,7 @@ class Statements:
             "set": self._set,
             "reset": self._reset,
             "show": self._show,
+            "sleep": self._sleep,
             "catalogue": self._look_up,
             "explain": self._explain,
             "preview": self._preview,
@@ -107,11 +109,17 @@ class Statements:
     async def _show(self, planned: StatementPlan, given: list[Any]) -> StatementResult:
         return StatementResult(planned.columns, [[self.settings.show(planned.words[0])]], "SHOW")
 
+    async def _sleep(self, planned: StatementPlan, given: list[Any]) -> StatementResult:
+        """Wait, as people do to try whether cancelling works; no thread waits, and no longer than any may."""
+        self._host.refuse_haste(self.who)
+        await asyncio.sleep(min(float(planned.words[0]), self._host.config.limits.statement_seconds))
+        return StatementResult(planned.columns, [[""]], "SELECT 1")
+
     async def _look_up(self, planned: StatementPlan, given: list[Any]) -> StatementResult:
         self._host.refuse_haste(self.who)
         work = partial(self._looked_up, planned, given)
-        names, rows = await read(self._host, self._lookups, work)
-        return StatementResult(results.guessed(names, rows), rows, f"SELECT {len(rows)}")
+        columns, rows = await read(self._host, self._lookups, work)
+        return StatementResult(results.sized(columns), rows, f"SELECT {len(rows)}")
 
     def _looked_up(self, planned: StatementPlan, given: list[Any]) -> Any:
         return self._catalogue().run(planned.tree, given, self.who.name)

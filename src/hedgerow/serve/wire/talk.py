@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
-import re
 import secrets
 import ssl
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import HedgerowError, Starting
-from hedgerow.serve.wire import failure, messages, results, signing, values
+from hedgerow.serve.wire import failure, messages, parameters, results, signing, values
 from hedgerow.serve.wire.failure import Cancelled, FailedTransaction, NoCursor, NoStatement, ProtocolViolation
 from hedgerow.serve.wire.line import WireLine
 from hedgerow.serve.wire.messages import Parts
@@ -174,12 +174,15 @@ class Talk:
 
     async def _query(self, sql: str) -> None:
         """The simple way: statements, each with its rows, until one fails."""
+        text = sql
         try:
             parts = statements_of(sql)
             if not parts:
                 self.line.writer.write(messages.message("I"))
             for part in parts:
+                text = part
                 planned = await self._planned(part)
+                text = (planned.tree.sql if planned.kind == "copy" else planned.sql) or part
                 result = await self._run(planned, (), part)
                 if planned.kind == "copy":
                     self.line.writer.write(
@@ -194,7 +197,7 @@ class Talk:
         except ConnectionError:
             raise
         except Exception as error:
-            self._failed(error, sql)
+            self._failed(error, sql, text)
 
     async def _parse(self, parts: Parts) -> None:
         name, sql = parts.text(), parts.text()
@@ -205,7 +208,9 @@ class Talk:
         if len(self.prepared) >= _MOST_HELD:
             raise HedgerowError("too many statements are prepared: close some")
         text = found[0] if found else ""
-        self.prepared[name] = PreparedStatement(text, await self._planned(text), kinds)
+        planned = await self._planned(text)
+        kinds = parameters.kinds(planned, text, kinds, self.statements.hosted.domain)
+        self.prepared[name] = PreparedStatement(text, planned, kinds)
         self.line.writer.write(messages.message("1"))
 
     async def _bind(self, parts: Parts) -> None:
@@ -233,7 +238,7 @@ class Talk:
             if name not in self.prepared:
                 raise NoStatement("there is no such prepared statement")
             statement = self.prepared[name]
-            kinds = _parameters(statement)
+            kinds = statement.kinds
             self.line.writer.write(
                 messages.message("t", messages.int16(len(kinds)), *map(messages.int32, kinds))
             )
@@ -291,20 +296,37 @@ class Talk:
     # -- carrying out ----------------------------------------------------------------------------------------
 
     async def _planned(self, sql: str) -> StatementPlan:
-        found: StatementPlan = await self.statements.plan(sql)
+        self._note(sql)
+        found: StatementPlan = await self._waited(self.statements.plan(sql))
         self._refuse_failed(found)
         return found
+
+    def _note(self, sql: str, given: Sequence[Any] = ()) -> None:
+        """Write what a tool sent into the log, where whoever runs the server wants to see it."""
+        if log.isEnabledFor(logging.DEBUG):
+            said = {"who": self.statements.who.name, "sql": sql, "values": list(given)}
+            log.debug("said %s", json.dumps(said, default=str))
 
     def _refuse_failed(self, planned: StatementPlan) -> None:
         if self.state == "E" and planned.kind != "transaction":
             raise FailedTransaction("a statement of this transaction failed: say ROLLBACK")
 
     async def _run(self, planned: StatementPlan, given: Sequence[Any], sql: str) -> StatementResult:
-        """Carry out a plan, so that another connection can cancel it."""
+        """Carry out a plan."""
         self._refuse_failed(planned)
-        self.work = asyncio.ensure_future(self.statements.run(planned, given))
+        self._note(sql, given)
+        result: StatementResult = await self._waited(self.statements.run(planned, given))
+        if result.notice is not None:
+            self.line.writer.write(
+                messages.report("N", {"S": "NOTICE", "V": "NOTICE", "C": "00000", "M": result.notice})
+            )
+        return result
+
+    async def _waited(self, what: Coroutine[Any, Any, Any]) -> Any:
+        """Wait for something that another connection can cancel."""
+        self.work = asyncio.ensure_future(what)
         try:
-            result: StatementResult = await self.work
+            return await self.work
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
@@ -312,11 +334,6 @@ class Talk:
             raise Cancelled("cancelled as asked; what was charged stays charged") from None
         finally:
             self.work = None
-        if result.notice is not None:
-            self.line.writer.write(
-                messages.report("N", {"S": "NOTICE", "V": "NOTICE", "C": "00000", "M": result.notice})
-            )
-        return result
 
     def _done(self, planned: StatementPlan, result: StatementResult) -> None:
         tag = result.tag
@@ -336,13 +353,14 @@ class Talk:
                     self.line.writer.write(messages.setting(held, value))
         self.line.writer.write(messages.message("I") if planned.kind == "empty" else messages.complete(tag))
 
-    def _failed(self, error: Exception, sql: str = "") -> None:
+    def _failed(self, error: Exception, sql: str = "", text: str = "") -> None:
+        """Say what failed; where in what was sent, if what was asked stands there as it was asked."""
         owner = self.statements.who.owns
         if owners_only(error):
             log.error("cannot be used: %s", error)
         elif not isinstance(error, HedgerowError):
             log.error("a fault of our own: %s", type(error).__name__)
-        self.line.writer.write(messages.report("E", failure.fields(error, owner, sql)))
+        self.line.writer.write(messages.report("E", failure.fields(error, owner, sql, text)))
         self.state = "E" if self.state in "TE" else "I"
 
     async def _end(self, error: Exception) -> None:
@@ -350,11 +368,3 @@ class Talk:
             owner = self.statements is not None and self.statements.who.owns
             self.line.writer.write(messages.report("E", failure.fields(error, owner, severity="FATAL")))
             await self.line.writer.drain()
-
-
-def _parameters(statement: PreparedStatement) -> list[int]:
-    """The types of a statement's parameters: as the client said, text where it left them open."""
-    bare = re.sub(r"'(?:[^']|'')*'", "", statement.sql)
-    most = max([int(number) for number in re.findall(r"\$(\d{1,4})", bare)], default=0)
-    kinds = [*statement.kinds, *[0] * (most - len(statement.kinds))]
-    return [kind or values.TEXT for kind in kinds]

@@ -9,6 +9,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from hedgerow.errors import BadValue
+from hedgerow.serve.wire import arrays
 from hedgerow.serve.wire.failure import ProtocolViolation
 
 BOOL, INT8, INT2, INT4, TEXT, OID, NAME = 16, 20, 21, 23, 25, 26, 19
@@ -36,11 +37,16 @@ def written(value: Any, kind: int, form: int) -> bytes | None:
     """
     if value is None:
         return None
-    if kind in _WHOLE:
-        value = round(value) if isinstance(value, float) else int(value)
-    elif kind in (FLOAT4, FLOAT8):
-        value = float(value)
-    return _binary(value, kind) if form == BINARY_FORM else _plain(value, kind)
+    if kind in arrays.ELEMENTS and isinstance(value, list):
+        return arrays.written(value, kind, form == BINARY_FORM, lambda v, k: written(v, k, form))
+    try:
+        if kind in _WHOLE:
+            value = round(value) if isinstance(value, float) else int(value)
+        elif kind in (FLOAT4, FLOAT8):
+            value = float(value)
+        return _binary(value, kind) if form == BINARY_FORM else _plain(value, kind)
+    except (ValueError, TypeError, OverflowError, InvalidOperation):  # a level such as 'other', as a number
+        raise BadValue("a value of the answer is none of the type that was asked for: ask for text") from None
 
 
 def read(data: bytes | None, kind: int, form: int) -> Any:

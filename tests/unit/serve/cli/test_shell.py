@@ -176,10 +176,15 @@ def test_an_account_pays_for_its_own_questions_and_sees_only_its_part(shell, peo
     assert shell(f"{COUNT};", "--as", "bob").exit_code == 2
 
 
-def test_addresses_and_missing_files_are_refused_in_one_sentence(people_cli):
-    for thing in ("http://127.0.0.1:8765/people", "nowhere.csv", "people.csv"):
+def test_a_server_that_is_not_there_and_missing_files_are_refused_in_one_sentence(people_cli):
+    for thing, code in (
+        ("http://127.0.0.1:9/people", 4),
+        ("http://127.0.0.1:9", 2),
+        ("nowhere.csv", 2),
+        ("people.csv", 2),
+    ):
         done = people_cli("shell", thing, "-c", COUNT)
-        assert done.exit_code == 2
+        assert done.exit_code == code
         assert done.stderr.count("\n") == 1
 
 

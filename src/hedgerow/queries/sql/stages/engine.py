@@ -77,12 +77,25 @@ class ReleasedEngine:
             values: of its parameters.
             seconds: the most that it may take.
         """
+        return self.described(text, values, seconds)[1]
+
+    def described(
+        self, text: str, values: Sequence[Any] = (), seconds: float = SECONDS
+    ) -> tuple[list[tuple[str, str]], Rows]:
+        """The same with the columns before it: the name and DuckDB's type of each.
+
+        Args:
+            text: the statement.
+            values: of its parameters.
+            seconds: the most that it may take.
+        """
         import duckdb
 
         with self._lock:
             self._clock.start(seconds, self._base.interrupt)
             try:
                 found: Rows = self._base.execute(text, list(values)).fetchmany(ROWS + 1)
+                columns = [(str(c[0]), str(c[1])) for c in self._base.description or ()]
             except duckdb.InterruptException:
                 raise RangeTooLarge(
                     f"working on the released numbers takes more than {seconds:g} seconds"
@@ -97,7 +110,7 @@ class ReleasedEngine:
                 self._clock.stop()
         if len(found) > ROWS:
             raise RangeTooLarge(f"the statement returns more than {ROWS:,} rows")
-        return found
+        return columns, found
 
     @contextmanager
     def holding(self, tables: Mapping[str, Columns]) -> Iterator[None]:

@@ -1,0 +1,25 @@
+# What an analyst types in R with DBI: connect, look around, ask, group, be refused, and go on.
+suppressPackageStartupMessages(library(DBI))
+place <- Sys.getenv(c("PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE"))
+db <- dbConnect(RPostgreSQL::PostgreSQL(), host = place[1], port = as.integer(place[2]), user = place[3],
+                password = place[4], dbname = place[5])
+say <- function(name, words) cat(name, "\t", paste(words, collapse = " "), "\n", sep = "")
+no <- function(condition) "refused"
+refused <- function(sql) tryCatch({ dbGetQuery(db, sql); "answered" }, error = no, warning = no)
+
+say("tables", dbListTables(db))
+say("exists", dbExistsTable(db, "people"))
+say("fields", dbListFields(db, "people"))
+say("ask", nrow(dbGetQuery(db, "SELECT COUNT(*) FROM people")))
+groups <- dbGetQuery(db, "SELECT sex, COUNT(*) AS n, dp_low(n), dp_high(n) FROM people GROUP BY sex ORDER BY sex")
+say("group", groups$sex)
+say("within", all(groups$dp_low <= groups$n + 1 & groups$n <= groups$dp_high + 1))
+say("classes", sapply(groups, class))
+say("rows", nrow(dbGetQuery(db, "SELECT * FROM people LIMIT 20")))
+say("error", refused("SELECT nothing FROM people GROUP BY nothing"))
+result <- dbSendQuery(db, "SELECT k, COUNT(*) AS n FROM people GROUP BY k")
+say("some", c(nrow(fetch(result, n = 2)), nrow(fetch(result, n = -1))))
+invisible(dbClearResult(result))
+say("parameters", nrow(dbGetQuery(db, "SELECT COUNT(*) FROM people WHERE sex = $1", list("F"))))
+say("everything", refused("SELECT * FROM people"))
+invisible(dbDisconnect(db))
