@@ -5,6 +5,7 @@ Plain SVG on a paper of its own, so that they are legible on light and dark page
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from math import exp, log10
@@ -201,4 +202,4 @@ if __name__ == "__main__":
     pictures = {"epsilon-odds": odds, "epsilon-error": error, "rooms": rooms, "choosing": choice}
     for name, draw in pictures.items():
         (FOLDER / f"{name}.svg").write_text(draw())
-    print(f"{len(pictures)} pictures by Hedgerow {hr.__version__} in {FOLDER}")
+    sys.stdout.write(f"{len(pictures)} pictures by Hedgerow {hr.__version__} in {FOLDER}\n")
