@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import hedgerow as hr
-from hedgerow.errors import LedgerError, LimitExceeded
+from hedgerow.errors import HedgerowError, LedgerError, LimitExceeded
 from hedgerow.service import accounts
 from hedgerow.service.people import account_for, accounts_of, spent_by
 
@@ -65,3 +65,16 @@ def test_an_account_is_gone_on_from_once_whoever_asks_first(growing):
     assert [account_for(ledger, "ann", scope) for _ in range(3)] == ["ann#2"] * 3
     append(growing)
     assert account_for(ledger, "ann", growing.curator().scope) == "ann#3"
+
+
+def test_a_further_account_is_nobodys_name(growing):
+    ledger = growing.ledger
+    accounts.limit(ledger, "ann", "1")
+    payer(growing, "ann").measure(("sex",), "0.5")
+    append(growing)
+    assert payer(growing, "ann").account == "ann#2"
+    for act in (accounts.part_of, accounts.settle, lambda held, name: accounts.limit(held, name, "9")):
+        with pytest.raises(HedgerowError):
+            act(ledger, "ann#2")
+    with pytest.raises(LimitExceeded):
+        payer(growing, "ann").measure(("sex",), "0.6")
