@@ -182,8 +182,7 @@ class Synopsis(ABC):
             numbers = len(asked) if simultaneous else 1
             values, errors = self._workload(asked, confidence, numbers)
             found = Answer(values, errors, confidence, self.source, simultaneous=simultaneous)
-        counted = self.receipt.settings.counted
-        also = (*self._notes(asked), *([counted] if counted else []))
+        also = (*self._notes(asked), *self.receipt.settings.counts)
         return replace(found, notes=(*found.notes, *also))
 
     def limits(self, question: AnyQuestion, *, confidence: float = 0.95) -> tuple[Any, Any]:

@@ -296,8 +296,7 @@ class OpenSession:
 
     def _doubts(self, wish: Wish, goal: Goal | None) -> tuple[str, ...]:
         """Notes about an accuracy that is a part of all rows, and about whom counts are of."""
-        counted = self._payer.ledger.settings.counted
-        whom = (counted,) if counted else ()
+        whom = self._payer.ledger.settings.counts
         if goal is None:
             return whom
         own = wish.within is None and wish.within_count is None

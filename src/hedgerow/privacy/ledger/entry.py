@@ -95,14 +95,19 @@ class Settings:
 
     @property
     def counted(self) -> str:
+        """What counts over confined blocks are counts of, for whoever reads an answer; else nothing."""
+        if self.growing != "confined" or self.unit is None:
+            return ""
+        return f"Each {self.unit} is counted in the block in which it first appeared."
+
+    @property
+    def counts(self) -> tuple[str, ...]:
         """Which rows of people are counted, for whoever reads an answer; nothing where rows are protected."""
         if self.unit is None:
-            return ""
+            return ()
         rows = f"{self.max_rows} rows" if self.max_rows > 1 else "one row"
         most = f"At most {rows} of each {self.unit} {'are' if self.max_rows > 1 else 'is'} counted."
-        if self.growing != "confined":
-            return most
-        return f"{most} Each {self.unit} is counted in the block in which it first appeared."
+        return (most, self.counted) if self.counted else (most,)
 
     @property
     def privacy(self) -> Privacy:

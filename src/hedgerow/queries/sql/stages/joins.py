@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from hedgerow.errors import HedgerowError, UnsupportedSQL
+from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.sql.node import bare, only
 from hedgerow.queries.sql.stages.gate import parse_unbound
 
 if TYPE_CHECKING:
-    from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.domain.joined import JoinedTable
 
 _KEPT = "JOIN {0} counts rows that have no row in {0} too, with its columns missing, as LEFT JOIN does."
@@ -31,7 +31,7 @@ def without_joins(domain: Domain, text: str) -> tuple[str, tuple[str, ...]]:
     >>> without_joins(domain, "SELECT p.sex FROM visits v LEFT JOIN people p ON v.person = p.id")
     ('SELECT sex FROM visits AS v', ())
     """
-    if not domain.tables:
+    if not isinstance(domain, Domain) or not domain.tables:  # an open domain of names has no tables
         return text, ()
     try:
         tree = parse_unbound(text)
