@@ -6,7 +6,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import HedgerowError, LedgerError, LimitExceeded
-from hedgerow.service import accounts
+from hedgerow.service import accounts, people
 from hedgerow.service.people import account_for, accounts_of, spent_by
 
 
@@ -78,3 +78,24 @@ def test_a_further_account_is_nobodys_name(growing):
             act(ledger, "ann#2")
     with pytest.raises(LimitExceeded):
         payer(growing, "ann").measure(("sex",), "0.6")
+
+
+def test_of_two_processes_at_once_one_opens_the_further_account(growing, monkeypatch):
+    ledger = growing.ledger
+    accounts.limit(ledger, "ann", "1")
+    append(growing)
+    scope, look, lines = growing.curator().scope, people._paying, []
+
+    def late(held, name, blocks):
+        """The other process opens it after this one has looked."""
+        if not lines:
+            lines.append(None)
+            assert account_for(held, name, blocks) == "ann#2"
+            lines[:] = [held.newest]
+            return None
+        return look(held, name, blocks)
+
+    monkeypatch.setattr(people, "_paying", late)
+    assert account_for(ledger, "ann", scope) == "ann#2"
+    assert ledger.newest == lines[0]
+    assert ledger.remaining("ann#2").amount == 1
