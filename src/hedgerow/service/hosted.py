@@ -158,8 +158,8 @@ class Hosted:
         try:
             session = Learning().open(curator)
             return session, SessionReading.of(session)
-        except DataChanged:
-            shut = type(curator)(closed(curator.table), None, curator.ledger)
+        except DataChanged as error:
+            shut = type(curator)(closed(curator.table, error.began), None, curator.ledger)
             return None, SessionReading.of(Learning().open(shut))
 
     def _shut(self) -> None:
