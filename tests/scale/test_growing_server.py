@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,29 @@ def test_what_was_learned_before_an_append_is_read_from_the_ledger_alone(served)
     with pytest.raises(DataChanged):
         spend(served, OTHER)
     assert blocks() == [*charged, 0]
+
+
+def test_a_list_of_questions_is_one_turn_and_opens_one_account(served, monkeypatch):
+    ledger, held = served.opened.ledger, []
+    turn, desk = ledger.turn, served._desk
+
+    @contextmanager
+    def counted():
+        held.append(None)
+        with turn():
+            yield
+        held.pop()
+
+    def looked(*args, **options):
+        assert held  # nobody goes on from another account, or spends, between this look and the answers
+        return desk(*args, **options)
+
+    monkeypatch.setattr(ledger, "turn", counted)
+    monkeypatch.setattr(served, "_desk", looked)
+    asks = [Ask(sql, within_count=10.0, spend=True) for sql in (COUNT, OTHER)]
+    found = served.in_lane(lambda: served.ask_all(asks, ANN)).result()
+    assert len(found) == 2
+    assert accounts_of(ledger, "ann") == ["ann"]
 
 
 def test_the_limits_of_analysts_go_on_with_blocks_that_came_later(served):

@@ -27,6 +27,13 @@ def accounts_of(ledger: Ledger, name: str) -> list[str]:
     return found
 
 
+def begin_account(ledger: Ledger, name: str) -> None:
+    """Open an account without a limit for somebody who has none; a limit that was set meanwhile stays."""
+    with ledger.transaction() as together:
+        if not ledger.knows_account(name):
+            together.limit(name, None, "An analyst without a limit of their own")
+
+
 def account_for(ledger: Ledger, name: str, scope: Scope | None) -> str:
     """The account that pays for a person's questions about some blocks; it is opened if it must be.
 

@@ -7,7 +7,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.errors import HedgerowError, LedgerError, LimitExceeded
 from hedgerow.service import accounts, people
-from hedgerow.service.people import account_for, accounts_of, spent_by
+from hedgerow.service.people import account_for, accounts_of, begin_account, spent_by
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_whoever_still_holds_an_earlier_account_spends_no_more_than_the_limit(gr
         before.measure(("sex",), "0.1")
     assert accounts_of(ledger, "ann") == ["ann", "ann#2"]
     assert spent_by(ledger, "ann").amount == 1
-    assert ledger.verify()
+    assert ledger.verify().problems == ()
 
 
 def test_blocks_that_come_later_give_nothing_to_whoever_was_settled(growing):
@@ -99,3 +99,13 @@ def test_of_two_processes_at_once_one_opens_the_further_account(growing, monkeyp
     assert account_for(ledger, "ann", scope) == "ann#2"
     assert ledger.newest == lines[0]
     assert ledger.remaining("ann#2").amount == 1
+
+
+def test_a_limit_that_was_set_meanwhile_stays_when_an_account_is_opened(growing):
+    ledger = growing.ledger
+    accounts.limit(ledger, "ann", "1")  # after a server looked whether there is one, and before it opened it
+    begin_account(ledger, "ann")
+    with pytest.raises(LimitExceeded):
+        payer(growing, "ann").measure(("sex",), "1.1")
+    begin_account(ledger, "bob")
+    payer(growing, "bob").measure(("sex",), "1.1")
