@@ -229,9 +229,13 @@ class SourceError(HedgerowError):
 
 
 class DataChanged(LedgerError, SourceError):
-    """The data file is not the one that was opened, or that a run began with."""
+    """The data file is not the one that was opened, or that a run began with.
+
+    `began` is the mark of the blocks that a run began with, where data grow.
+    """
 
     code = "data_changed"
+    began: bytes | None = None
 
 
 def missing(path: Path) -> HedgerowError:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -97,6 +99,48 @@ def test_after_an_append_a_server_answers_what_was_learned_until_it_is_learned_a
     assert blocks() == [4, 4, 2, 2, 2]
     # two cells with Laplace noise of scale 1.5 each: further off with probability below 1e-9
     assert abs(free(served, COUNT).value - 150) <= 45
+
+
+def test_what_was_learned_before_an_append_is_read_from_the_ledger_alone(served):
+    """The cache may be deleted at any time, and a second server has none; an analyst paid for a part."""
+    served.in_lane(lambda: served.limit("ann", 5)).result()
+    spend(served, COUNT)
+    opened = served.opened
+    payer = opened.curator.child("ann")
+    served.in_lane(lambda: opened.session._core.learn_table(payer, ("sex", "age"), payer.price("1"))).result()
+    served.reopen()
+    before, charged = free(served, COUNT).value, blocks()
+    append(3)
+    shutil.rmtree("people.hedgerow.cache")
+    served.reopen()
+    assert served.state == "data_changed", served.words
+    assert free(served, COUNT).value == pytest.approx(before)
+    with pytest.raises(DataChanged):
+        spend(served, OTHER)
+    assert blocks() == [*charged, 0]
+
+
+def test_a_list_of_questions_is_one_turn_and_opens_one_account(served, monkeypatch):
+    ledger, held = served.opened.ledger, []
+    turn, desk = ledger.turn, served._desk
+
+    @contextmanager
+    def counted():
+        held.append(None)
+        with turn():
+            yield
+        held.pop()
+
+    def looked(*args, **options):
+        assert held  # nobody goes on from another account, or spends, between this look and the answers
+        return desk(*args, **options)
+
+    monkeypatch.setattr(ledger, "turn", counted)
+    monkeypatch.setattr(served, "_desk", looked)
+    asks = [Ask(sql, within_count=10.0, spend=True) for sql in (COUNT, OTHER)]
+    found = served.in_lane(lambda: served.ask_all(asks, ANN)).result()
+    assert len(found) == 2
+    assert accounts_of(ledger, "ann") == ["ann"]
 
 
 def test_the_limits_of_analysts_go_on_with_blocks_that_came_later(served):

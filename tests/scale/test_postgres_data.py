@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import hedgerow as hr
 from hedgerow.errors import HedgerowError
+from hedgerow.privacy.ledger.url import LedgerUrl
 from hedgerow.serve.cli.commands import app
+from hedgerow.service import setting_up
 from hedgerow.service.address import as_path
 from hedgerow.service.asking import Ask
 from hedgerow.service.config import Config, DatasetSettings
@@ -171,4 +174,26 @@ def test_a_configuration_that_does_not_say_which_rows_or_ledger_is_refused(more,
     made = DatasetSettings(f"postgresql://ann:{SECRET}@db/stats", epsilon=1, **more)
     with pytest.raises(HedgerowError, match=why) as refused:
         Config(datasets=(made,)).check()
+    assert SECRET not in str(refused.value)
+
+
+def test_what_drafts_a_schema_tells_no_address_of_a_database(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    address = f"postgresql://ann:{SECRET}@127.0.0.1:1/stats"
+    settings = DatasetSettings(address, table="people", ledger=f"{address}#people")
+    hosted = Hosted(settings)
+    try:
+        for draft in (setting_up.draft, setting_up.proposal):
+            with pytest.raises(HedgerowError, match="in a database") as refused:
+                draft(hosted)
+            assert SECRET not in str(refused.value)
+    finally:
+        hosted.close()
+    assert SECRET not in repr((settings, settings.dataset()))
+    with pytest.raises(HedgerowError, match="is a database") as refused:
+        hr.Table.open(Path(address), hr.Domain({"sex": ["F", "M"]}))
+    assert SECRET not in str(refused.value)
+    run("schema", "infer", address, code=2)
+    with pytest.raises(HedgerowError, match="%23") as refused:
+        LedgerUrl.of(f"postgresql://ann:1#{SECRET}@db/stats")
     assert SECRET not in str(refused.value)

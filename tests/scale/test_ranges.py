@@ -12,6 +12,9 @@ import hedgerow as hr
 from hedgerow.curator.growing.lasting import numbered
 from hedgerow.errors import BadValue
 from hedgerow.serve.cli.commands import app
+from hedgerow.service.asking import Ask
+from hedgerow.service.dataset import Dataset
+from hedgerow.service.stay import stay_at
 
 SCHEMA = "confirmed: true\nattributes:\n  sex: [F, M]\n  age: {bins: [0, 100, 50]}\n"
 COUNT = "SELECT COUNT(*) AS n FROM t WHERE sex = 'F'"
@@ -68,6 +71,15 @@ def test_a_question_about_a_range_is_charged_to_its_blocks_alone_and_known_again
     assert told("ask", "people", COUNT, *some)["rows"] == first["rows"]
     assert "lines of the ledger verify" in said("budget", "verify", "people")
     assert WHOM in said("ask", "people", COUNT, *some)
+
+
+def test_a_shell_about_a_range_says_what_learning_cost_though_other_blocks_spent_more(blocks):
+    blocks()
+    told("ask", "people", COUNT, "--to", "1", "--epsilon", "6")
+    with stay_at(Dataset(Path("people"), first="2", last="3")) as stay:
+        found = stay.ask(Ask(COUNT, spend=True), lambda words, part: None)
+    assert any("Learning what rows look like, once, cost epsilon 4" in words for words in found.sentences)
+    assert spent() == [6, 4, 4]
 
 
 def test_a_release_of_a_range_says_whom_it_counts_wherever_it_is_asked(blocks):

@@ -117,6 +117,8 @@ def test_parameters_and_people_are_asked_over_a_join():
         ("SELECT COUNT(*) FROM visits v JOIN patients p ON person = person", "declared key"),
         ("SELECT COUNT(*) FROM visits v JOIN codes c USING (code)", "declared key"),
         ("SELECT COUNT(*) FROM visits v, patients p WHERE v.person = p.person", "declared key"),
+        ("SELECT p.ward FROM t v JOIN patients p(sex, ward) ON v.person = p.person", "with columns"),
+        ("SELECT COUNT(*) FROM t v(sex, ward) JOIN patients p ON v.person = p.person", "with columns"),
         ("SELECT COUNT(*) FROM visits v CROSS JOIN patients p", "no other join"),
         ("SELECT COUNT(*) FROM visits v RIGHT JOIN patients p ON v.person = p.person", "no other join"),
         ("SELECT COUNT(*) FROM visits v FULL JOIN patients p ON v.person = p.person", "no other join"),

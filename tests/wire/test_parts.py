@@ -135,6 +135,23 @@ def test_what_cannot_be_is_refused_in_a_sentence(sql, error):
         plan(sql, "people", DOMAIN)
 
 
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("TO_DATE('2020-04-01', 'YYYY-MM-DD')", "'2020-04-01'"),
+        ("TO_TIMESTAMP('2020-04-01 00:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US')", "'2020-04-01'"),
+        ("TO_DATE('20200401', 'YYYYMMDD')", "'2020-04-01'"),
+        ("TO_DATE('2020-04-01', 'YYYY-DD-MM')", None),
+        ("TO_TIMESTAMP('20200401', 'YYYYDDMM')", None),
+        ("TO_DATE('2020-04-01', $1)", None),
+    ],
+)
+def test_a_day_is_read_by_its_format_and_one_in_another_order_is_never_taken_for_it(said, meant):
+    asked = plan(f"SELECT COUNT(*) AS n FROM people WHERE day >= {said}", "people", DOMAIN)
+    assert ("day >= '2020" in asked.sql) == (meant is not None)
+    assert meant is None or meant in asked.sql
+
+
 def test_errors_beside_numbers_are_taken_out_of_the_question():
     asked = plan(
         "SELECT sex, dp_low(n), COUNT(*) AS n FROM public.people GROUP BY 1 ORDER BY 3", "people", DOMAIN

@@ -9,7 +9,7 @@ from hedgerow.errors import BadValue, HedgerowError, LedgerError
 from hedgerow.privacy.ledger.entry import OWNER
 from hedgerow.release.numerals import amount, rest
 from hedgerow.service import wire
-from hedgerow.service.people import account_for, accounts_of, spent_by
+from hedgerow.service.people import LATER, account_for, accounts_of, spent_by
 from hedgerow.service.spendings import is_plan, spendings
 
 if TYPE_CHECKING:
@@ -164,8 +164,10 @@ def limit(ledger: Ledger, name: str, epsilon: Any, note: str = "Set by the owner
         except (BadValue, ValueError):
             raise HedgerowError(f"epsilon is a number above 0, such as 0.2, not {epsilon!r}") from None
         most = Cost(price.currency, price.amount, ledger.budget.cost.delta)
-        most = most.beyond(spent_by(ledger, name, before=True))
-    set_limit(ledger, (accounts_of(ledger, name) or [name])[-1], most, note)
+    with ledger.transaction() as together:  # nobody goes on from another account between
+        if most is not None:
+            most = most.beyond(spent_by(ledger, name, before=True))
+        set_limit(together, (accounts_of(ledger, name) or [name])[-1], most, note)
     return part_of(ledger, name)
 
 
@@ -186,8 +188,14 @@ def settle(ledger: Ledger, name: str) -> Part:
 
 
 def _is_known(ledger: Ledger, name: str) -> bool:
-    """Whether somebody of this name has an account; those of releases, sessions and ranges have spaces."""
-    return name != OWNER and not any(sign.isspace() for sign in name) and ledger.knows_account(name)
+    """Whether somebody of this name has an account; those of releases, sessions and ranges have spaces.
+
+    A further account of somebody's is no name: what is said of them is said of all their accounts.
+    """
+    later = LATER.fullmatch(name)
+    if name == OWNER or any(sign.isspace() for sign in name) or (later and ledger.knows_account(later[1])):
+        return False
+    return ledger.knows_account(name)
 
 
 def _refuse_name(ledger: Ledger, name: str) -> None:

@@ -31,12 +31,12 @@ class DatasetSettings:
         within: the accuracy of questions that may spend and name none.
     """
 
-    path: str
+    path: str = field(repr=False)  # an address may hold a password
     name: str | None = None
     table: str | None = None
     query: str | None = None
     schema: str | None = None
-    ledger: str | None = None
+    ledger: str | None = field(default=None, repr=False)
     unit: str | None = None
     max_rows: int | None = None
     neighbours: str | None = None

@@ -88,8 +88,8 @@ class Dataset:
         tell: told what the owner must know.
     """
 
-    data: Path
-    ledger: Named = None
+    data: Path = field(repr=False)  # an address may hold a password
+    ledger: Named = field(default=None, repr=False)
     table: str | None = None
     query: str | None = None
     delta: str | float | None = None

@@ -27,12 +27,11 @@ from hedgerow.errors import (
 from hedgerow.mechanisms.mechanism import finite
 from hedgerow.mechanisms.session.reading import SessionReading
 from hedgerow.privacy.budget import Cost
-from hedgerow.privacy.ledger.limit import set_limit
 from hedgerow.service import accounts, budgeting, freezing
 from hedgerow.service.asking import Answered, Ask, Desk, not_learned
 from hedgerow.service.learning import Learning
 from hedgerow.service.opened import Leaving, OpenedDataset, Pace, Remainders, end_session, last_change, settle
-from hedgerow.service.people import account_for, accounts_of
+from hedgerow.service.people import account_for, accounts_of, begin_account
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
@@ -158,8 +157,8 @@ class Hosted:
         try:
             session = Learning().open(curator)
             return session, SessionReading.of(session)
-        except DataChanged:
-            shut = type(curator)(closed(curator.table), None, curator.ledger)
+        except DataChanged as error:
+            shut = type(curator)(closed(curator.table, error.began), None, curator.ledger)
             return None, SessionReading.of(Learning().open(shut))
 
     def _shut(self) -> None:
@@ -260,7 +259,7 @@ class Hosted:
         """All answers, or one refusal before anything is charged; for the lane."""
         for ask in asks:
             self.refuse_spending(ask, who)
-        with self._telling():
+        with self._telling() as opened, opened.ledger.turn():  # what was refused or not stays so to the end
             desk = self._desk(who, open_account=any(ask.spend for ask in asks))
             desk.refuse_reused([self._own(ask, who) for ask in asks])
             self._refuse_together(desk, asks)
@@ -321,7 +320,7 @@ class Hosted:
         if not accounts_of(opened.ledger, account):
             if not open_account:
                 return Desk(opened.session, curator)
-            set_limit(opened.ledger, account, None, "An analyst without a limit of their own")
+            begin_account(opened.ledger, account)
         payer = curator.child(account_for(opened.ledger, account, curator.scope))
         return Desk(opened.session.share(payer), payer)
 

@@ -27,25 +27,43 @@ def accounts_of(ledger: Ledger, name: str) -> list[str]:
     return found
 
 
+def begin_account(ledger: Ledger, name: str) -> None:
+    """Open an account without a limit for somebody who has none; a limit that was set meanwhile stays."""
+    with ledger.transaction() as together:
+        if not ledger.knows_account(name):
+            together.limit(name, None, "An analyst without a limit of their own")
+
+
 def account_for(ledger: Ledger, name: str, scope: Scope | None) -> str:
     """The account that pays for a person's questions about some blocks; it is opened if it must be.
 
-    One that has money of its own keeps it for its blocks, and is refused where it pays for others.
+    One that has money of its own keeps it for its blocks, and is refused where it pays for others. An account
+    from which somebody went on may be given nothing more, so that all of them together keep to one limit.
 
     Args:
         ledger: the dataset's.
         name: whose; they have an account.
         scope: the blocks, or None where data do not grow.
     """
-    *before, newest = accounts_of(ledger, name)
-    limit = ledger.limit(newest)
-    if limit is None or ledger.covers(newest, scope):
-        return newest
-    later = f"{name}#{len(before) + 2}"
-    rest = None if limit.most is None else limit.most.beyond(ledger.spent(newest))
+    if (pays := _paying(ledger, name, scope)) is not None:
+        return pays
     with ledger.transaction() as together:
+        if (pays := _paying(ledger, name, scope)) is not None:  # another process opened it meanwhile
+            return pays
+        *before, newest = accounts_of(ledger, name)
+        limit, spent, later = ledger.limit(newest), ledger.spent(newest), f"{name}#{len(before) + 2}"
+        assert limit is not None  # else it pays
+        together.limit(newest, spent, f"{name} goes on from {later}")  # whoever still holds it spends no more
+        rest = None if limit.most is None else limit.most.beyond(spent)
         together.limit(later, rest, f"{name} goes on, with blocks that came later")
     return later
+
+
+def _paying(ledger: Ledger, name: str, scope: Scope | None) -> str | None:
+    """The newest account of a person, unless they go on from a further one; who was settled does not."""
+    newest = accounts_of(ledger, name)[-1]
+    ends = ledger.limit(newest) is None or ledger.is_closed(newest) or ledger.covers(newest, scope)
+    return newest if ends else None
 
 
 def spent_by(ledger: Ledger, name: str, *, before: bool = False) -> Cost:

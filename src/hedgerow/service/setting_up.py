@@ -52,6 +52,11 @@ def proposal(hosted: Hosted) -> Proposal:
 
 
 def _proposed(hosted: Hosted, *, look: bool = False) -> tuple[Draft, list[str]]:
+    if hosted.dataset.database is not None:
+        raise BadValue(
+            "a schema is drafted from a file, and these rows are in a database",
+            hint="write the schema, and send it or put it where the server looks for it",
+        )
     told: list[str] = []
     data = hosted.dataset.data
     return inspecting.propose(data, _LEAST, _READING, _quietly, told.append, look=look), told

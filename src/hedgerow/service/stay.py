@@ -182,10 +182,10 @@ class DataStay(Stay):
         if not ask.spend or self._account is not None:
             raise not_learned()
         step("Learning", None)
-        ledger = self._curator.ledger
-        before = ledger.spent()
+        ledger, who = self._curator.ledger, self._curator.account
+        before = ledger.spent(who)
         session = self._opened.enter_context(Learning().open(self._curator, ask.foreseen, step))
-        after = ledger.spent()
+        after = ledger.spent(who)
         paid = after - before if before <= after else Cost.zero(after.currency)
         self._desk = Desk(session, self._curator)
         return self._told(Desk(session, self._curator, paid).ask(ask))

@@ -62,9 +62,9 @@ class Takings:
         """Of a dataset's ledger, up to now."""
         lines = [entry["line"] for entry in ledger.export()["entries"]]
         times = [_time(line["time"]) for line in lines]
-        now = max(now or datetime.now(UTC), times[-1])
-        length = next((n for n in _LENGTHS if (now - times[0]) / n < _MOST), _LENGTHS[-1])
-        first = _floor(times[0], length)
+        now, since = max(now or datetime.now(UTC), *times), min(times)  # clocks are set back and forth
+        length = next((n for n in _LENGTHS if (now - since) / n < _MOST), _LENGTHS[-1])
+        first = _floor(since, length)
         count = int((now - first) / length) + 1
         places = {line["seq"]: int((when - first) / length) for line, when in zip(lines, times, strict=True)}
         most, taken = float(ledger.budget.cost.amount), {}

@@ -37,6 +37,18 @@ def test_shares_add_up_to_what_is_spent_whenever_one_looks(ledger, later):
     assert len({found.words(start) for start in found.starts}) == len(found.starts)
 
 
+def test_a_clock_that_was_set_back_and_forth_moves_no_share(ledger, monkeypatch):
+    whole = ledger.export()
+    entries = [entry | {"line": dict(entry["line"])} for entry in whole["entries"]]
+    for i, entry in enumerate(entries):
+        entry["line"]["time"] = f"20{26 + (i % 3) - 1}-01-01T00:00:00Z"
+    monkeypatch.setattr(ledger, "export", lambda: whole | {"entries": entries})
+    found = Takings.of(ledger, datetime(2026, 1, 1, tzinfo=UTC))
+    spent = float(ledger.spent().amount) / float(ledger.budget.cost.amount)
+    assert sum(share.total for share in found.shares) == pytest.approx(spent, rel=1e-9)
+    assert found.starts[0] <= datetime(2025, 1, 1, tzinfo=UTC)
+
+
 def test_a_ledger_that_grows_meanwhile_is_read_once(ledger, monkeypatch):
     whole, looks = ledger.export(), []
 

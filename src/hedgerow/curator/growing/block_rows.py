@@ -125,21 +125,33 @@ class BlockRows:
         blocks: which ones, one after the other.
         scope: the blocks or years that whoever reads them pays for.
         ledger: the id of the ledger that announced them.
+        growing: what they are charged as, see `RowBlock.cell`.
     """
 
     in_memory = False
     _refuse: Callable[[], NoReturn] | None = None
 
-    def __init__(self, files: BlockFiles, blocks: Sequence[RowBlock], scope: Scope, ledger: str) -> None:
+    def __init__(
+        self, files: BlockFiles, blocks: Sequence[RowBlock], scope: Scope, ledger: str, growing: str
+    ) -> None:
         self.scope, self.ledger, self.blocks = scope, ledger, tuple(blocks)
-        self._files = files
+        self._files, self._growing = files, growing
         self._first = files.read(blocks[0])
         self.untyped = untyped(self._first)
 
-    def shut(self, refuse: Callable[[], NoReturn]) -> BlockRows:
-        """The same blocks, which refuse to be read and have no mark: for what was learned before."""
+    def shut(self, refuse: Callable[[], NoReturn], began: bytes | None = None) -> BlockRows:
+        """The same blocks, which refuse to be read and have no mark: for what was learned before.
+
+        Args:
+            refuse: refuses.
+            began: the mark of those that were learned; the lines of the ledger are about them alone.
+        """
         made = copy(self)
         made._refuse = refuse
+        first, last = (0, 0) if began is None else divmod(int(began), 1 << 32)
+        if kept := tuple(block for block in self.blocks if first <= block.number <= last):
+            made.blocks = kept
+            made.scope = kept[0].cell(self._growing), kept[-1].cell(self._growing)
         return made
 
     @property

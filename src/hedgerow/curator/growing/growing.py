@@ -234,7 +234,8 @@ class Growing:
     def table(self, first: End = None, last: End = None) -> Table:
         """The accepted rows of a range of blocks, for a curator of this ledger."""
         some = self._some(first, last)
-        engine = BlockRows(self._files, some, self._scope(some), self.ledger.settings.ledger)
+        settings, scope = self.ledger.settings, self._scope(some)
+        engine = BlockRows(self._files, some, scope, settings.ledger, self._growing)
         return Table(engine, self.domain, self.unit, None)
 
     def curator(self, first: End = None, last: End = None, *, account: str = "owner") -> Curator:

@@ -35,13 +35,18 @@ class ClosedFile(LaterFile):
         raise changed()
 
 
-def closed(table: Table) -> Table:
-    """The same table, which refuses to be read."""
+def closed(table: Table, began: bytes | None = None) -> Table:
+    """The same table, which refuses to be read.
+
+    Args:
+        table: the rows.
+        began: the mark of the blocks that were learned, where data grow.
+    """
 
     def refuse() -> NoReturn:
         raise changed()
 
     if (shut := getattr(table._engine, "shut", None)) is not None:  # blocks of data that grow
-        return Table(shut(refuse), table.domain, table.unit, None)
+        return Table(shut(refuse, began), table.domain, table.unit, None)
     place = table.named or table.location or ""
     return Table(ClosedFile(place, refuse), table.domain, table.unit, table.location, named=table.named)

@@ -10,6 +10,7 @@ from hedgerow.curator.rows.csv_file import CsvFile
 from hedgerow.curator.rows.csv_rows import CsvRows, Reading
 from hedgerow.curator.rows.parquet_files import ParquetFiles
 from hedgerow.errors import DataChanged, DomainMismatch, SourceError
+from hedgerow.privacy.ledger.url import LedgerUrl
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,6 +43,8 @@ class FileEngine:
         name = str(path)
         if not name:
             raise SourceError("the path of the data is empty")
+        if (url := LedgerUrl.of(name)) is not None:
+            raise SourceError(f"{url.shown!r} is a database, and what reads files was given its address")
         if not Path(name).exists() and "*" not in name:
             raise SourceError(f"there is no file {name!r}")
         self.untyped = is_csv(name)

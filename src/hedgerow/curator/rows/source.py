@@ -70,10 +70,12 @@ def _checked(curator: Curator, entry: Entry, writer: Ledger | Transaction | None
     began, now = entry.state, table.written
     known = not began or not now or began == now or now in _alike(curator.ledger, began)
     if not known and curator.scope is not None:  # blocks are never changed: these are others
-        raise DataChanged(
+        appended = DataChanged(
             "blocks were appended since this run began, and it is about those before: name its last one with "
             "--to, or begin anew, with --anew or under another name"
         )
+        appended.began = began
+        raise appended
     if not known and not table.same_rows:
         raise DataChanged(
             "the data file has changed since this run began; if it has the same rows, say so with "

@@ -44,8 +44,9 @@ class LedgerUrl:
             return None
         address, _, name = f"{scheme}://{rest.lstrip('/') if rest[:3] != '///' else rest[2:]}".partition("#")
         if name and not _NAME.fullmatch(name):
+            told = "by what stands there (a # in a password is written %23)" if "@" in name else repr(name)
             raise LedgerError(
-                f"A ledger in PostgreSQL is called by small letters, digits and _, not {name!r}: "
+                f"A ledger in PostgreSQL is called by small letters, digits and _, not {told}: "
                 "write it behind a # at the end of its address."
             )
         return cls(address, name or DEFAULT)

@@ -48,8 +48,15 @@ def _day(node: exp.Expr, days: set[str]) -> exp.Expr | None:
             return held
         return None if node.to.this.name == "DATE" else _midnight(held)
     if isinstance(node, exp.StrToTime | exp.StrToDate | exp.TsOrDsToDate):
-        return _midnight(node.this)
+        return _midnight(node.this) if _is_iso(node.args.get("format")) else None
     return None
+
+
+def _is_iso(format: Any) -> bool:
+    """Whether a text is read year, month, day: in another order it is another day, which is not guessed."""
+    if format is None:
+        return True
+    return isinstance(format, exp.Literal) and format.name.startswith(("%Y-%m-%d", "%Y%m%d"))
 
 
 def _midnight(held: Any) -> exp.Expr | None:

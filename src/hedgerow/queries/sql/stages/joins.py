@@ -181,4 +181,6 @@ def _name(source: Any) -> str:
 def _called(source: Any) -> str:
     """What a table goes by in its statement."""
     only(source, "this", "alias")
+    if (named := source.args.get("alias")) is not None:
+        only(named, "this")  # p(a, b) would name its columns otherwise
     return str(source.alias or source.name)
