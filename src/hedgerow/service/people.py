@@ -24,6 +24,8 @@ def accounts_of(ledger: Ledger, name: str) -> list[str]:
     found: list[str] = []
     while ledger.knows_account(later := f"{name}#{len(found) + 1}" if found else name):
         found.append(later)
+        if not ledger.settings.growing:  # there are no further ones, and none is looked for in the database
+            break
     return found
 
 
