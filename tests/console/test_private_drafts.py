@@ -140,6 +140,22 @@ def test_a_draft_that_is_confirmed_as_it_is_declares_what_was_drafted(host, tmp_
     assert dict(written) == dict(drafted.domain)
 
 
+def test_how_many_rows_people_have_is_proposed_with_whom_to_protect(tmp_path):
+    rows = "".join(f"{i // 3},{'FM'[i % 2]}\n" for i in range(600))
+    (tmp_path / "rows.csv").write_text(f"person_id,sex\n{rows}")
+    made = Host(Config(ServerSettings(grid_ms=1), Limits(), (DatasetSettings(str(tmp_path / "rows.csv")),)))
+    made.start()
+    made.ready = True
+    try:
+        owner = comes_in(made)
+        drafted = fields(owner.post("/d/rows/setup", data={"do": "draft"}).text, "do=schema")
+        confirmed = owner.post("/d/rows/setup", data=drafted).text
+    finally:
+        made.close(1.0)
+    assert 'name="unit" value="person_id"' in confirmed
+    assert 'name="max_rows" value="3"' in confirmed
+
+
 def test_kinds_change_by_a_click_and_what_was_left_out_comes_back(host, tmp_path):
     rows = "".join(f"P{i % 7},{i % 12},2020-{1 + i % 12:02d}-01,{i:04d}\n" for i in range(400))
     (tmp_path / "rows.csv").write_text("person_id,month,day,serial\n" + rows)

@@ -66,25 +66,31 @@ async def _draft(call: Call, form: Form) -> Response:
     """A draft is on this one reply, and nowhere else."""
     hosted = call.hosted
     found = await call.read(lambda: setting_up.proposal(hosted))
-    unit = found.unit[0] if found.unit else ""
-    return await _shown(call, proposal=found, drafts=found.columns, unit=unit)
+    unit, rows = found.unit or ("", 1)
+    return await _shown(call, proposal=found, drafts=found.columns, unit=unit, max_rows=max(rows, 1))
 
 
 async def _keep_schema(call: Call, form: Form) -> Response:
-    """What is confirmed becomes public; which column may name people is the draft's word, in no address.
+    """What is confirmed becomes public; who may be named by which column is the draft's word, in no address.
 
     What is refused comes back on the page as it was left, without what only rows could tell.
     """
     hosted, drafts = call.hosted, _drafts(form)
-    unit = form.text("unit")
+    people: dict[str, Any] = {"unit": form.text("unit"), "max_rows": _rows_of_each(form)}
     try:
         text = declared.text([column for draft in drafts if (column := draft.chosen) is not None])
         await call.in_lane(lambda: call.host.keep_schema(hosted, text, True))
     except HedgerowError as error:
         told, status = told_to(error, call.who)
-        return await _shown(call, status, drafts=drafts, unit=unit, error=told["error"])
+        return await _shown(call, status, drafts=drafts, **people, error=told["error"])
     call.host.settled(hosted)
-    return await _shown(call, unit=unit)
+    return await _shown(call, **people)
+
+
+def _rows_of_each(form: Form) -> int:
+    """How many rows nearly all people have, as the draft said; the owner decides in the next step."""
+    said = form.text("max_rows")
+    return min(max(int(said), 1), 1_000_000) if said.isascii() and said.isdigit() and len(said) < 8 else 1
 
 
 async def _make_budget(call: Call, form: Form) -> Response:
@@ -106,8 +112,9 @@ async def _shown(call: Call, status: int = 200, **given: Any) -> Response:
     content: dict[str, Any] = {"step": step, "steps": STEPS, "proposal": None, "drafts": (), "error": None}
     content |= {"unit": asked.get("unit", ""), "buys": [], "chosen": _FIRST, "job": None, "columns": (),
                 "fresh": new_id()}  # fmt: skip
-    content |= given
-    content["max_rows"] = call.number("max_rows", 1, 1, 1_000_000) if asked.get("max_rows") else 1
+    content |= {"max_rows": 1} | given
+    if asked.get("max_rows"):
+        content["max_rows"] = call.number("max_rows", 1, 1, 1_000_000)
     if not content["drafts"] and domain is not None and step != "done":
         content["columns"] = declared.declared(domain)
     if step == "budget" and domain is not None:
