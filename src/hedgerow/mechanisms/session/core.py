@@ -99,6 +99,7 @@ class Core(SessionState):
         self.domain = finite(curator)
         self.lock = threading.RLock()
         self.spent = Cost.zero(curator.ledger.currency)
+        self.whom = curator.ledger.settings.counts  # fixed for good, and read once
         self._broken = False  # a turn was interrupted
         self._table_prices: dict[Goal, Cost] = {}
         self._single_prices: dict[Any, Cost] = {}

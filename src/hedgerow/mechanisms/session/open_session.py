@@ -296,11 +296,10 @@ class OpenSession:
 
     def _doubts(self, wish: Wish, goal: Goal | None) -> tuple[str, ...]:
         """Notes about an accuracy that is a part of all rows, and about whom counts are of."""
-        whom = self._payer.ledger.settings.counts
         if goal is None:
-            return whom
+            return self._core.whom
         own = wish.within is None and wish.within_count is None
-        return (*self._core.doubts(self._core.plan.within if own else wish.within, goal), *whom)
+        return (*self._core.doubts(self._core.plan.within if own else wish.within, goal), *self._core.whom)
 
     def _read(self, query: Any) -> Asked | Staged | list[Asked | Staged]:
         unit = self._core.curator.table.unit
