@@ -49,6 +49,7 @@ class FileEngine:
             raise SourceError(f"there is no file {name!r}")
         self.untyped = is_csv(name)
         self.reading: Reading | None = None
+        self.read_as = repr((encoding, delimiter, multiline))
         self._watch = watch
         self._rows: CsvRows | ParquetFiles
         if self.untyped:
@@ -67,6 +68,12 @@ class FileEngine:
     def written(self) -> int | None:
         """When the file, or the newest of several, was last changed, in nanoseconds."""
         return max((stamp[-1] for stamp in self._stamps.values() if stamp), default=None)
+
+    @property
+    def moments(self) -> tuple[tuple[str, int], ...]:
+        """When each file was last changed; nothing where one is not there."""
+        found = tuple((Path(file).name, stamp[-1]) for file, stamp in sorted(self._stamps.items()) if stamp)
+        return found if len(found) == len(self._stamps) else ()
 
     def schema(self) -> pa.Schema:
         """Names and types of the columns."""
@@ -104,15 +111,16 @@ class LaterFile:
     Args:
         path: the file.
         look: opens it.
+        read_as: what was said of how it is read, as a `FileEngine` has it.
     """
 
     in_memory = False
 
-    def __init__(self, path: str | Path, look: Callable[[], FileEngine]) -> None:
+    def __init__(self, path: str | Path, look: Callable[[], FileEngine], read_as: str = "") -> None:
         self.untyped = is_csv(path)
         self.check_opened: Callable[[], None] = lambda: None
         """What the owner is to hear about a file that was opened; the table's."""
-        self._path, self._look = str(path), look
+        self._path, self._look, self.read_as = str(path), look, read_as
         self._stamp = _stamp(self._path)
         self._opened: FileEngine | None = None
 
@@ -120,6 +128,11 @@ class LaterFile:
     def written(self) -> int | None:
         """When the file was last changed, in nanoseconds."""
         return self._stamp[-1] if self._stamp else None
+
+    @property
+    def moments(self) -> tuple[tuple[str, int], ...]:
+        """When the file was last changed; nothing where it is not there."""
+        return ((Path(self._path).name, self._stamp[-1]),) if self._stamp else ()
 
     @property
     def reading(self) -> Reading | None:

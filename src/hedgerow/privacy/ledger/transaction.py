@@ -22,6 +22,7 @@ from hedgerow.privacy.ledger.filter import Filter, named, question_digest
 from hedgerow.privacy.ledger.limit import Limit
 from hedgerow.privacy.ledger.line import GENESIS, Line, digest
 from hedgerow.privacy.ledger.profile import Profile, Scope
+from hedgerow.privacy.ledger.refined import refuse_refining
 from hedgerow.privacy.raising import least, raised
 
 Act = Callable[[], tuple[bytes, bytes | None]]
@@ -85,6 +86,7 @@ class Transaction(Announcing):
             return known
         self._must_last()
         event = from_json(event.to_json())  # what will be read from the line is what is charged
+        refuse_refining(self._store, event, request)
         cost = cost_of(event, self._filter.currency)
         holder = self._filled(cost, account)
         scope = None if holder.profile is None else holder.profile.everything
