@@ -78,7 +78,7 @@ def _mean(worst: NDArray[np.float64], tails: NDArray[np.float64]) -> float:
 def _tails(step: int) -> NDArray[np.float64]:
     """The same on the grid."""
     if step == 1:
-        return np.exp(-_GRID)
+        return np.asarray(np.exp(-_GRID))
     before = _tails(step - 1)
     return np.minimum.accumulate([_mean(worst, before) for worst in _table()])
 
