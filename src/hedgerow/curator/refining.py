@@ -91,7 +91,7 @@ def refine(
         raise LedgerError(f"line {line} is no answer to this question that could be refined")
     before: Any = weaker.event
     scale = 1 / (1 / before.scale + 1 / step)
-    event = RefinedLaplace(before.sensitivity, scale, before.scale, line)
+    event = RefinedLaplace(before.sensitivity, scale, before.scale, Fraction(line))
     question = _question(statistic, event)
     known = curator.ledger.recall(event.request, curator.bound(question, "")[0], analyst=curator.account)
     if known is None and not can_refine(curator, target, line):

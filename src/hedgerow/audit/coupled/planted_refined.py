@@ -22,7 +22,7 @@ def _refined(curator: Curator, numbers: Callable[[NDArray[np.int64]], Any], draw
     """A table measured, then refined to half the noise in somebody's own way."""
     weaker = curator.measure(("a",), 1, request="weaker")
     line, scale = curator.ledger.newest, weaker.noise.scale
-    event = RefinedLaplace(curator.privacy.sensitivity(_norms(curator)).l1, scale / 2, scale, line)
+    event = RefinedLaplace(curator.privacy.sensitivity(_norms(curator)).l1, scale / 2, scale, Fraction(line))
     exact = lambda: [numbers(curator._rows.tables([("a",)])[("a",)])]  # noqa: E731
     drawn = lambda held: [draw(held[0], weaker.values, event, curator._entropy)]  # noqa: E731
     return weaker.values, curator._act(event, exact, drawn, "refine:planted", request=event.request)

@@ -14,7 +14,7 @@ from hedgerow.queries.question import Result
 from hedgerow.queries.reply import Asked
 from hedgerow.synopsis.answer import Answer, Source
 
-_MOST = 10_000  # questions whose answers are held; the ledger has those to all others
+_MOST = 5_000  # answers that are held, and questions without one; the ledger has all others
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,19 @@ class Cache:
     Of many questions the answers to those that were met first are let go, once they are in the ledger.
 
     Args:
-        earlier: the answers to a question that the ledger has.
-        most: questions whose answers are held.
+        earlier: the answers to a question that the ledger has, all or only those that were not read yet.
+        most: answers that are held, and questions without one.
     """
 
     def __init__(
-        self, earlier: Callable[[str], Iterable[dict[str, Any]]] = lambda key: (), most: int = _MOST
+        self,
+        earlier: Callable[[str, bool], Iterable[dict[str, Any]]] = lambda key, whole: (),
+        most: int = _MOST,
     ) -> None:
         self._earlier, self._most = earlier, most
         self._held: dict[str, dict[str, Kept]] = {}  # by question, in the order in which they were met
+        self._size = 0  # of that: answers, and questions
+        self._forgot = False  # whether anything was let go
         self._changing = threading.Lock()  # of that: readers share it with the session
         self._unwritten: list[tuple[str, str]] = []
         self._waiting: set[Source] = set()
@@ -91,19 +95,16 @@ class Cache:
         """
         given = self._look(key)
         kept = given.get(promise.text) or _stronger(list(given.values()), promise)
-        if kept is None or (settled and self._is_fresh(key, kept)):
+        fresh = [given.get(text) for of, text in list(self._fresh) if of == key] if settled else []
+        if kept is None or any(kept is one for one in fresh):
             return None
         answer = _copied(kept.answer) if kept.answer else _restored(asked, kept.line or {})
         return replace(answer, cached=True, cost=None)
 
-    def _is_fresh(self, key: str, kept: Kept) -> bool:
-        fresh = [promise for of, promise in list(self._fresh) if of == key]
-        return any(kept is self._held.get(key, {}).get(promise) for promise in fresh)
-
     def keep(self, key: str, promise: Promise, answer: Answer, alpha: float | None) -> None:
         """Remember an answer, to be written down with the next others."""
         self._fresh.add((key, promise.text))
-        self._look(key).setdefault(promise.text, Kept(alpha, _copied(answer)))
+        self._put(key, promise.text, Kept(alpha, _copied(answer)))
         self._unwritten.append((key, promise.text))
         self._waiting.add(answer.source)
 
@@ -114,27 +115,41 @@ class Cache:
     def load(self, lines: list[dict[str, Any]]) -> None:
         """Remember answers that the ledger has."""
         for line in lines:
-            self._look(line["key"]).setdefault(line["promise"], Kept(line["alpha"], None, line))
+            self._put(line["key"], line["promise"], Kept(line["alpha"], None, line))
 
     def _look(self, key: str) -> dict[str, Kept]:
         """What was said to a question; what the ledger has of it is loaded first."""
         given = self._held.get(key)
         if given is None:
             loaded = dict[str, Kept]()
-            for line in self._earlier(key):
+            for line in self._earlier(key, self._forgot):
                 loaded.setdefault(line["promise"], Kept(line["alpha"], None, line))
             with self._changing:
                 given = self._held.setdefault(key, loaded)
-                if len(self._held) > self._most:
-                    self._let_go(key)
+                self._size += 1 + len(loaded) if given is loaded else 0
+                self._let_go(key)
         return given
 
+    def _put(self, key: str, promise: str, kept: Kept) -> None:
+        given = self._look(key)
+        with self._changing:
+            if key not in self._held:  # another thread let it go meanwhile
+                self._size += 1 + len(given)
+            given = self._held.setdefault(key, given)
+            self._size += promise not in given
+            given.setdefault(promise, kept)
+            self._let_go(key)
+
     def _let_go(self, but: str) -> None:
-        """Forget the question that was met first, unless what was said to it is not in the ledger yet."""
-        needed = {but, *(key for key, _ in [*self._unwritten, *list(self._fresh)])}
-        first = next((key for key in self._held if key not in needed), None)
-        if first is not None:
-            del self._held[first]
+        """Forget the questions that were met first, unless what was said to them is not in the ledger yet."""
+        if self._size <= self._most:
+            return
+        needed = {but, *(key for key, _ in self._unwritten)}
+        for first in [key for key in self._held if key not in needed]:
+            self._forgot = True
+            self._size -= 1 + len(self._held.pop(first))
+            if self._size <= self._most:
+                return
 
     def unwritten(self) -> list[dict[str, Any]]:
         """What is not in the ledger yet, as plain data."""

@@ -62,10 +62,15 @@ class AnswerPlaces:
         order = np.argsort(keys, kind="stable")
         return AnswerPlaces(keys[order], lines[order])
 
-    def find(self, key: str) -> list[int]:
-        """The lines that may answer a question, in order."""
-        wanted, new = _hash(key), self._new  # what is new is read first: it may be settled meanwhile
-        noted = list(new.get(wanted, ()))
+    def find(self, key: str, *, new: bool = True) -> list[int]:
+        """The lines that may answer a question, in order.
+
+        Args:
+            key: the question's.
+            new: also those that were noted newly, and are not settled.
+        """
+        wanted = _hash(key)
+        noted = list(self._new.get(wanted, ())) if new else []  # read first: it may be settled meanwhile
         keys, lines = self._settled
         first, last = (int(np.searchsorted(keys, np.uint64(wanted), side=side)) for side in ("left", "right"))
         return sorted({*lines[first:last].tolist(), *noted})
