@@ -1,5 +1,4 @@
-"""Refining: a closer answer drawn given a weaker one, so that both together cost what the closer one
-costs.
+"""Refining: a closer answer drawn given a weaker one, so that both cost what the closer one costs.
 
 Privacy: the theorem of docs/privacy/refining.md. With noise drawn by `refined_laplace`, all answers of a
 chain together lose what the last one alone would lose, whatever else was asked in between and however the
@@ -8,10 +7,10 @@ or in the ledger's transaction: the weaker answer is the ledger's own, of the sa
 the exact numbers are the same ones, because the rows are; an answer is refined once; charges are added up
 as epsilon.
 
-The rows are the same ones if the data file was last changed when it had been for the weaker answer, and
-is read in the same way, or if the frame in memory is the one that is still open: that is the mark which
-answers that can be refined have in the ledger, as secret state. Of sources that change without a trace
-there is none, and their answers are measured afresh.
+The rows are the same ones if the data file is the one that it was for the weaker answer, was not touched
+since, and is read in the same way, or if the frame in memory is the one that is still open: that is the
+mark which answers that can be refined have in the ledger, as secret state. Of sources that change without
+a trace there is none, and their answers are measured afresh.
 """
 
 from __future__ import annotations

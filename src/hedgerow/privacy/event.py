@@ -96,6 +96,7 @@ class RefinedLaplace(Event):
     """
 
     kind: ClassVar[str] = "refined_laplace"
+    OWN: ClassVar[str] = "refined line "
     sensitivity: Fraction
     scale: Fraction
     weaker_scale: Fraction
@@ -114,7 +115,7 @@ class RefinedLaplace(Event):
     @property
     def request(self) -> str:
         """The request id of the act: no two acts can have it, so no answer is refined twice."""
-        return f"refined line {self.line}"
+        return f"{self.OWN}{self.line}"
 
     def describe(self) -> str:
         return (

@@ -1,5 +1,4 @@
-"""Refined answers in a ledger: each refines a line that is there, of the same noise, and no line is
-refined twice.
+"""Refined answers in a ledger: each refines a line that is there, and no line is refined twice.
 
 Two closer answers drawn from one weaker answer would lose more than was paid for. So the act of refining
 has one possible request id, made of the weaker answer's line, and a ledger has every request id once.
@@ -19,7 +18,13 @@ if TYPE_CHECKING:
 
 
 def refuse_refining(store: Store, event: Event, request: str | None) -> None:
-    """Refuse an act that refines anything but one line's own answer, or under another request id."""
+    """Refuse an act that refines anything but one line's own answer, or whose request id is not its own."""
+    if (
+        request is not None
+        and request.startswith(RefinedLaplace.OWN)
+        and not isinstance(event, RefinedLaplace)
+    ):
+        raise LedgerError(f"Request ids that begin with {RefinedLaplace.OWN!r} belong to refined answers.")
     if not any(isinstance(leaf, RefinedLaplace) for leaf, _ in event.leaves()):
         return
     if not isinstance(event, RefinedLaplace):

@@ -86,7 +86,6 @@ class Transaction(Announcing):
             return known
         self._must_last()
         event = from_json(event.to_json())  # what will be read from the line is what is charged
-        refuse_refining(self._store, event, request)
         cost = cost_of(event, self._filter.currency)
         holder = self._filled(cost, account)
         scope = None if holder.profile is None else holder.profile.everything
@@ -259,6 +258,8 @@ class Transaction(Announcing):
         self._refuse_elsewhere()
         asked = event if question is None else question
         known = None if request is None else self.recall(request, asked, analyst)
+        if known is None:
+            refuse_refining(self._store, event, request)
         return known, {
             "analyst": named("analyst", analyst),
             "request": request,

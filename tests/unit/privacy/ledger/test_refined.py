@@ -61,11 +61,18 @@ def test_only_the_answer_of_a_line_with_that_noise_is_refined(ledger, event):
     assert ledger.newest == 2
 
 
+def test_request_ids_of_refined_answers_are_nobody_elses(ledger):
+    for taken in (lambda: ledger.charge(Pure("1/10"), act, request="refined line 1"),
+                  lambda: ledger.record(b"", request="refined line 1")):  # fmt: skip
+        with pytest.raises(LedgerError, match="belong to refined answers"):
+            taken()
+
+
 def test_refining_is_an_act_of_its_own_and_costs_epsilon_only(ledger):
     event = RefinedLaplace(1, 5, 10, 1)
     for nested in (Repeat(event, 2), Together((event,))):
         with pytest.raises(LedgerError, match="act of its own"):
-            ledger.charge(nested, act, request=event.request)
+            ledger.charge(nested, act)
     with pytest.raises(UnknownEvent):
         cost(event, "rho")
     assert not any(kind().supports(event) for kind in (BasicAccountant, RenyiAccountant))
