@@ -14,7 +14,7 @@ from hedgerow.queries.question import Result
 from hedgerow.queries.reply import Asked
 from hedgerow.synopsis.answer import Answer, Source
 
-_MOST = 5_000  # answers that are held, and questions without one; the ledger has all others
+_MOST = 2_000  # answers that are held, and questions without one; the ledger has all others
 
 
 @dataclass(frozen=True)

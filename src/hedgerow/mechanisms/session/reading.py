@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _ANY = {"within": None, "within_count": None, "confidence": None, "simultaneous": False}
 _KEPT = 20_000  # learned answers that are remembered
-_SHOWN = 5_000  # answers that are found again by the words of a question
+_SHOWN = 2_000  # answers that are found again by the words of a question
 
 
 class SessionReading(OpenSession):
