@@ -7,6 +7,7 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
+from hedgerow.serve.http import running
 from hedgerow.serve.http.app import application
 from hedgerow.service.attempts import Attempts
 from hedgerow.service.host import make_token
@@ -132,7 +133,7 @@ def test_what_a_page_shows_is_escaped(host, browser):
         host.datasets["people"].name = kept
 
 
-def test_after_many_wrong_tokens_an_address_waits_and_nobody_else_does(host, monkeypatch):
+def test_after_many_wrong_tokens_wrong_ones_wait_and_good_ones_come_in(host, monkeypatch):
     monkeypatch.setattr(host, "attempts", Attempts(clock=lambda: 5.0))
     monkeypatch.setattr(host.attempts, "_key", bytes(16))  # under it these two do not share a place
     here, there = (
@@ -142,9 +143,33 @@ def test_after_many_wrong_tokens_an_address_waits_and_nobody_else_does(host, mon
     text = make_token(host.state, "wen", "analyst", ("people",), False, None)[1]
     for i in range(20):
         assert here.post("/login", data={"token": f"hr_{i}"}, headers=HERE).status_code == 401
-    waits = here.post("/login", data={"token": text}, headers=HERE)
+    waits = here.post("/login", data={"token": "hr_20"}, headers=HERE)
     assert waits.status_code == 429
-    assert "too many attempts" in waits.text.lower()
-    assert here.get(f"/login?link={host.visits.new_link()}").status_code == 429
+    assert "too many failed attempts" in waits.text.lower()
+    assert here.get("/login?link=wrong").status_code == 429
+    assert here.post("/login", data={"token": text}, headers=HERE).status_code == 303
+    assert here.get(f"/login?link={host.visits.new_link()}").status_code == 303
+    assert there.post("/login", data={"token": "hr_21"}, headers=HERE).status_code == 401
     assert there.post("/login", data={"token": text}, headers=HERE).status_code == 303
     assert here.get("/v1/datasets", headers={"Authorization": f"Bearer {text}"}).status_code == 200
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_what_a_proxy_says_is_believed_only_if_the_owner_named_it(host, monkeypatch, trusted):
+    monkeypatch.delenv("FORWARDED_ALLOW_IPS", raising=False)
+    if trusted:
+        monkeypatch.setenv("FORWARDED_ALLOW_IPS", "127.0.0.1")
+    monkeypatch.setattr(host, "attempts", Attempts(1, clock=lambda: 5.0))
+    monkeypatch.setattr(host.attempts, "_key", bytes(16))  # under it these two do not share a place
+    spoken = running._http(host.config, host)
+    spoken.load()
+    behind = TestClient(spoken.loaded_app, follow_redirects=False, client=("127.0.0.1", 1))
+    codes = [
+        behind.post("/login", data={"token": "hr_0"}, headers=HERE | {"X-Forwarded-For": one}).status_code
+        for one in ("192.0.2.1", "198.51.100.2")
+    ]
+    assert codes == [401, 401 if trusted else 429]
+    good = HERE | {"X-Forwarded-Proto": "https"}
+    text = make_token(host.state, f"proxied-{trusted}", "analyst", ("people",), False, None)[1]
+    entered = behind.post("/login", data={"token": text}, headers=good)
+    assert entered.headers["set-cookie"].startswith("__Host-" if trusted else "hedgerow=")

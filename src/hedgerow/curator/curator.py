@@ -352,7 +352,7 @@ class Curator(Spender):
             held.append(evaluate())
             entry = self.ledger.charge(
                 event,
-                lambda: (pack(draw(held.pop())), mark_of(self, event, request)),
+                lambda: (pack(draw(held[0])), mark_of(self, event, request, held.pop())),
                 account=self.account,
                 analyst=self.account,
                 request=request,

@@ -8,14 +8,16 @@ the exact numbers are the same ones, because the rows are; an answer is refined 
 as epsilon.
 
 The rows are the same ones if the data file is the one that it was for the weaker answer, was not touched
-since, and is read in the same way, or if the frame in memory is the one that is still open: that is the
-mark which answers that can be refined have in the ledger, as secret state. Of sources that change without
-a trace there is none, and their answers are measured afresh.
+since, and is read in the same way by the same version: that is the mark which answers that can be refined
+have in the ledger, as secret state. A frame in memory is its holder's, who may change it: its exact numbers
+are held, within bounds, as long as it is open, and the mark names them. Of sources that change without a
+trace there is none, and their answers are measured afresh.
 """
 
 from __future__ import annotations
 
 import hashlib
+import secrets
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,7 @@ from hedgerow.curator.statistics.target import MeasureTarget
 from hedgerow.errors import DataChanged, LedgerError
 from hedgerow.privacy.event import Event, Laplace, RefinedLaplace
 from hedgerow.privacy.ledger.filter import question_digest
+from hedgerow.queries.domain import encoding
 from hedgerow.queries.measurement import Measurement, Noise, unpack
 
 if TYPE_CHECKING:
@@ -38,22 +41,47 @@ if TYPE_CHECKING:
     from hedgerow.privacy.ledger.entry import Entry
 
 
-def mark_of(curator: Curator, event: Event, request: str | None) -> bytes | None:
-    """What the ledger keeps beside an answer that may be refined: which rows it is about; else nothing."""
-    pure = curator.ledger.currency == "epsilon" and isinstance(event, Laplace | RefinedLaplace)
-    return _mark(curator) if pure and request is not None else None
+_CHANGED = "the rows may have changed since the weaker answer was given; measure afresh"
+_HELD, _HELD_BYTES = 1024, 1 << 26  # answers about a frame whose exact numbers are held, and those in bytes
 
 
-def _mark(curator: Curator) -> bytes | None:
-    """Changes whenever rows may have changed; says nothing about them."""
-    engine = curator.table._engine
-    if curator.scope is not None:
+def mark_of(curator: Curator, event: Event, request: str | None, exact: Any) -> bytes | None:
+    """What the ledger keeps beside an answer that may be refined: which rows it is about; else nothing.
+
+    Args:
+        curator: of the rows.
+        event: the private act.
+        request: its id; what has none is never asked for again.
+        exact: what the noise is added to.
+    """
+    if curator.ledger.currency != "epsilon" or request is None:
+        return None
+    if not isinstance(event, Laplace | RefinedLaplace) or curator.scope is not None:
         return None  # blocks are charged one by one
-    if isinstance(engine, MemoryEngine):
-        return curator._rows.opened
+    if isinstance(curator.table._engine, MemoryEngine):
+        return _hold(curator._rows.exact, exact[0])
+    return _file_mark(curator)
+
+
+def _hold(held: dict[bytes, NDArray[np.int64]], exact: NDArray[np.int64]) -> bytes:
+    """Hold exact numbers under a new mark; the oldest go, by sizes that depend on no row."""
+    mark = secrets.token_bytes(16)
+    if exact.nbytes <= _HELD_BYTES:
+        held[mark] = exact.copy()
+    while len(held) > _HELD or sum(numbers.nbytes for numbers in held.values()) > _HELD_BYTES:
+        held.pop(next(iter(held)))
+    return mark
+
+
+def _file_mark(curator: Curator) -> bytes | None:
+    """Changes whenever rows may have changed, or what they are read as; says nothing about them."""
+    import hedgerow
+
+    engine = curator.table._engine
     if not isinstance(engine, FileEngine | LaterFile) or not engine.moments:
         return None
-    about = repr((engine.moments, engine.read_as, curator.table.unit))
+    reader = (hedgerow.__version__, encoding.ENCODING, curator.ledger.settings.spelling)
+    about = repr((engine.moments, engine.read_as, curator.table.unit, reader))
     return hashlib.sha256(about.encode()).digest()[:16]
 
 
@@ -69,7 +97,9 @@ def can_refine(curator: Curator, target: Any, line: int) -> bool:
     weaker = curator.ledger.entry(line)
     if weaker is None or not _is_of(curator, statistic, weaker) or claims_of(statistic):
         return False
-    return weaker.state is not None and weaker.state == _mark(curator)
+    if weaker.state is None or curator.scope is not None or curator.ledger.lost_after(line):
+        return False
+    return weaker.state in curator._rows.exact or weaker.state == _file_mark(curator)
 
 
 def refine(
@@ -94,7 +124,7 @@ def refine(
     question = _question(statistic, event)
     known = curator.ledger.recall(event.request, curator.bound(question, "")[0], analyst=curator.account)
     if known is None and not can_refine(curator, target, line):
-        raise DataChanged("the rows may have changed since the weaker answer was given; measure afresh")
+        raise DataChanged(_CHANGED)
     (said,), parts = unpack(weaker.answer), _parts(curator, weaker)
 
     def draw(values: list[NDArray[np.int64]]) -> list[NDArray[Any]]:
@@ -103,7 +133,7 @@ def refine(
 
     (made,) = curator._act(
         event,
-        lambda: [statistic.exact(curator._rows)],
+        lambda: [_exact(curator, statistic, weaker.state)],
         draw,
         question,
         request=event.request,
@@ -111,6 +141,15 @@ def refine(
         run=run,
     )
     return asked.measurement(Noise("laplace", scale, statistic.denominator), made, curator.private)
+
+
+def _exact(curator: Curator, statistic: Statistic, mark: bytes | None) -> NDArray[np.int64]:
+    """The exact numbers that an answer with a mark was about."""
+    held = curator._rows.exact.get(mark or b"")
+    exact = statistic.exact(curator._rows) if held is None else held
+    if held is None and mark != _file_mark(curator):  # touched while it was read, or let go meanwhile
+        raise DataChanged(_CHANGED)
+    return exact
 
 
 def _asked(curator: Curator, target: Any) -> MeasureTarget:

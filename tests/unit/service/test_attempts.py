@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from hedgerow.errors import NoToken, RateLimited
-from hedgerow.service.attempts import Attempts
+from hedgerow.service.attempts import Attempts, _network
 
 
 class Clock:
@@ -22,17 +22,21 @@ def fail(attempts: Attempts, address: str | None) -> None:
         raise NoToken("no")
 
 
+def waits(attempts: Attempts, address: str | None) -> None:
+    with pytest.raises(RateLimited, match="too many failed attempts"), attempts.of(address):
+        raise NoToken("no")
+
+
 def test_failures_are_counted_and_run_out_with_time():
     clock = Clock()
     attempts = Attempts(3, clock)
     for _ in range(3):
         fail(attempts, "192.0.2.7")
-    with pytest.raises(RateLimited, match="too many attempts"), attempts.of("192.0.2.7"):
-        raise AssertionError("nothing is tried")
+    for _ in range(5):
+        waits(attempts, "192.0.2.7")
     clock.now += 20
     fail(attempts, "192.0.2.7")
-    with pytest.raises(RateLimited), attempts.of("192.0.2.7"):
-        pass
+    waits(attempts, "192.0.2.7")
     clock.now += 600
     for _ in range(3):
         fail(attempts, "192.0.2.7")
@@ -48,11 +52,36 @@ def test_whoever_comes_in_is_not_counted_and_other_errors_are_none():
     fail(attempts, "192.0.2.7")
 
 
+def test_however_many_failed_whoever_is_good_comes_in():
+    attempts = Attempts(2, Clock())
+    for _ in range(2):
+        fail(attempts, "192.0.2.7")
+    for _ in range(50):
+        waits(attempts, "192.0.2.7")
+        with attempts.of("192.0.2.7"):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("2001:db8::1", "2001:db8::1:2:3:4"), ("2a01::", "2a01::ffff:0:0:1"), ("fe80::1%eth0", "fe80::2%eth1"),
+     ("::ffff:192.0.2.7", "192.0.2.7"), ("2001:DB8:1:2::9", "2001:db8:1:2:3::1")],
+)  # fmt: skip
+def test_a_network_is_one_however_it_is_written(one, other):
+    attempts = Attempts(1, Clock())
+    fail(attempts, one)
+    waits(attempts, other)
+
+
+def test_networks_are_told_apart():
+    apart = ("2001:db8:0:1::1", "2001:db8::1", "::ffff:192.0.2.7", "192.0.2.8", "::1", "a socket", None)
+    assert len({_network(address) for address in apart}) == len(apart)
+
+
 def test_a_network_is_one_address_and_many_addresses_take_no_memory():
     attempts = Attempts(1, Clock())
     fail(attempts, "2001:db8:1:2:3::1")
-    with pytest.raises(RateLimited), attempts.of("2001:db8:1:2:ffff::9"):
-        pass
+    waits(attempts, "2001:db8:1:2:ffff::9")
     before = sys.getsizeof(attempts._failed)
     for i in range(9000):
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".csv.zst", ".tsv.zst")
+_FINE, _COARSE = 50_000_000, 2_000_000_000  # nanoseconds in which a file may change without a new time
 
 Watch = Callable[[float | None], None]
 
@@ -57,9 +60,9 @@ class FileEngine:
         self._rows: CsvRows | ParquetFiles
         if self.untyped:
             self._stamps = {name: _stamp(name)}
+            self._moments = _moments(self._stamps)
             self._rows = CsvRows(CsvFile.open(Path(name), encoding, delimiter, multiline=multiline))
             self.reading = self._rows.reading
-            self._moments = _moments(self._stamps)
             return
         if encoding is not None or delimiter is not None or multiline:
             raise SourceError("an encoding, a delimiter and --multiline belong to CSV files only")
@@ -76,7 +79,7 @@ class FileEngine:
 
     @property
     def moments(self) -> tuple[Moment, ...]:
-        """Which files these are and when they were last touched; nothing if since they were opened."""
+        """Which files these are and when they were last touched; nothing if since or just before opening."""
         return _still(self._moments, self._stamps)
 
     def schema(self) -> pa.Schema:
@@ -135,7 +138,7 @@ class LaterFile:
 
     @property
     def moments(self) -> tuple[Moment, ...]:
-        """Which file it is and when it was last touched; nothing if it was since it was named."""
+        """Which file it is and when it was last touched; nothing if since, or just before, it was named."""
         return _still(self._moments, [self._path])
 
     @property
@@ -202,13 +205,24 @@ def _stamp(path: str) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
+def is_settled(status: os.stat_result) -> bool:
+    """Whether a file was last changed so long ago that any later change shows in its times."""
+    newest = max(status.st_mtime_ns, status.st_ctime_ns)
+    return time.time_ns() - newest > (_COARSE if newest % 1_000_000_000 == 0 else _FINE)
+
+
 def _moments(files: Iterable[str]) -> tuple[Moment, ...]:
-    """Of each file which one it is, and its times, one of which nobody can set; nothing of its content."""
+    """Of each file which one it is, and its times, one of which nobody can set; nothing of its content.
+
+    Nothing at all where one is not settled: it may change and have the same times.
+    """
     found = list[Moment]()
     for file in sorted(files):
         try:
             status = Path(file).stat()
         except OSError:
+            return ()
+        if not is_settled(status):
             return ()
         found.append((status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns))
     return tuple(found)

@@ -14,7 +14,6 @@ import hashlib
 import json
 import os
 import struct
-import time
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -26,6 +25,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from hedgerow.curator.rows.coding import Coded
+from hedgerow.curator.rows.files import is_settled
 from hedgerow.curator.rows.unit import Unit
 from hedgerow.curator.rows.values import binned
 from hedgerow.errors import SourceError
@@ -45,7 +45,6 @@ LEAST_BYTES = 1 << 22
 _MAGIC = b"HRROWS01"
 _BLOCK = struct.Struct("<IIQ")  # rows, checksum, bytes
 _SUFFIX = ".rows"
-_FINE, _COARSE = 50_000_000, 2_000_000_000  # nanoseconds in which a file may change without a new time
 
 
 @dataclass(frozen=True)
@@ -109,10 +108,8 @@ class RowCache:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the data file was last changed so long ago that any later change shows in its time."""
-        status = self.data.stat()
-        newest = max(status.st_mtime_ns, status.st_ctime_ns)
-        return time.time_ns() - newest > (_COARSE if newest % 1_000_000_000 == 0 else _FINE)
+        """Whether the data file was last changed so long ago that any later change shows in its times."""
+        return is_settled(self.data.stat())
 
     def read(self) -> Iterator[Coded] | None:
         """All rows, a block at a time; None if there are none that can be used."""

@@ -104,8 +104,8 @@ class Cache:
     def keep(self, key: str, promise: Promise, answer: Answer, alpha: float | None) -> None:
         """Remember an answer, to be written down with the next others."""
         self._fresh.add((key, promise.text))
+        self._unwritten.append((key, promise.text))  # first: a reader lets go of what is not there
         self._put(key, promise.text, Kept(alpha, _copied(answer)))
-        self._unwritten.append((key, promise.text))
         self._waiting.add(answer.source)
 
     def settle(self) -> None:
@@ -155,8 +155,8 @@ class Cache:
         """What is not in the ledger yet, as plain data."""
         out = []
         for key in dict.fromkeys(self._unwritten):
-            kept = self._held[key[0]][key[1]]
-            if kept.answer is not None:
+            kept = self._held.get(key[0], {}).get(key[1])
+            if kept is not None and kept.answer is not None:
                 out.append({"key": key[0], "promise": key[1], "alpha": kept.alpha, **_plain(kept.answer)})
         return out
 

@@ -162,6 +162,15 @@ class PostgresReading(Store):
         ]  # fmt: skip
         return found[0] if found else None
 
+    def requested_last(self, start: str) -> Line | None:
+        """The newest line whose request id begins with some ASCII words."""
+        self._fresh()
+        for line, held in self._own[::-1]:
+            if (held["request"] or "").startswith(start):
+                return line
+        found = self._read("starts_with(request, %s) ORDER BY seq DESC LIMIT 1", start)
+        return found[0] if found else None
+
     def children(self, parent: str) -> list[str]:
         """The accounts that were ever allotted from an account, in order."""
         self._fresh()

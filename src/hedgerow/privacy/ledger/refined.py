@@ -1,7 +1,8 @@
 """Refined answers in a ledger: each refines a line that is there, and no line is refined twice.
 
 Two closer answers drawn from one weaker answer would lose more than was paid for. So the act of refining
-has one possible request id, made of the weaker answer's line, and a ledger has every request id once.
+has one possible request id, made of the weaker answer's line, and a ledger has every request id once. One
+that has lost lines does not know what they refined: no answer from before a loss is.
 """
 
 from __future__ import annotations
@@ -11,10 +12,22 @@ from typing import TYPE_CHECKING
 
 from hedgerow.errors import LedgerError
 from hedgerow.privacy.event import Event, Laplace, RefinedLaplace
+from hedgerow.privacy.ledger.announcing import BLOCKS
 from hedgerow.privacy.ledger.entry import Entry
 
 if TYPE_CHECKING:
     from hedgerow.privacy.ledger.store import Store
+
+OLDER = "older than receipt "
+"""How request ids of lines begin that tell of lost lines; `ended` lines tell of them as well."""
+
+
+def lost_after(store: Store, line: int) -> bool:
+    """Whether lines are known to be lost since a line was written: they may have refined its answer."""
+    told = store.requested_last(OLDER)
+    if told is not None and told.seq > line:
+        return True
+    return any(block.field("kind") == "ended" for block in store.lines(BLOCKS, line))
 
 
 def refuse_refining(store: Store, event: Event, request: str | None) -> None:
@@ -37,6 +50,8 @@ def refuse_refining(store: Store, event: Event, request: str | None) -> None:
         raise LedgerError(f"Line {event.line} holds no answer with Laplace noise that could be refined.")
     if (weaker.event.sensitivity, weaker.event.scale) != (event.sensitivity, event.weaker_scale):
         raise LedgerError(f"The answer of line {event.line} has other noise than the one that is refined.")
+    if lost_after(store, weaker.seq):
+        raise LedgerError(f"Lines were lost that may have refined the answer of line {event.line}.")
 
 
 class Refinings:
@@ -48,6 +63,8 @@ class Refinings:
     def fault(self, entry: Entry) -> str | None:
         """What is wrong with a line about refining, if anything."""
         event = entry.event
+        if entry.kind == "ended" or (entry.request or "").startswith(OLDER):
+            self._noise.clear()
         if not isinstance(event, Laplace | RefinedLaplace):
             nested = any(isinstance(leaf, RefinedLaplace) for leaf, _ in event.leaves())
             return "an answer is refined together with other acts" if nested else None
@@ -57,4 +74,4 @@ class Refinings:
         weaker = self._noise.pop(int(event.line), None)
         if entry.request == event.request and weaker == (event.sensitivity, event.weaker_scale):
             return None
-        return "it refines an answer that is not there, or was refined before"
+        return "it refines an answer that is not there, was refined before, or may have been by lost lines"

@@ -173,6 +173,12 @@ class SQLiteStore(Store):
         found = self._shown(self._one("request = ?", request))
         return found[0] if found else None
 
+    def requested_last(self, start: str) -> Line | None:
+        """The newest line whose request id begins with some ASCII words."""
+        after = f"{start[:-1]}{chr(ord(start[-1]) + 1)}"
+        found = self._one("request >= ? AND request < ? ORDER BY seq DESC LIMIT 1", start, after)
+        return found[0] if found else None
+
     def children(self, parent: str) -> list[str]:
         """The accounts that were ever allotted from an account, in order."""
         rows = self._run(

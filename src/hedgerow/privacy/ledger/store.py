@@ -94,6 +94,10 @@ class Store(Protocol):
         """The line of a request id; it may be shown, so it must be durable."""
         return next((line for line in self.lines() if line.field("request") == request), None)
 
+    def requested_last(self, start: str) -> Line | None:
+        """The newest line whose request id begins with some ASCII words."""
+        return _newest(line for line in self.lines() if (line.field("request") or "").startswith(start))
+
     def children(self, parent: str) -> list[str]:
         """The accounts that were ever allotted from an account, in order."""
         some = (line for line in self.lines() if line.field("kind") == "open")

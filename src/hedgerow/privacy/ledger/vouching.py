@@ -10,6 +10,7 @@ from hedgerow.privacy.ledger.claim import CLAIMS
 from hedgerow.privacy.ledger.entry import OWNER, Entry
 from hedgerow.privacy.ledger.filter import Filter
 from hedgerow.privacy.ledger.receipt import Receipt, Verification, exported, verify_lines
+from hedgerow.privacy.ledger.refined import lost_after
 from hedgerow.privacy.ledger.store import Store
 
 
@@ -41,6 +42,10 @@ class Vouching:
     def requested(self, request: str) -> Entry | None:
         """The entry of a request id, whoever asked, if there is one."""
         return None if (line := self._store.requested(request)) is None else Entry.read(line)
+
+    def lost_after(self, line: int) -> bool:
+        """Whether lines are known to be lost since a line was written."""
+        return lost_after(self._store, line)
 
     def receipt(self) -> Receipt:
         """What the ledger says now; a later ledger that disagrees with it was altered."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 WIRE_PORT = 5433  # unless said
 GRACE = 10.0  # seconds in which a server ends
 _SWITCH = 0.001  # seconds after which a thread that computes lets the one that replies go on
+_PROXIES = "FORWARDED_ALLOW_IPS"  # uvicorn's own: the addresses of proxies whose headers are believed
 _HEAD = 10.0  # seconds for the head of a request
 _BUSY = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
@@ -116,23 +117,7 @@ def serve(config: Config, ready: Ready, *, json_log: bool) -> None:
 async def _serve(
     config: Config, host: Host, listening: socket.socket, wired: socket.socket | None, ready: Ready
 ) -> None:
-    protocol = type("GuardedHttp", (GuardedProtocol,), {"most": config.limits.connections})
-    server = _Server(
-        uvicorn.Config(
-            application(host),
-            http=protocol,
-            loop="asyncio",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            ws="none",
-            timeout_keep_alive=30,
-            timeout_graceful_shutdown=int(GRACE) - 4,
-            ssl_certfile=config.server.tls_cert,
-            ssl_keyfile=config.server.tls_key,
-        )
-    )
+    server = _Server(_http(config, host))
     loop, over = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, over.set)
@@ -153,6 +138,25 @@ async def _serve(
     if tools is not None:
         await tools.end(GRACE - 6)
     await served
+
+
+def _http(config: Config, host: Host) -> uvicorn.Config:
+    """How HTTP is spoken."""
+    return uvicorn.Config(
+        application(host),
+        http=type("GuardedHttp", (GuardedProtocol,), {"most": config.limits.connections}),
+        loop="asyncio",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=_PROXIES in os.environ,  # else anybody on this machine could say whence they come
+        ws="none",
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=int(GRACE) - 4,
+        ssl_certfile=config.server.tls_cert,
+        ssl_keyfile=config.server.tls_key,
+    )
 
 
 def _listen_wire(config: Config) -> socket.socket | None:

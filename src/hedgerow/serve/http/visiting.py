@@ -68,7 +68,7 @@ async def leave(call: Call) -> Response:
 
 
 def _address(call: Call) -> str | None:
-    """Whence a request comes; behind a proxy all come from there."""
+    """Whence a request comes; behind a proxy that is not known as one, all come from there."""
     return None if call.request.client is None else call.request.client.host
 
 

@@ -176,6 +176,8 @@ def _lookups(make: Make) -> None:
         require(store.children(name) == walk.children(name), f"children({name!r})")
     for request in ("r1", "r2", "none"):
         require(store.requested(request) == walk.requested(request), f"requested({request!r})")
+    for start in ("r", "r1", "s", "R"):
+        require(store.requested_last(start) == walk.requested_last(start), f"requested_last({start!r})")
     for run in ("a run", "none"):
         for after in (-1, 2, len(lines)):
             found = [line.seq for line in store.lines(run, after)]

@@ -60,6 +60,28 @@ def test_what_is_not_written_yet_is_never_let_go():
     assert [line["value"] for line in cache.unwritten()] == [float(i) for i in range(50)]
 
 
+def test_a_reader_that_lets_go_while_an_answer_is_kept_loses_none(monkeypatch):
+    cache, put = Cache(most=5), Cache._put
+    cache.find("old", SURE)
+
+    def racing(self, *args):
+        put(self, *args)
+        for i in range(9):  # what a reader may do at this very moment
+            self.find(f"reader {i}", SURE)
+
+    monkeypatch.setattr(Cache, "_put", racing)
+    cache.keep("old", SURE, answer(7.0), 10.0)
+    assert [line["value"] for line in cache.unwritten()] == [7.0]
+
+
+def test_an_answer_that_is_gone_keeps_none_of_the_others_from_the_ledger():
+    cache = Cache()
+    for name in ("gone", "kept"):
+        cache.keep(name, SURE, answer(1.0), 10.0)
+    del cache._held["gone"]
+    assert [line["key"] for line in cache.unwritten()] == ["kept"]
+
+
 def test_readers_beside_the_session_always_find_what_is_in_the_ledger():
     ledger, wrong = Kept(), list[int]()
     cache = Cache(ledger, most=30)

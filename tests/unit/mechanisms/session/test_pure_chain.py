@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from fractions import Fraction
 
 import numpy as np
@@ -11,9 +12,17 @@ import pytest
 import hedgerow as hr
 from hedgerow.audit.ledger_replay import replay
 from hedgerow.curator import curator as curators
-from hedgerow.curator.refining import refine
+from hedgerow.curator import refining
+from hedgerow.curator.refining import can_refine, refine
+from hedgerow.curator.rows import files
+from hedgerow.curator.rows import table as tables
+from hedgerow.curator.rows.files import is_settled
 from hedgerow.errors import DataChanged, LedgerError, RequestReused
 from hedgerow.privacy.event import RefinedLaplace
+from hedgerow.privacy.ledger.ledger import Ledger
+from hedgerow.queries.domain import encoding
+from hedgerow.service import witness
+from services.patience import eventually
 from sizes import size
 
 DOMAIN = hr.Domain({"a": ["x", "y", "z"], "b": 4})
@@ -31,9 +40,8 @@ ONE = [hr.Query.where(DOMAIN, {"a": "x"})]
 
 
 def opened(source=DATA, ledger=":memory:", seed=3, **more):
-    entropy = hr.testing.seeded(seed)
     table = hr.Table.open(source, DOMAIN, **more)
-    made = hr.Curator(table, hr.Budget(epsilon=50), ledger, entropy=entropy)
+    made = hr.Curator(table, hr.Budget(epsilon=50), ledger, entropy=hr.testing.seeded(seed))
     return made, hr.Session(epsilon=0.1).open(made)
 
 
@@ -47,6 +55,7 @@ def file(tmp_path):
     rows = zip(*DATA.values(), strict=True)
     path = tmp_path / "t.csv"
     path.write_text("a,b,who\n" + "".join(f"{a},{b},{who}\n" for a, b, who in rows))
+    eventually(lambda: is_settled(path.stat()))
     return path
 
 
@@ -143,6 +152,7 @@ def test_rows_that_may_have_changed_are_measured_afresh_at_the_whole_price(file,
     line = measured(made, session)[-1].seq
     made.ledger.close()
     os.utime(file, ns=(1, 1))
+    eventually(lambda: is_settled(file.stat()))
     after, again = opened(file, ledger, same_rows=True)
     with pytest.raises(DataChanged):
         refine(after, ONE, line, Fraction(5))
@@ -153,6 +163,84 @@ def test_rows_that_may_have_changed_are_measured_afresh_at_the_whole_price(file,
     third.ask(ONE, within_count=12)
     assert not any(isinstance(e.event, RefinedLaplace) for e in measured(frame, third))
     frame.ledger.close()
+
+
+def test_a_file_that_another_version_read_is_measured_afresh(file, tmp_path, monkeypatch):
+    made, session = opened(file, tmp_path / "ledger.db")
+    session.ask(ONE, within_count=80)
+    line = measured(made, session)[-1].seq
+    for thing, name in ((hr, "__version__"), (encoding, "ENCODING")):
+        with monkeypatch.context() as other:
+            other.setattr(thing, name, "another")
+            assert not can_refine(made, ONE, line)
+        assert can_refine(made, ONE, line)
+    made.ledger.close()
+
+
+def test_a_file_that_may_still_change_without_a_trace_is_measured_afresh(file, monkeypatch):
+    monkeypatch.setattr(files, "is_settled", lambda status: False)
+    made, session = opened(file)
+    session.ask(ONE, within_count=80)
+    monkeypatch.undo()
+    session.ask(ONE, within_count=30)
+    assert not any(isinstance(e.event, RefinedLaplace) for e in measured(made, session))
+
+
+@pytest.mark.parametrize("asked", ["SELECT COUNT(*) FROM t WHERE v >= 80", "SELECT SUM(v) FROM t"])
+def test_a_frame_that_is_changed_in_place_is_refined_as_it_was(asked, monkeypatch):
+    """Exact numbers of before: those of after are 90 x 2000 rows away, and noise is not (below 1e-100)."""
+    monkeypatch.setattr(tables, "_KEEP_ROWS_BYTES", 100)  # as of a large frame
+    values = np.full(2000, 90)
+    domain = hr.Domain({"v": hr.bins(0, 100, 10)})
+    made = hr.Curator(hr.Table.open({"v": values}, domain), hr.Budget(epsilon=50), ":memory:")
+    session = hr.Session(epsilon=0.1).open(made)
+    session.ask(asked, within_count=100)
+    values[:] = 5
+    made._rows._tables.clear()  # as if others had come
+    made._rows._sums.clear()
+    closer = session.ask(asked, within_count=30)
+    assert isinstance(measured(made, session)[-1].event, RefinedLaplace)
+    assert closer.value > (1500 if "COUNT" in asked else 150_000)
+
+
+def test_exact_numbers_that_are_no_longer_held_are_measured_afresh(monkeypatch):
+    monkeypatch.setattr(refining, "_HELD", 1)
+    made, session = opened()
+    session.ask(GROUPS, within_count=80)
+    session.ask(ONE, within_count=80)
+    assert len(made._rows.exact) == 1
+    session.ask(GROUPS, within_count=30)
+    assert not any(isinstance(e.event, RefinedLaplace) for e in measured(made, session))
+    monkeypatch.setattr(refining, "_HELD_BYTES", 7)
+    session.ask(ONE, within_count=60)
+    assert not made._rows.exact
+
+
+def test_after_an_older_ledger_was_put_back_nothing_from_before_is_refined(file, tmp_path):
+    ledger, aside, receipt = (tmp_path / name for name in ("ledger.db", "aside.db", "receipt.json"))
+    made, session = opened(file, ledger)
+    session.ask(ONE, within_count=120)
+    weaker = measured(made, session)[-1].seq
+    made.ledger.close()
+    shutil.copy(ledger, aside)
+    made, session = opened(file, ledger)
+    session.ask(ONE, within_count=70)
+    assert made.ledger.requested(f"refined line {weaker}") is not None
+    witness.note(made.ledger, receipt)
+    made.ledger.close()
+    for rest in tmp_path.glob("ledger.db*"):
+        rest.unlink() if rest.is_file() else shutil.rmtree(rest)
+    shutil.copy(aside, ledger)
+    with Ledger.open(ledger) as older:
+        witness.excuse_older(older, [receipt], "the newer one is lost")
+    made, session = opened(file, ledger)
+    assert not can_refine(made, ONE, weaker)
+    session.ask(ONE, within_count=60)
+    assert not any(isinstance(e.event, RefinedLaplace) for e in measured(made, session))
+    session.ask(ONE, within_count=30)  # what came after the loss is refined as ever
+    assert isinstance(measured(made, session)[-1].event, RefinedLaplace)
+    assert made.ledger.verify().ok
+    made.ledger.close()
 
 
 def test_answers_of_earlier_versions_have_no_mark_and_are_measured_afresh(monkeypatch):

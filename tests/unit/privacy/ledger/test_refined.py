@@ -12,6 +12,7 @@ from hedgerow.privacy.accountant import BasicAccountant, RenyiAccountant, cost
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.event import Laplace, Pure, RefinedLaplace, Repeat, Together
 from hedgerow.privacy.events import from_json
+from hedgerow.privacy.ledger.entry import Growth
 from hedgerow.privacy.ledger.ledger import Ledger
 
 
@@ -94,3 +95,34 @@ def test_a_line_that_refines_what_was_refined_before_is_found(ledger, monkeypatc
     cheap = copy.deepcopy(ledger.export(answers=True))
     cheap["entries"][2]["line"]["event"]["weaker_scale"] = "6/1"
     assert len(replay(cheap).problems) > 1
+
+
+def test_nothing_from_before_lines_were_lost_is_refined(ledger, monkeypatch):
+    from hedgerow.privacy.ledger import transaction
+
+    ledger.record(request="older than receipt 7f", note="the newer one is lost")
+    with pytest.raises(LedgerError, match="lost"):
+        refine(ledger, RefinedLaplace(1, 5, 10, 1))
+    assert ledger.lost_after(1)
+    line = ledger.charge(Laplace(1, 10), act, request="afresh")
+    assert not ledger.lost_after(line.seq)
+    refine(ledger, RefinedLaplace(1, 5, 10, line.seq))
+    assert ledger.verify().ok
+    monkeypatch.setattr(transaction, "refuse_refining", lambda *args: None)
+    refine(ledger, RefinedLaplace(1, 5, 10, 1))
+    assert any("lost lines" in problem for problem in ledger.verify().problems)
+
+
+def test_lines_that_blocks_tell_are_lost_count_as_well():
+    grown = Ledger.open(":memory:", budget=Budget(epsilon=2), growth=Growth("shared"))
+    grown.charge(Laplace(1, 10), act, request="first")
+    grown.end_parallel("what was seen was lost")
+    with pytest.raises(LedgerError, match="lost"):
+        refine(grown, RefinedLaplace(1, 5, 10, 1))
+
+
+def test_an_answer_that_was_refined_before_the_loss_is_said_again(ledger):
+    first = refine(ledger, RefinedLaplace(1, 5, 10, 1))
+    ledger.record(request="older than receipt 7f")
+    assert refine(ledger, RefinedLaplace(1, 5, 10, 1)).seq == first.seq
+    assert ledger.verify().ok
