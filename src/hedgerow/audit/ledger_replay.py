@@ -105,6 +105,8 @@ class _Walk:
         """Recompute one line."""
         self.problems += [*self.caps.step(line), *self.cells.step(line)]
         account, kind = line["account"], line["kind"]
+        if kind == "ended" or (line["request"] or "").startswith("older than receipt "):
+            self.laplace.clear()  # lost lines may have refined them
         amount, delta = self.spent.get(account, (0, 0))
         moved = int(line["cost"][self.currency]), int(line["cost"].get("delta", 0))
         if kind == "charge":

@@ -108,9 +108,11 @@ def test_nothing_from_before_lines_were_lost_is_refined(ledger, monkeypatch):
     assert not ledger.lost_after(line.seq)
     refine(ledger, RefinedLaplace(1, 5, 10, line.seq))
     assert ledger.verify().ok
+    assert replay(ledger).ok
     monkeypatch.setattr(transaction, "refuse_refining", lambda *args: None)
     refine(ledger, RefinedLaplace(1, 5, 10, 1))
     assert any("lost lines" in problem for problem in ledger.verify().problems)
+    assert any("cannot refine" in problem for problem in replay(ledger).problems)
 
 
 def test_lines_that_blocks_tell_are_lost_count_as_well():
