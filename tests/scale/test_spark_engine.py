@@ -294,7 +294,8 @@ def test_mechanisms_run_unchanged_on_spark(spark, tmp_path, size):
     ids = np.arange(300)
     rows = pa.table({"a": ids % 2, "b": ids * 7919 % 101 % 3, "who": ids % 200})
     domain = hr.Domain({"a": 2, "b": 3})
-    query, workload = hr.Query.where(domain, {"a": 0}), hr.marginals(domain, 2)
+    workload = hr.marginals(domain, 2)
+    query = next(iter(workload))
     sources = {
         "spark": spark.createDataFrame(rows),
         "memory": rows,

@@ -27,6 +27,7 @@ class Grower:
         schema: the confirmed schema file; beside the folder, else in the working folder, if None.
         ledger: the ledger, if it does not lie beside the folder.
         epsilon, delta, growing, unit, max_rows, years, reserve: of a dataset that is made now.
+        older: why a ledger is used that is older than a receipt of it.
     """
 
     data: Path
@@ -39,6 +40,7 @@ class Grower:
     max_rows: int | None = None
     years: int | None = None
     reserve: str = "0"
+    older: str | None = None
 
     def open(self) -> Growing:
         """The dataset; a new one where there is none and an epsilon was given."""
@@ -49,7 +51,9 @@ class Grower:
         if is_there(place):
             if self.epsilon is not None:
                 raise HedgerowError(f"{self.data.name!r} has a budget already: leave --epsilon out")
-            return Growing.open(self.data, domain, ledger=place)
+            if self.older is not None and not self.older.strip():
+                raise HedgerowError("--older-than-receipt needs a reason, which is kept in the ledger")
+            return Growing.open(self.data, domain, ledger=place, older_than_receipt=self.older)
         if self.epsilon is None:
             raise HedgerowError(f"{self.data.name!r} has no budget yet: say --epsilon, and whom it protects")
         try:

@@ -291,7 +291,7 @@ class Dataset:
         from hedgerow.curator.growing.growing import Growing
         from hedgerow.curator.growing.lasting import numbered
 
-        growing = Growing.open(self.data, domain, ledger=self.path)
+        growing = Growing.open(self.data, domain, ledger=self.path, older_than_receipt=self.older)
         with growing.ledger:
             known = growing.blocks
             yield growing, (numbered(known, self.first, last=False), numbered(known, self.last, last=True))

@@ -111,15 +111,20 @@ class Announcing:
         words, asker = f"Block {block.number} ({name}) was appended.", _ASKER
         return self._write("block", owner, details=told, words=words, state=state, asker=asker)
 
-    def end_parallel(self, reason: str) -> Entry:
-        """Write that units may be in several blocks: every charge from here on is made to all of them."""
+    def end_parallel(self, reason: str, told: bytes | None = None) -> Entry:
+        """Write that units may be in several blocks: every charge from here on is made to all of them.
+
+        Args:
+            reason: how that is known.
+            told: secret: which files told of it.
+        """
         if not isinstance(reason, str) or not reason.strip():
             raise LedgerError("That blocks are no longer charged side by side is written with a reason.")
         owner = self._filter.account(OWNER)
         if owner.profile is not None and self._filter.made.growing == "confined":
             owner = replace(owner, profile=replace(owner.profile, ended=True))
         words = "Units may be in several blocks: charges are made to all of them from here on."
-        return self._write("ended", owner, words=words, note=reason, asker=_ASKER)
+        return self._write("ended", owner, words=words, note=reason, state=told, asker=_ASKER)
 
     def _write(
         self,

@@ -17,6 +17,8 @@ from hedgerow.privacy.ledger.line import FORMAT, GROWING, Line
 from hedgerow.privacy.ledger.profile import Profile, Scope, checked, within
 
 OWNER = "owner"
+LOST = "lost lines "
+"""How the names of accounts begin that hold what lines spent which are lost."""
 SPELLING = 2  # of unit ids, for new ledgers; those that say nothing have 1
 _NULL_UNITS = ("drop", "row")
 _GROWING = (None, "confined", "shared", "yearly")

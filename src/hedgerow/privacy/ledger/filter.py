@@ -8,7 +8,7 @@ from fractions import Fraction
 from hedgerow.errors import BudgetExceeded, LedgerError, LimitExceeded, RequestReused
 from hedgerow.privacy.budget import Budget, Cost, Currency, rho_of
 from hedgerow.privacy.event import Event
-from hedgerow.privacy.ledger.entry import OWNER, Account, Entry, Raise, Settings
+from hedgerow.privacy.ledger.entry import LOST, OWNER, Account, Entry, Raise, Settings
 from hedgerow.privacy.ledger.limit import Limit
 from hedgerow.privacy.ledger.line import Line, canonical, digest
 from hedgerow.privacy.ledger.profile import Scope
@@ -84,6 +84,8 @@ class Filter:
         account = self.account(name)
         if account.closed:
             raise LedgerError(f"The account {name!r} is closed.")
+        if name.startswith(LOST):
+            raise LedgerError(f"The account {name!r} holds what lost lines may have spent: it stays spent.")
         return account
 
     def afford(self, cost: Cost, name: str, scope: Scope | None = None) -> Account:
@@ -114,12 +116,16 @@ class Filter:
 
     def _refuse_narrow(self, account: Account) -> None:
         """Once units may be in several blocks, what was set aside for some of them pays for nothing more."""
-        profile = self.account(OWNER).profile if account.scope is not None else None
-        if profile is not None and profile.ended and account.scope != profile.everything:
+        if self.is_narrow(account):
             raise LedgerError(
                 f"The account {account.name!r} is for some blocks. Units may be in several since, so nothing "
                 "is charged to some of them alone: settle it, and set money aside for all."
             )
+
+    def is_narrow(self, account: Account) -> bool:
+        """Whether an account's money is for some blocks, and units may be in several since."""
+        profile = self.account(OWNER).profile if account.scope is not None else None
+        return profile is not None and profile.ended and account.scope != profile.everything
 
     def limit(self, name: str) -> Limit | None:
         """The limit under which an account is filled as it spends, if it is one of these."""

@@ -10,17 +10,13 @@ from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget, Cost, epsilon_of
 from hedgerow.privacy.calibration import float_up
 from hedgerow.privacy.ledger.announcing import BLOCKS, RowBlock
-from hedgerow.privacy.ledger.entry import OWNER, Entry
+from hedgerow.privacy.ledger.entry import LOST, OWNER, Entry
 from hedgerow.privacy.ledger.profile import Scope, within
 from hedgerow.privacy.ledger.vouching import Vouching
 from hedgerow.privacy.raising import least
 
 if TYPE_CHECKING:
     from hedgerow.privacy.ledger.transaction import Transaction
-
-
-LOST = "lost lines "
-"""How the names of accounts begin that hold what lines spent which are lost."""
 
 
 class Grown(Vouching):
@@ -44,21 +40,35 @@ class Grown(Vouching):
         with self.transaction() as transaction:
             return transaction.end_parallel(reason)
 
-    def lose(self, reason: str) -> None:
+    def lose(self, reason: str, told: bytes = b"") -> None:
         """Write that lines were lost and nobody knows what they spent: all of it counts as spent, everywhere.
 
-        No block can have been charged more than the budget, so whatever the lines said, this is no less. Then
-        charging side by side ends, for good.
+        No block can have been charged more than the budget, so whatever the lines said, this is no less. What
+        was set aside before is part of it: lost lines may have spent that too, so accounts with money
+        of their own are closed first. Then charging side by side ends, for good.
+
+        Args:
+            reason: how that is known.
+            told: secret: which files told of the loss, so that they tell of it once.
         """
         with self.transaction() as transaction:
+            before = sum(name.startswith(f"{LOST}of blocks") for name in self._store.children(OWNER))
+            transaction.void("Lines were lost that may have spent it")
             owner = self._filter.account(OWNER)
-            whole: list[tuple[Scope | None, Cost]] = [(None, owner.spent)]
-            for scope, spent in whole if owner.profile is None else owner.profile.regions:
+            parts: list[tuple[Scope | None, Cost]] = [(None, owner.spent)]
+            if owner.profile is not None and not owner.profile.ended:  # else one sum binds all
+                parts = [*owner.profile.regions]
+            for scope, spent in parts:
                 rest = owner.limit - spent
                 if not rest.is_zero:
                     name = f"{LOST}of blocks, from {'the first' if scope is None else scope[0]}"
+                    name += f" ({before + 1})" if before else ""
                     transaction.allot(name, rest, note=reason, scope=scope)
-            transaction.end_parallel(reason)
+            transaction.end_parallel(reason, told)
+
+    def losses(self) -> list[bytes | None]:
+        """What told of every loss so far, as `lose` kept it; None where nothing was kept."""
+        return [entry.state for entry in self.replay(BLOCKS) if entry.kind == "ended"]
 
     @property
     def lost(self) -> bool:
@@ -79,6 +89,10 @@ class Grown(Vouching):
         """What one block (or year, where years have allowances) was charged so far."""
         owner = self._filter.account(OWNER)
         return owner.spent if owner.profile is None else owner.profile.at(cell)
+
+    def is_narrow(self, account: str) -> bool:
+        """Whether an account is for some blocks, and nothing is charged to some of them any more."""
+        return self._filter.is_narrow(self._filter.account(account))
 
     def covers(self, account: str, scope: Scope | None) -> bool:
         """Whether an account's money may pay for what reads some blocks or years."""
