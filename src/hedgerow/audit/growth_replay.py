@@ -50,6 +50,10 @@ class Cells:
             self.arrived.append(told["year"])
             if self.years is not None and len(set(self.arrived)) > self.years:
                 yield f"Line {seq} is of one year more than was promised for."
+        if kind == "years":
+            if self.growing != "yearly" or line["details"]["years"] <= (self.years or 0):
+                yield f"Line {seq} raises no number of years."
+            self.years = line["details"]["years"]
         if kind == "ended":
             self.lost = True
         yield from self._given_back(line)

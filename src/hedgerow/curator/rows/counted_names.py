@@ -28,67 +28,64 @@ _KEEP_ASKED = 1 << 20  # names whose counts are kept where the engine counts
 class CountedNames:
     """Counts of names: made where the rows are if the engine can, else from all names, brought here once.
 
-    Args:
-        rows: whose names they are.
+    The rows are handed to it each time: it holds none, so that they are let go with whoever holds them.
     """
 
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
+    def __init__(self) -> None:
         self._counts: dict[str, int] | None = None
         self._asked: dict[str, int] = {}
         self._people = 0
 
-    def of(self, elements: Iterable[str]) -> dict[str, int]:
+    def of(self, rows: Rows, elements: Iterable[str]) -> dict[str, int]:
         """How many rows carry each of some names."""
         wanted = list(dict.fromkeys(elements))
         if self._counts is None:
             kept = self._asked if len(self._asked) + len(wanted) <= _KEEP_ASKED else {}
             new = tuple(name for name in wanted if name not in kept)
-            found = self._there(AskedNames(new)) if new else [np.zeros(0, np.int64)]
+            found = self._there(rows, AskedNames(new)) if new else [np.zeros(0, np.int64)]
             if found is not None:
                 self._asked = kept | dict(zip(new, found[0].tolist(), strict=True))
                 return {name: self._asked[name] for name in wanted}
-        held = self._brought()
+        held = self._brought(rows)
         return {name: held.get(name, 0) for name in wanted}
 
-    def all(self) -> tuple[list[str], NDArray[np.int64]]:
+    def all(self, rows: Rows) -> tuple[list[str], NDArray[np.int64]]:
         """Every name that some row carries, and how many do."""
-        held = self._brought()
+        held = self._brought(rows)
         return list(held), np.fromiter(held.values(), np.int64, len(held))
 
-    def summed(self, work: NameSum) -> list[NDArray[np.int64]]:
+    def summed(self, rows: Rows, work: NameSum) -> list[NDArray[np.int64]]:
         """Sums over all rows' names."""
-        found = self._there(work) if self._counts is None else None
-        return work(*self.all()) if found is None else found
+        found = self._there(rows, work) if self._counts is None else None
+        return work(*self.all(rows)) if found is None else found
 
-    def units(self) -> int:
+    def units(self, rows: Rows) -> int:
         """The number of protected units."""
-        if self._rows._table.unit is None:
-            return int(self.summed(NamedRows())[0])
-        self._brought()
+        if rows._table.unit is None:
+            return int(self.summed(rows, NamedRows())[0])
+        self._brought(rows)
         return self._people
 
-    @property
-    def _domain(self) -> OpenDomain:
-        domain = self._rows._table.domain
-        if not isinstance(domain, OpenDomain):
-            raise DomainMismatch("this table has a declared domain; names are for open ones")
-        return domain
+    def _there(self, rows: Rows, work: NameSum) -> list[NDArray[np.int64]] | None:
+        return names_summed_by(rows._table._engine, _domain(rows), work, rows._bound)
 
-    def _there(self, work: NameSum) -> list[NDArray[np.int64]] | None:
-        rows = self._rows
-        return names_summed_by(rows._table._engine, self._domain, work, rows._bound)
-
-    def _brought(self) -> dict[str, int]:
+    def _brought(self, rows: Rows) -> dict[str, int]:
         if self._counts is None:
-            rows, bound = self._rows, self._rows._bound
-            columns = [self._domain.column, *([rows._ids_column(bound.unit)] if bound else [])]
+            bound = rows._bound
+            columns = [_domain(rows).column, *([rows._ids_column(bound.unit)] if bound else [])]
             batches = list(rows._read(columns))
             texts = [as_text(batch.column(0)) for batch in batches]
             ids = None if bound is None else [unit_ids.spell(b.column(1), bound.spelling) for b in batches]
             names, counts, self._people = named_counts(texts, ids, bound)
             self._counts = dict(zip(names, counts.tolist(), strict=True))
         return self._counts
+
+
+def _domain(rows: Rows) -> OpenDomain:
+    domain = rows._table.domain
+    if not isinstance(domain, OpenDomain):
+        raise DomainMismatch("this table has a declared domain; names are for open ones")
+    return domain
 
 
 def named_counts(

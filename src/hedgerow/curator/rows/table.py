@@ -187,7 +187,7 @@ class Rows:
         self._sums: dict[tuple[Any, ...], NDArray[np.int64]] = {}
         self._tables: OrderedDict[tuple[str, ...], NDArray[np.int64]] = OrderedDict()
         self._held = 0  # bytes of those tables
-        self._named = CountedNames(self)
+        self._named = CountedNames()
         self._lock = threading.RLock()  # one reader at a time: engines and caches are shared
 
     @property
@@ -263,17 +263,17 @@ class Rows:
     def names(self, elements: Iterable[str]) -> dict[str, int]:
         """How many rows carry each of some names of an open domain."""
         with self._lock:
-            return self._named.of(elements)
+            return self._named.of(self, elements)
 
     def all_names(self) -> tuple[list[str], NDArray[np.int64]]:
         """Every name of an open domain that some row carries, and how many do."""
         with self._lock:
-            return self._named.all()
+            return self._named.all(self)
 
     def summed_names(self, work: NameSum) -> list[NDArray[np.int64]]:
         """Sums over all rows' names, made where the rows are if the engine can."""
         with self._lock:
-            return self._named.summed(work)
+            return self._named.summed(self, work)
 
     def records(self) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
         """Each row's unit (0, 1, ...) and the coded columns, for local randomisers."""
@@ -288,7 +288,7 @@ class Rows:
         """The number of protected units, which is public under `replace` and private otherwise."""
         if not isinstance(self._table.domain, Domain):
             with self._lock:
-                return self._named.units()
+                return self._named.units(self)
         if self._table.unit is None:
             return int(self.tables([()])[()])
         owners, _ = self.records()

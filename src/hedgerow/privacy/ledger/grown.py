@@ -13,7 +13,7 @@ from hedgerow.privacy.ledger.announcing import BLOCKS, RowBlock
 from hedgerow.privacy.ledger.entry import LOST, OWNER, Entry
 from hedgerow.privacy.ledger.profile import Scope, within
 from hedgerow.privacy.ledger.vouching import Vouching
-from hedgerow.privacy.raising import least
+from hedgerow.privacy.raising import doubled, least
 
 if TYPE_CHECKING:
     from hedgerow.privacy.ledger.transaction import Transaction
@@ -39,6 +39,11 @@ class Grown(Vouching):
         """End charging blocks side by side, for good, as in `Transaction.end_parallel`."""
         with self.transaction() as transaction:
             return transaction.end_parallel(reason)
+
+    def raise_years(self, years: int, reason: str) -> Entry:
+        """Declare the promise of a lifetime for more years of arrival, as in `Transaction.raise_years`."""
+        with self.transaction() as transaction:
+            return transaction.raise_years(years, reason)
 
     def lose(self, reason: str, told: bytes = b"") -> None:
         """Write that lines were lost and nobody knows what they spent: all of it counts as spent, everywhere.
@@ -127,25 +132,34 @@ class Grown(Vouching):
         if made.growing is None:
             return f"{told} is the promise."
         yearly = f"Rows that arrived in one year have {told};"
-        if made.years is None:
+        years, delta = self._filter.years(), self._lifetime_delta(budget)
+        if years is None:
             return f"{yearly} no number of years was declared: there is no lifetime promise."
         if budget.currency == "epsilon":
             assert budget.epsilon_exact is not None
-            whole = _words(float(budget.epsilon_exact * made.years), 0.0)
+            whole = _words(float(budget.epsilon_exact * years), 0.0)
         else:
-            delta = budget.delta_exact + (made.years - 1) * budget.event_delta
-            whole = _words(self._over(budget, made.years), float(delta))
-        return f"{yearly} over the {made.years} declared years it is {whole}."
+            whole = _words(self._over(budget, years, delta), float(delta + (years - 1) * budget.event_delta))
+        return f"{yearly} over the {years} declared years it is {whole}."
 
-    def _over(self, budget: Budget, years: int) -> float:
-        """The epsilon of so many years' sums; a budget that was raised after answers is read at fixed orders.
+    def _lifetime_delta(self, budget: Budget) -> Fraction:
+        """The delta of a lifetime: years that were raised after answers pay for that choice as budgets do."""
+        line = self._filter.raised_years() if self._made.growing == "yearly" else None
+        if line is None or line.spent.is_zero or not budget.conversion_delta:
+            return budget.delta_exact
+        return max(budget.delta_exact, doubled(self._filter.base()))
+
+    def _over(self, budget: Budget, years: int, delta: Fraction) -> float:
+        """The epsilon of so many years' sums; caps that were raised after answers are read at fixed orders.
 
         docs/privacy/raising.md holds for the sum of all years as it does for one: its cap is that many times
-        as large, and the orders were fixed before any row was read.
+        as large, and the orders were fixed before any row was read. A number of years that is raised is such
+        a cap, at a delta that pays for raises.
         """
         rho, base = Fraction(budget.cost.amount * years), self._filter.base()
-        raised = budget.raise_delta and budget.conversion_delta
-        return float_up(least(base, budget, rho)) if raised else epsilon_of(rho, budget.conversion_delta)
+        raised = budget.conversion_delta and (budget.raise_delta or delta > budget.delta_exact)
+        asked = Budget(rho=1, delta=delta) if raised and not budget.raise_delta else budget
+        return float_up(least(base, asked, rho)) if raised else epsilon_of(rho, budget.conversion_delta)
 
 
 def _words(epsilon: float, delta: float) -> str:
