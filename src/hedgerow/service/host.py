@@ -223,17 +223,24 @@ class Host:
         if unknown := sorted(map(str, asked.keys() - names)):
             raise BadValue(f"a dataset has no {unknown[0]!r}")
         files = {name: asked[name] for name in ("path", "schema", "ledger") if asked.get(name) is not None}
-        if not all(isinstance(file, str) and "\0" not in file for file in files.values()):
+        placed = {name: str(self.placed(file)) for name, file in files.items()}
+        return self._added(DatasetSettings(**asked | placed), own_schema=own_schema)
+
+    def placed(self, file: Any) -> Path:
+        """A file of this machine that an owner names over HTTP, in a folder that the server was given."""
+        if not isinstance(file, str) or "\0" in file:
             raise BadValue("files are named by texts")
         folders = self.config.folders
-        placed = {name: str((folders[0] / file).resolve()) for name, file in files.items()}
-        for file in placed.values():
-            if not any(Path(file).is_relative_to(folder) for folder in folders):
-                raise NotPermitted(
-                    "a dataset that is added lies in a folder that the server was given, with all its files",
-                    hint="put it beside a dataset that is served, or name its folder in [server] folders",
-                )
-        return self._added(DatasetSettings(**asked | placed), own_schema=own_schema)
+        try:
+            path = (folders[0] / file).resolve()
+        except (OSError, ValueError):
+            raise BadValue("that names no file of the server's machine") from None
+        if not any(path.is_relative_to(folder) for folder in folders):
+            raise NotPermitted(
+                "what owners name lies in a folder that the server was given, with all its files",
+                hint="put it beside a dataset that is served, or name its folder in [server] folders",
+            )
+        return path
 
     def upload(self, name: str, data: bytes) -> Hosted:
         """Serve rows that the owner sends, kept in the state folder."""
