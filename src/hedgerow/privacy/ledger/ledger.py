@@ -75,8 +75,7 @@ class Ledger(Grown):
             unit_type: the declared type of unit ids in columns of objects.
             create: whether to make the ledger when there is none.
             readonly: open it for reading only, without writing to the file or its folder.
-            data: the data file as it was named, so that it is known again under another name; or which table
-                of a database it is.
+            data: the data file as it was named, or which table it is, to be known under another name.
             reason: why a new ledger is made for data that another one knows; kept in its first line.
             growth: how data grow that arrive in blocks.
 
