@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -189,6 +190,7 @@ class Rows:
         self._held = 0  # bytes of those tables
         self._named = CountedNames()
         self._lock = threading.RLock()  # one reader at a time: engines and caches are shared
+        self.opened = secrets.token_bytes(16)  # a mark of these open rows, which no others have
 
     @property
     def domain(self) -> Domain:
