@@ -111,15 +111,7 @@ def associations(pairs: Pairs) -> dict[str, Any]:
     A pair whose table is not on the page has a point, and one that was not looked at a cross: neither is
     drawn as if its attributes had nothing to do with each other.
     """
-    place = {v.attributes: i for i, v in enumerate(pairs.shown)}
-    rows = []
-    for a, b in combinations(pairs.names, 2):
-        pair = (a, b) if (a, b) in pairs.strengths else (b, a)
-        strength, at = pairs.strengths.get(pair), place.get(pair, -1)
-        where = "shown below" if at >= 0 else "not on this page" if strength is not None else "not looked at"
-        known = {"pair": at, "strength": None if strength is None else round(strength, 3), "table": where}
-        known["mark"] = "" if at >= 0 else "·" if strength is not None else "×"
-        rows += [{"a": attribute_title(x), "b": attribute_title(y), **known} for x, y in ((a, b), (b, a))]
+    rows = _squares(pairs)
     many = len(pairs.names) > 18
     step = max(12, 640 // max(len(pairs.names), 1)) if many else 30
     axis = {"type": "nominal", "sort": [attribute_title(n) for n in pairs.names]}
@@ -166,3 +158,17 @@ def associations(pairs: Pairs) -> dict[str, Any]:
         "layer": [square, mark],
         "config": THEME,
     }
+
+
+def _squares(pairs: Pairs) -> list[dict[str, Any]]:
+    """Each pair twice, with how strong it is and where its table is."""
+    place = {v.attributes: i for i, v in enumerate(pairs.shown)}
+    rows = []
+    for a, b in combinations(pairs.names, 2):
+        pair = (a, b) if (a, b) in pairs.strengths else (b, a)
+        strength, at = pairs.strengths.get(pair), place.get(pair, -1)
+        where = "shown below" if at >= 0 else "not on this page" if strength is not None else "not looked at"
+        known = {"pair": at, "strength": None if strength is None else round(strength, 3), "table": where}
+        known["mark"] = "" if at >= 0 else "·" if strength is not None else "×"
+        rows += [{"a": attribute_title(x), "b": attribute_title(y), **known} for x, y in ((a, b), (b, a))]
+    return rows

@@ -18,6 +18,7 @@ def main() -> None:
         from hedgerow.serve.cli.commands import app
 
         said = "Interrupted; every charge that was made is in the ledger."
+        _tell_of_compiling()
         app()
     except SystemExit as done:
         signals.ignore()  # all is said: a signal would only spoil the exit code
@@ -32,6 +33,18 @@ def main() -> None:
         signals.ignore()
         _say(said)
         _leave(130)
+
+
+def _tell_of_compiling() -> None:
+    """On a terminal, a line before the first loops are compiled: it takes seconds in which nothing moves."""
+    from hedgerow.compiled import before_compiling
+
+    def tell() -> None:
+        sys.stderr.write("Compiling loops for this machine: some seconds, once after an install ...\n")
+        sys.stderr.flush()
+
+    if sys.stderr.isatty():
+        before_compiling(tell)
 
 
 def _say(said: str) -> None:
