@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hedgerow.plot import LEAF, PALE
 from hedgerow.release.numerals import bound, signed
 from hedgerow.release.report.views import View, short_labels
-from hedgerow.synopsis.drawing import LEAF, PALE
 
 if TYPE_CHECKING:
     from hedgerow.queries.domain.attribute import Attribute
