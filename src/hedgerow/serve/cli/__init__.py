@@ -16,9 +16,10 @@ def main() -> None:
 
         signals.listen()
         from hedgerow.serve.cli.commands import app
+        from hedgerow.service.first_run import tell_of_compiling
 
         said = "Interrupted; every charge that was made is in the ledger."
-        _tell_of_compiling()
+        tell_of_compiling()
         app()
     except SystemExit as done:
         signals.ignore()  # all is said: a signal would only spoil the exit code
@@ -33,18 +34,6 @@ def main() -> None:
         signals.ignore()
         _say(said)
         _leave(130)
-
-
-def _tell_of_compiling() -> None:
-    """On a terminal, a line before the first loops are compiled: it takes seconds in which nothing moves."""
-    from hedgerow.compiled import before_compiling
-
-    def tell() -> None:
-        sys.stderr.write("Compiling loops for this machine: some seconds, once after an install ...\n")
-        sys.stderr.flush()
-
-    if sys.stderr.isatty():
-        before_compiling(tell)
 
 
 def _say(said: str) -> None:
