@@ -5,10 +5,12 @@ from __future__ import annotations
 import shlex
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from hedgerow.serve.cli.commands import app
 from pages import ROOT, blocks
+from sizes import FULL
 
 DOORS = {"analyst.md": 4, "engineer.md": 5}
 
@@ -25,6 +27,20 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("doors")
 
 
+@pytest.mark.parametrize("page", DOORS)
+def test_a_door_names_commands_and_options_that_there_are(page):
+    commands = typed(page)
+    assert len(commands) == DOORS[page]
+    for words in commands:
+        command, rest = get_command(app), list(words)
+        while hasattr(command, "commands"):
+            command = command.commands[rest.pop(0)]
+        known = {o for p in command.params for o in (*p.opts, *p.secondary_opts)}
+        assert {word for word in rest if word.startswith("--")} <= known, words
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not FULL, reason="walked at full size: `make verify GROUP=core`")
 @pytest.mark.parametrize("page", DOORS)
 def test_a_door_can_be_walked_by_copying(page, folder, monkeypatch):
     monkeypatch.chdir(folder)
