@@ -24,6 +24,7 @@ from hedgerow.release.population import Population
 from hedgerow.service import setting_up, tokens
 from hedgerow.service.approvals import Approvals
 from hedgerow.service.asked_log import AskedLog
+from hedgerow.service.attempts import Attempts
 from hedgerow.service.config import Config, DatasetSettings
 from hedgerow.service.grid import Grid
 from hedgerow.service.hosted import Hosted
@@ -54,7 +55,7 @@ class Host:
         self.grid = Grid(config.server.grid_ms / 1000)
         self.log = AskedLog(self.state, days=config.limits.keep_days)
         self.visits = Visits(self.state)
-        self.rate = Rate(config.limits.asks_per_minute)
+        self.rate, self.attempts = Rate(config.limits.asks_per_minute), Attempts()
         self.datasets: dict[str, Hosted] = {}
         self.approvals = Approvals(self.state)
         self.saved = Saved(self.state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -188,6 +189,7 @@ class Rows:
         self._names: dict[str, int] | None = None
         self._people = 0
         self._lock = threading.RLock()  # one reader at a time: engines and caches are shared
+        self.opened = secrets.token_bytes(16)  # a mark of these open rows, which no others have
 
     @property
     def domain(self) -> Domain:

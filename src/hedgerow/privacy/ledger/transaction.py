@@ -22,6 +22,7 @@ from hedgerow.privacy.ledger.filter import Filter, named, question_digest
 from hedgerow.privacy.ledger.limit import Limit
 from hedgerow.privacy.ledger.line import GENESIS, Line, digest
 from hedgerow.privacy.ledger.profile import Profile, Scope
+from hedgerow.privacy.ledger.refined import refuse_refining
 from hedgerow.privacy.raising import least, raised
 
 Act = Callable[[], tuple[bytes, bytes | None]]
@@ -257,6 +258,8 @@ class Transaction(Announcing):
         self._refuse_elsewhere()
         asked = event if question is None else question
         known = None if request is None else self.recall(request, asked, analyst)
+        if known is None:
+            refuse_refining(self._store, event, request)
         return known, {
             "analyst": named("analyst", analyst),
             "request": request,
