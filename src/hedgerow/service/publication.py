@@ -22,7 +22,7 @@ from hedgerow.errors import (
 from hedgerow.privacy.ledger.nearby import SUFFIX, ledger_path
 from hedgerow.privacy.ledger.url import LedgerUrl, Where
 from hedgerow.privacy.rational import exact
-from hedgerow.release import catalogue, folder
+from hedgerow.release import catalogue, folder, package
 from hedgerow.release.numerals import amount, rest, used_up
 from hedgerow.release.plan.recommended import recommend
 from hedgerow.release.writing import naming, put
@@ -41,7 +41,14 @@ if TYPE_CHECKING:
     from hedgerow.release.report.report import AnsweredQuestion
     from hedgerow.synopsis import Synopsis
 
-FILES = ("synopsis.hedgerow", "synthetic.csv", "report.html", witness.RECEIPT, folder.TABLES)
+FILES = (
+    "synopsis.hedgerow",
+    "synthetic.csv",
+    "synthetic.parquet",
+    "report.html",
+    witness.RECEIPT,
+    folder.TABLES,
+)
 _WISHES = ("objective", "seconds", "memory", "prior")
 _AGAIN = "then give the same command again{}: it goes on, and nothing is paid twice"
 
@@ -268,8 +275,9 @@ class Publication:
             write_receipt(synopsis, drafts / "receipt.json")
             if "sample" in synopsis.can:
                 count = max(0, round(synopsis.total)) if self.rows is None else self.rows
-                write_rows(synopsis, count, drafts / "synthetic.csv", step=self.step)
-                files.insert(1, "synthetic.csv")
+                rows, also = drafts / "synthetic.csv", drafts / "synthetic.parquet"
+                write_rows(synopsis, count, rows, parquet=also, step=self.step)
+                files[1:1] = ["synthetic.csv", "synthetic.parquet"]
             self.step("Drawing the report", None)
             about = self.about or ABOUT
             report = Report(synopsis, self.dataset.called, self.ask(synopsis), about, synthetic=count)
@@ -290,10 +298,14 @@ class Publication:
         if folder.has_schema(synopsis) and folder.is_ours(self.out / folder.SCHEMA):
             folder.write_schema(synopsis, made / folder.SCHEMA)
             also.append(folder.SCHEMA)
+        described = [package.NAME] if package.is_ours(self.out / package.NAME) else []
         if folder.is_ours(self.out / folder.README):
-            folder.write_readme(synopsis, self.dataset.called, [*files, *also], made / folder.README)
+            told = [*files, *also, *described]
+            folder.write_readme(synopsis, self.dataset.called, told, made / folder.README)
             also.append(folder.README)
-        return also
+        if described:
+            package.write_package(synopsis, self.dataset.called, made, [*files, *also])
+        return [*also, *described]
 
 
 def _public(path: Path, domain: Domain) -> Synopsis:
