@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hedgerow.errors import UnsupportedQuery
+from hedgerow.mechanisms.session.bargain import Bargain, expected
 from hedgerow.mechanisms.session.certify import Certify, Known
 from hedgerow.mechanisms.session.explain import Explanation
 from hedgerow.mechanisms.session.people import People, people_price
@@ -61,7 +62,9 @@ def first_price(curator: Curator, asked: Asked, goal: Goal | None) -> Cost:
     return direct_price(curator, pieces, goal, asked.bounds(asked.selects))
 
 
-def decide(core: Core, payer: Curator, asked: Asked, goal: Goal | None, promise: Promise) -> Decision:
+def decide(
+    core: Core, payer: Curator, asked: Asked, goal: Goal | None, promise: Promise, free: Promise
+) -> Decision:
     """What is done with a question now; depends on public things only.
 
     Args:
@@ -70,6 +73,7 @@ def decide(core: Core, payer: Curator, asked: Asked, goal: Goal | None, promise:
         asked: the question.
         goal: its accuracy, if any.
         promise: what is said with the answer.
+        free: what would be said with it if no accuracy were named.
     """
     known = core.cache.find(asked.key, promise, asked)
     if known is not None:
@@ -83,7 +87,10 @@ def decide(core: Core, payer: Curator, asked: Asked, goal: Goal | None, promise:
         )
     if goal is None:
         return ReadOff(core, payer, asked, promise)
-    return Vouch(core, payer, asked, promise, goal)
+    bargain = Bargain.of(core, payer, asked, goal, promise, free)
+    if bargain is not None and bargain.none:
+        return Spare(core, payer, asked, free, bargain)
+    return Vouch(core, payer, asked, promise, goal, bargain)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +113,11 @@ class Decision(ABC):
         Args:
             later: other questions come first, so that what a guard is owed may be paid by then.
         """
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is said beside the answer because it was decided so."""
+        return ()
 
     @property
     def nothing(self) -> Cost:
@@ -175,10 +187,33 @@ class ReadOff(Decision):
 
 
 @dataclass(frozen=True, eq=False)
+class Spare(ReadOff):
+    """An accuracy that would buy no narrower bound than the free one: the free answer, and why."""
+
+    bargain: Bargain
+
+    def carry_out(self) -> tuple[Answer, Cost]:
+        """What whoever names no accuracy gets, or got."""
+        known = self.core.cache.find(self.asked.key, self.promise, self.asked)
+        return super().carry_out() if known is None else (known, self.nothing)
+
+    def describe(self, *, later: bool = False) -> Explanation:
+        """The free answer's errors, and why it is that one."""
+        said = super().describe(later=later)
+        return replace(said, words=f"{said.words} {self.bargain.words}.")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Why nothing was charged."""
+        return (self.bargain.words,)
+
+
+@dataclass(frozen=True, eq=False)
 class Vouch(Decision):
     """With an accuracy a comparison vouches for what was learned, or it is measured."""
 
     goal: Goal
+    bargain: Bargain | None = None
 
     def carry_out(self) -> tuple[Answer, Cost]:
         """Compare if that is due and affordable, measure what trips and what is not compared."""
@@ -195,6 +230,8 @@ class Vouch(Decision):
         answer = replace(answer, simultaneous=self.promise.simultaneous or known.certified)
         if known.vouched.any() and not known.certified:
             answer = replace(answer, sources=np.where(known.vouched, "certified", "measured"))
+        if self.bargain is not None:
+            answer = self.bargain.kept(answer)
         return self._kept(answer, self.goal), known.cost
 
     def describe(self, *, later: bool = False) -> Explanation:
@@ -261,10 +298,9 @@ class Vouch(Decision):
 
     def _expected(self) -> Any:
         """The error that a kept goal means, in the question's unit, if what was learned is about right."""
-        counts = self.core.belief.counts(list(self.asked.pieces))
-        errors = np.full(len(counts), float(self.goal.alpha))
-        reply = self.asked.assemble(counts, errors, self.goal.confidence, self.core.most_rows)
-        return self.asked.in_unit(reply.error)
+        if self.bargain is not None:
+            return self.bargain.errors()
+        return self.asked.in_unit(expected(self.core, self.asked, self.goal).error)
 
 
 def reply_as(reply: Reply, promise: Promise, source: Source) -> Answer:

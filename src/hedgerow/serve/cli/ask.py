@@ -146,10 +146,14 @@ def _explained(found: Explanation, json: bool) -> None:
         return
     to = screen()
     to.print(found.words)
-    wide = float(np.max(found.error, initial=0.0))
-    if np.isfinite(wide):
+    errors = np.atleast_1d(np.asarray(found.error, dtype=np.float64)).ravel()
+    bounded = errors[np.isfinite(errors)]
+    if bounded.size:
         hold, _ = _hold(found.source)
-        to.print(f"Error bounds of up to {wide:,.4g} {hold} with {found.confidence:.4g} confidence.")
+        rest = errors.size - bounded.size
+        also = f"; {rest:,} of {errors.size:,} numbers have none that is known" if rest else ""
+        wide = f"Error bounds of up to {bounded.max():,.4g} {hold} with {found.confidence:.4g} confidence"
+        to.print(f"{wide}{also}.")
     if found.cost.epsilon:
         too_much = "" if found.affordable else ", which is more than is left"
         to.print(f"It would cost at most epsilon {found.cost.epsilon:.3g}{too_much}.")
