@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from starlette.responses import HTMLResponse, Response
 
 import hedgerow
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, NotFound
 from hedgerow.release.numerals import bound, small
 from hedgerow.serve.call import told_to
 from hedgerow.serve.console import charts
@@ -93,9 +93,15 @@ def refused(call: Call, error: Exception) -> Response:
     who = call.__dict__.get("who")
     told, status = told_to(error, who)
     if status == 401:
-        ended = call.host.visits.farewell(call.request.cookies.get(cookie_name(call.request)))
+        cookie = call.request.cookies.get(cookie_name(call.request))
+        ended = ("first", None) if cookie is None else call.host.visits.farewell(cookie)
         return page(call, "enter", status, ended=ended, error=None, next=safe(call.request.url.path))
     return page(call, "refused", status, error=told["error"], code=status)
+
+
+def no_page() -> NotFound:
+    """The refusal of an address that somebody typed, or followed, and that is none."""
+    return NotFound("there is no such page", hint="Look at how the address is spelled, or begin at the list.")
 
 
 def asset(name: str) -> str:
