@@ -18,7 +18,7 @@ from hedgerow.mechanisms.session.certify import Certify, Known
 from hedgerow.mechanisms.session.explain import Explanation
 from hedgerow.mechanisms.session.people import People, people_price
 from hedgerow.mechanisms.session.price import Goal, direct_price
-from hedgerow.privacy.budget import Cost
+from hedgerow.privacy.budget import Cost, percent
 from hedgerow.queries.one_form import is_nothing
 from hedgerow.queries.pieces import OneQuery, Statement
 from hedgerow.queries.reply import Asked, Reply
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
     from hedgerow.mechanisms.session.cache import Promise
     from hedgerow.mechanisms.session.core import Core
+    from hedgerow.privacy.budget import Budget
     from hedgerow.queries.query import Query
 
 Way = Literal["people", "learned", "within"]
@@ -133,9 +134,10 @@ class Decision(ABC):
     def _said(self, source: Source, cost: Cost, error: Any, needed: Cost | None = None) -> Explanation:
         """Affordable if what is needed at least is there, the payer's and what was set aside for them."""
         there = self.payer.left + self.core.reserve.held(self.payer)
-        part = self.payer.ledger.budget.part(cost)
+        budget = self.payer.ledger.budget
         enough = (cost if needed is None else needed) <= there
-        return Explanation.new(source, part, error, self.promise.confidence, enough)
+        said = Explanation.new(source, budget.part(cost), error, self.promise.confidence, enough)
+        return said if cost.is_zero else replace(said, words=f"{said.words} {_taken(cost, budget)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,6 +316,11 @@ def reply_as(reply: Reply, promise: Promise, source: Source) -> Answer:
         notes=reply.notes,
         table=reply.table,
     )
+
+
+def _taken(cost: Cost, budget: Budget) -> str:
+    """What a price takes of a budget: epsilons of small prices add up to far more than they take together."""
+    return f"It takes up to {percent(cost, budget)} of the whole budget."
 
 
 def _source(certified: bool) -> Source:

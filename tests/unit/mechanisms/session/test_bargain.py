@@ -96,3 +96,17 @@ def test_groups_that_are_chosen_by_their_numbers_are_not_mixed(desk):
     paid = ask(desk, sql, within_count=4)
     assert paid.sources is None
     assert paid.source == "measured"
+
+
+def test_a_price_says_which_part_of_the_budget_it_takes(desk):
+    """Epsilons of small prices add up to far more than what they take of a budget in rho."""
+    sql = "SELECT COUNT(*) FROM t WHERE k = 1"
+    before = desk.payer.ledger.spent(desk.payer.account)
+    told = desk.explain(Ask(sql, within_count=60))
+    paid = ask(desk, sql, within_count=60).cost
+    taken = desk.payer.ledger.spent(desk.payer.account) - before
+    part = 100 * float(taken.amount / desk.payer.ledger.budget.cost.amount)
+    assert paid is not None
+    assert float(paid.cost.amount) == pytest.approx(float(taken.amount), rel=1e-3)
+    assert f"It takes up to {part:.2g}% of the whole budget." in told.words
+    assert part < 100 * paid.epsilon / desk.payer.ledger.budget.epsilon
