@@ -216,9 +216,6 @@ def test_a_screen_reader_finds_its_way_on_every_page(visit, tokens):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious_on_any_page(visit, tokens, scheme):
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python"
-    )
     owner = visit(tokens["owner"], color_scheme=scheme)
     more = (
         "/d/people?sql=SELECT COUNT(*) FROM t WHERE aeg = 1",
@@ -228,7 +225,4 @@ def test_axe_finds_nothing_serious_on_any_page(visit, tokens, scheme):
     )
     for path in (*PAGES, *OWNERS, HEAT, *more):
         owner.goto(path)
-        found = axe.Axe().run(owner.page).response["violations"]
-        assert not [
-            (v["id"], v["nodes"][0]["html"]) for v in found if v["impact"] in ("serious", "critical")
-        ], path
+        assert not owner.hindered(), path

@@ -116,6 +116,7 @@ def test_a_release_shows_its_progress_survives_a_reload_and_others_ask_meanwhile
     assert loaded.value.suggested_filename == "people-report.html"
     owner.page.get_by_role("link", name="See its report").click()  # drawn here: the file has scripts
     assert "no result becomes more than" in owner.text()
+    assert not owner.hindered()
     assert owner.page.locator("table.mini").count() == 4
     assert owner.page.locator("table.heat tbody td").first.inner_text().count("±") == 1
     owner.page.get_by_role("link", name="sex and city").first.click()
@@ -153,6 +154,7 @@ def test_a_file_that_is_sent_is_drafted_for_the_owner_alone(visit, tokens, serve
     owner.page.wait_for_url("**/d/sent_rows/setup")
     owner.page.get_by_role("button", name="Read my rows and draft it").click()
     expect(owner.page.locator(".private")).to_contain_text("Private: for your eyes alone", timeout=30_000)
+    assert not owner.hindered()
     assert server.get("/v1/datasets", tokens["ann"]).json()["datasets"][0]["name"] == "people"
     owner.goto("/d/sent_rows/setup")  # nothing was kept: the draft is gone
     assert "Old Town" not in owner.text()

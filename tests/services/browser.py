@@ -68,6 +68,14 @@ class Visit:
         """What the page says."""
         return str(self.page.inner_text("main"))
 
+    def hindered(self) -> list[tuple[str, str]]:
+        """What axe calls serious on this page: its rule, and the first place."""
+        axe = pytest.importorskip(
+            "axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python"
+        )
+        found = axe.Axe().run(self.page).response["violations"]
+        return [(v["id"], v["nodes"][0]["html"]) for v in found if v["impact"] in ("serious", "critical")]
+
     def close(self) -> None:
         """Leave; no page may have failed, broken its policy, or asked anybody else."""
         self.context.close()

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.plot import Plot
 from hedgerow.primitives import LevelCounts, QueryErrors, TableErrors
 from hedgerow.synopsis.answer import Answer
-from hedgerow.synopsis.plot import Plot
 
 DOMAIN = hr.Domain({"sex": ["F", "M"], "k": 3})
 ROWS = {"sex": ["F", "M", "F"] * 20, "k": [0, 1, 1] * 20}
@@ -195,6 +195,7 @@ def asked(x: Any) -> None:
     with hr.Session(epsilon=1).open(curator()) as session:
         for call in (
             *(session.ask, session.explain, session.quantile, session.median, session.table, session.share),
+            *(session.plot, lambda x: session.plot("sex", x), lambda x: session.plot("sex", confidence=x)),
             lambda x: session.ask("sex", x),
             lambda x: session.ask("sex", within_count=x),
             lambda x: session.ask("sex", confidence=x),

@@ -186,20 +186,6 @@ def test_adbc(url):
         assert len(cursor.fetchall()) == 2
 
 
-def test_connectorx(url):
-    cx = pytest.importorskip(
-        "connectorx", reason="connectorx is not here, 200 MB that nothing else needs: pip install connectorx"
-    )
-    assert cx.read_sql(url("connectorx"), TABLES, return_type="arrow")["table_name"].to_pylist() == ["people"]
-    for way in ("binary", "cursor", "csv"):
-        read = cx.read_sql(url("connectorx"), SQL, protocol=way, return_type="arrow")
-        assert read["sex"].to_pylist() == ["F", "M"]
-        assert str(read.schema.field("n").type) == "int64"
-    assert list(cx.get_meta(url("connectorx"), SQL).columns) == ["sex", "n"]
-    with pytest.raises(RuntimeError, match="There is no column 'nothing'"):
-        cx.read_sql(url("connectorx"), WRONG, return_type="arrow")
-
-
 def test_odbc(place, tool):
     pyodbc = module("pyodbc", "pyodbc, and apt-get install unixodbc odbc-postgresql")
     if "PostgreSQL Unicode" not in pyodbc.drivers():

@@ -1,4 +1,4 @@
-"""Tools in environments of their own, in `make verify` only: DuckDB with its postgres extension, Superset.
+"""Tools in environments of their own, in `make verify` only: connectorx, DuckDB with postgres, Superset.
 
 HEDGEROW_ENVIRONMENTS names a folder where environments are kept from one run to the next.
 """
@@ -43,6 +43,14 @@ def asked(place, tool, tmp_path):
         return json.loads(done.stdout.splitlines()[-1])
 
     return run
+
+
+def test_connectorx(asked):
+    told = asked("connectorx", "connectorx==0.4.6", "pyarrow", "pandas")
+    assert told["tables"] == ["people"]
+    assert all(told[way] == [["F", "M"], "int64"] for way in ("binary", "cursor", "csv"))
+    assert told["columns"] == ["sex", "n"]
+    assert "There is no column 'nothing'" in told["error"]
 
 
 def test_duckdb(asked):

@@ -23,6 +23,7 @@ from hedgerow.privacy.calibration import (
 from hedgerow.privacy.rational import Number, exact
 
 if TYPE_CHECKING:
+    from hedgerow.plot import Plot
     from hedgerow.queries.query import Norms
 
 __all__ = [
@@ -313,6 +314,12 @@ class Budget:
         delta = f", delta {self.delta:.4g}" if self.delta_exact else ""
         return f"<b>epsilon {self.epsilon:.4g}</b>{delta}"
 
+    def plot(self) -> Plot:
+        """A picture of the promise: how well all results together tell whether one person is there."""
+        from hedgerow.privacy.telling import telling
+
+        return telling(self.epsilon, self.delta)
+
     def to_json(self) -> dict[str, Any]:
         """The budget as JSON data, exact."""
         names = _FIELDS if self.raise_delta else _FIELDS[:-1]
@@ -328,11 +335,8 @@ class Budget:
         if (data["epsilon"] is None) == (data["rho"] is None):
             raise BadValue("A budget is given by exactly one of epsilon and rho.")
         epsilon, rho = (None if data[key] is None else exact(data[key]) for key in ("epsilon", "rho"))
-        deltas = [
-            exact(data["conversion_delta"]),
-            exact(data["event_delta"]),
-            exact(data.get("raise_delta", 0)),
-        ]
+        deltas = [exact(data[key]) for key in ("conversion_delta", "event_delta")]
+        deltas.append(exact(data.get("raise_delta", 0)))
         if min(epsilon or rho or Fraction(0), *deltas) < 0 or sum(deltas) >= 1:
             raise BadValue("A budget needs amounts that are not negative and a delta below 1.")
         budget = object.__new__(cls)

@@ -10,8 +10,8 @@ from hedgerow.errors import HedgerowError
 from hedgerow.release.writing import whole
 from hedgerow.service import wire
 from hedgerow.service.publication import refuse_existing
+from hedgerow.synopsis.drawing import plotted
 from hedgerow.synopsis.frame import Frame
-from hedgerow.synopsis.plot import Plot
 
 if TYPE_CHECKING:
     from hedgerow.synopsis.answer import Answer
@@ -91,7 +91,7 @@ def draw(answer: Answered, path: Path, title: str | None = None, *, force: bool 
         title: what to write above the picture.
         force: replace a file that is there.
     """
-    plot = Plot.of(answer, title) if isinstance(answer, Frame) else answer.plot(title)
+    plot = plotted(answer, title) if isinstance(answer, Frame) else answer.plot(title)
     made = plot.drawer(path)
     refuse_existing(path, force=force, option="--plot")
     content = made()

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hedgerow.queries.figures import NULL
-from hedgerow.synopsis.drawing import dated, short, unequal
+from hedgerow.synopsis.drawing import dated, plotted, short, unequal
 from hedgerow.synopsis.frame import Frame, FrameColumn, LabelColumn
-from hedgerow.synopsis.plot import Plot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +52,7 @@ def drawn(answer: dict[str, Any], media: str, title: str | None = None) -> bytes
         media: `SVG` or `PNG`.
         title: what to write above it.
     """
-    plot = Plot.of(_frame(answer), title)
+    plot = plotted(_frame(answer), title)
     kinds: dict[str, Callable[[], bytes]] = {SVG: lambda: plot.svg().encode(), PNG: plot.png}
     return kinds[media]()
 

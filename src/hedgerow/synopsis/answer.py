@@ -12,8 +12,8 @@ from hedgerow.queries.figures import bound, signed
 from hedgerow.synopsis.frame import Frame
 
 if TYPE_CHECKING:
+    from hedgerow.plot import Plot
     from hedgerow.privacy.budget import Budget
-    from hedgerow.synopsis.plot import Plot
 
 Source = Literal["certified", "measured", "learned"]
 _SHOWN = 12  # rows of a repr
@@ -134,9 +134,9 @@ class Answer:
         Args:
             title: what to write above it.
         """
-        from hedgerow.synopsis.plot import Plot
+        from hedgerow.synopsis.drawing import plotted
 
-        return Plot.of(Frame.of(self), title)
+        return plotted(Frame.of(self), title)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

@@ -10,39 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.errors import UnsupportedQuery
+from hedgerow.plot import BERRY, LEAF, PALE, PLAIN, RULE, THEME, VEGA_LITE, Plot
 
 if TYPE_CHECKING:
     from hedgerow.synopsis.frame import Frame, FrameColumn, LabelColumn
 
     Spec = dict[str, Any]
 
-INK, LEAF, PALE, BERRY, RULE = "#26312b", "#3f7355", "#bcd3c2", "#8c2f4a", "#e4e1d8"
-SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', Arial, sans-serif"
-
-THEME: dict[str, Any] = {
-    "background": None,
-    "font": SANS,
-    "view": {"stroke": None},
-    "axis": {
-        "domain": False,
-        "ticks": False,
-        "labelColor": "#55605a",
-        "labelFontSize": 11,
-        "labelPadding": 6,
-        "grid": False,
-        "title": None,
-    },
-    "axisX": {"grid": True, "gridColor": RULE, "gridWidth": 1, "tickCount": 4},
-    "header": {"title": None, "labelFontSize": 12, "labelColor": INK, "labelFontWeight": 600},
-    "legend": {"titleFontSize": 11, "labelFontSize": 11, "titleColor": "#55605a", "labelColor": "#55605a"},
-}
-PLAIN: dict[str, Any] = {
-    "background": "white",
-    "padding": 12,
-    "axis": THEME["axis"] | {"titleFontWeight": "normal", "titleFontSize": 12, "titleColor": INK},
-    "axisY": {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end", "titleX": 0, "titleY": -12},
-    "title": {"anchor": "start", "fontSize": 13, "color": INK, "fontWeight": 600, "offset": 10},
-}
 THOUSANDS = "datum.value == 0 ? '0' : format(datum.value, '~s')"
 _ROUGHLY = THOUSANDS.replace("'~s'", "'.2~s'")  # the ends of a legend are no round numbers
 GREENS = ["#f2f1ea", "#9dc0a8", LEAF, "#1f4a34"]
@@ -75,6 +49,29 @@ def refuse_unreadable(frame: Frame) -> None:
         )
     if not any(np.isfinite(n.values).any() for n in numbers):
         raise UnsupportedQuery("there is nothing to draw: every number is NULL, or there are no rows")
+
+
+def plotted(frame: Frame, title: str | None = None) -> Plot:
+    """The picture that suits the columns of an answer.
+
+    Args:
+        frame: up to two groups, and the numbers; each number is a panel of its own.
+        title: what to write above it.
+    """
+    if title is not None and not isinstance(title, str):
+        raise UnsupportedQuery(f"a title is a text, not a {type(title).__name__}")
+    refuse_unreadable(frame)
+    drawn = [panel(frame.groups, numbers) for numbers in frame.numbers]
+    panels = [spec for spec, _ in drawn]
+    body = panels[0] if len(panels) == 1 else {"vconcat": panels, "spacing": 24}
+    named = {"title": {"text": title}} if title else {}
+    if len(panels) > 1:
+        for spec, numbers in zip(panels, frame.numbers, strict=True):
+            spec["title"] = {"text": numbers.name, "fontSize": 12, "fontWeight": "normal"}
+            untitled(spec)
+    groups = f" by {' and '.join(g.name for g in frame.groups)}" if frame.groups else ""
+    words = f"{' and '.join(n.name for n in frame.numbers)}{groups}: {drawn[0][1]}"
+    return Plot({"$schema": VEGA_LITE, **named, **body, "config": THEME | PLAIN}, words)
 
 
 def untitled(made: Spec) -> None:

@@ -38,9 +38,9 @@ from hedgerow.synopsis.spread import spread
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from hedgerow.plot import Plot
     from hedgerow.queries.measurement import Measurement
     from hedgerow.queries.within import Within
-    from hedgerow.synopsis.plot import Plot
 
 FORMAT = 1
 _MOST_ROWS = 10**10  # more would not be held; they are drawn in parts

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from math import inf
+from math import exp, inf
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hedgerow.errors import BadValue
 from hedgerow.privacy.budget import GRAIN, Budget, Cost, Privacy, Sensitivity, epsilon_of, exact, rho_of
+from hedgerow.privacy.telling import most_right
 from hedgerow.queries.query import Norms
 
 fractions = st.fractions(min_value=0, max_value=100, max_denominator=10**9)
@@ -219,3 +221,15 @@ def test_no_swap_of_units_moves_a_small_table_further_than_the_sensitivity(neigh
             worst_l1 = max(worst_l1, sum(map(abs, moved)))
             worst_l2 = max(worst_l2, sum(m * m for m in moved))
     assert (worst_l1, worst_l2) == (bound.l1, bound.l2_squared)
+
+
+def test_the_picture_of_a_promise_holds_for_randomised_response_and_is_met_by_it():
+    for epsilon in (0.1, 1.0, 4.0):
+        told = exp(epsilon) / (1 + exp(epsilon))  # one bit, true with this probability: all that may be told
+        assert most_right(epsilon, 0.0, 1 - told) == pytest.approx(told)
+    plot = Budget(epsilon=1, delta=1e-6).plot()
+    assert "13.6% of people" in plot.words
+    assert plot.svg().startswith("<svg")
+    assert most_right(1e6, 0.0, 0.1) == 1.0
+    with pytest.raises(BadValue, match="name one"):
+        Budget(rho=1).plot()

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.plot import Plot
 from hedgerow.synopsis.answer import Answer
+from hedgerow.synopsis.drawing import plotted
 from hedgerow.synopsis.frame import Frame, FrameColumn, LabelColumn
-from hedgerow.synopsis.plot import Plot
 
 
 def table(**axes) -> Answer:
@@ -99,4 +100,4 @@ def test_several_numbers_are_several_panels():
 @pytest.mark.parametrize("name", ["a\\", 'a\\"b', "a\nb", "a\u2028b", "it's `so` \\1"])
 def test_any_name_can_be_drawn(name):
     numbers = FrameColumn(name, np.array([1.0, 2.0]), np.array([0.5, 0.5]), ["learned"] * 2)
-    assert "<svg" in Plot.of(Frame((LabelColumn(name, ["x", "y"]), numbers))).svg()
+    assert "<svg" in plotted(Frame((LabelColumn(name, ["x", "y"]), numbers))).svg()

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from hedgerow.serve.console import charts
-from hedgerow.synopsis.drawing import unequal
+from hedgerow.synopsis.drawing import plotted, unequal
 from hedgerow.synopsis.frame import Frame, FrameColumn, LabelColumn
-from hedgerow.synopsis.plot import Plot
 
 NAMES = ["north", "south", "other"]
 
@@ -30,25 +29,25 @@ def amounts(spec):
 
 
 def test_a_number_of_unknown_error_sets_no_scale_and_has_no_bar_but_words():
-    spec = Plot.of(frame(NAMES, [10.0, 20.0, 900.0], [2.0, 3.0, np.inf])).spec
+    spec = plotted(frame(NAMES, [10.0, 20.0, 900.0], [2.0, 3.0, np.inf])).spec
     assert max(high for _, high in amounts(spec)) < 100
     bar, words = spec["layer"][0], spec["layer"][-1]
     assert bar["transform"] == [{"filter": "datum.error !== null"}]
     assert words["mark"]["text"] == "error not known"
     assert words["transform"] == [{"filter": "datum.error === null"}]
     assert words["encoding"]["y"]["sort"] == NAMES
-    assert "error not known" in Plot.of(frame(NAMES, [10.0, 20.0, 900.0], [2.0, 3.0, np.inf])).svg()
+    assert "error not known" in plotted(frame(NAMES, [10.0, 20.0, 900.0], [2.0, 3.0, np.inf])).svg()
 
 
 def test_where_no_error_is_known_bars_are_drawn_as_they_are():
-    spec = Plot.of(frame(NAMES, [10.0, 20.0, 900.0], [np.inf] * 3)).spec
+    spec = plotted(frame(NAMES, [10.0, 20.0, 900.0], [np.inf] * 3)).spec
     assert "transform" not in spec["layer"][0]
     assert amounts(spec)[0][1] >= 900
 
 
 def test_a_point_of_unknown_error_is_not_joined_to_a_line():
     bins = ["[0, 5)", "[5, 10)", "[10, 15)"]
-    spec = Plot.of(frame(bins, [10.0, 900.0, 20.0], [2.0, np.inf, 3.0], "age")).spec
+    spec = plotted(frame(bins, [10.0, 900.0, 20.0], [2.0, np.inf, 3.0], "age")).spec
     assert spec["layer"][1]["transform"] == [{"filter": "datum.place && datum.error !== null"}]
     assert spec["layer"][-1]["mark"]["text"] == "error not known"
     assert spec["layer"][1]["encoding"]["x"]["sort"] == ["0–5", "5–10", "10–15"]
@@ -67,7 +66,7 @@ def test_a_pages_bars_are_on_the_scale_of_what_is_known():
 
 def test_bins_of_unequal_width_are_said_to_be_that():
     wide = ["[0, 50)", "[50, 100)", "[100, 1000)"]
-    spec = Plot.of(frame(wide, [1.0, 2.0, 3.0], [1.0] * 3, "cost")).spec
+    spec = plotted(frame(wide, [1.0, 2.0, 3.0], [1.0] * 3, "cost")).spec
     assert spec["layer"][0]["encoding"]["x"]["axis"]["title"] == "cost (bins of unequal width)"
     assert unequal(["0", "1", "2-9"])
     assert not unequal(["0-4", "5-9", "10-14", "(missing)"])

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from hedgerow.curator.curator import Curator
     from hedgerow.mechanisms.session.core import Core
+    from hedgerow.plot import Plot
     from hedgerow.privacy.budget import Budget
     from hedgerow.queries.question import Question
 
@@ -175,6 +176,18 @@ class OpenSession:
         with self._core.turn():
             made = self._core.belief.table(self._core.domain.order(asked.attributes))
             return asked.shaped(made).copy()  # what is learned stays so
+
+    def plot(self, attributes: str | Sequence[str], *others: str, confidence: float = _LEARNED) -> Plot:
+        """A picture of what is learned over one attribute or two, with its errors; it spends nothing.
+
+        Args:
+            attributes, others: their names.
+            confidence: how often the whiskers, or the band, should hold the true count.
+        """
+        names = (str(attributes), *others) if others else attributes
+        asked = named_table(self._core.domain, names).attributes
+        picture: Plot = self.ask(asked, confidence=confidence).plot()
+        return picture
 
     def settle(self) -> None:
         """What was asked until now is in the ledger for good: whoever reads beside the session may know it.

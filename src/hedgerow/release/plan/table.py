@@ -15,7 +15,7 @@ from hedgerow.release.numerals import amount, meaning
 if TYPE_CHECKING:
     from hedgerow.mechanisms.card import Kind
     from hedgerow.mechanisms.task import Task
-    from hedgerow.synopsis.plot import Plot
+    from hedgerow.plot import Plot
 
 HEADS = ("mechanism", "theorem", "rows needed", "error (rows)", "% of rows", "time", "memory", "verdict")
 
@@ -238,7 +238,7 @@ class Plan:
         Args:
             simulate: as in `chart`.
         """
-        from hedgerow.synopsis.plot import Plot
+        from hedgerow.plot import Plot
 
         return Plot(self.chart(simulate=simulate), "errors against rows, queries and epsilon")
 

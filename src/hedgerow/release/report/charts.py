@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow.plot import BERRY, LEAF, PALE, THEME
 from hedgerow.queries.domain.attribute import Attribute
 from hedgerow.release.report.views import View, short_labels
-from hedgerow.synopsis.drawing import BERRY, GREENS, LEAF, PALE, THEME, THOUSANDS
+from hedgerow.synopsis.drawing import GREENS, THOUSANDS
 
 __all__ = ["LEAF", "PALE", "THEME", "THOUSANDS", "associations", "attribute_title", "one_way", "vega_script"]
 

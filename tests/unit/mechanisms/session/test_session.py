@@ -101,6 +101,10 @@ def test_groups_are_never_negative_and_agree_with_coarser_tables():
     assert np.allclose(fine.sum(axis=2), session.ask(("sex", "age")).value)
     by = session.ask("SELECT sex, COUNT(*) FROM t GROUP BY sex").value
     assert np.allclose(by, fine.sum(axis=(1, 2)))
+    spent = session.spent
+    assert session.plot("age", "sex").words == "count by age and sex: a heat map"
+    assert session.plot("sex").words.startswith("count by sex")
+    assert session.spent == spent
 
 
 def test_simultaneous_errors_are_wider_than_those_of_each_cell():

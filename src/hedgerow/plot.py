@@ -1,24 +1,47 @@
-"""Plot: a picture of released numbers with their error bounds, which a notebook shows and a file holds."""
+"""Plot: a picture, which a notebook shows and a file holds, and the colours and letters of all of them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hedgerow.errors import UnsupportedQuery, of_system
-from hedgerow.synopsis.drawing import PLAIN, THEME, panel, refuse_unreadable, untitled
 
-if TYPE_CHECKING:
-    from hedgerow.synopsis.frame import Frame, LabelColumn
+VEGA_LITE = "https://vega.github.io/schema/vega-lite/v5.json"
+INK, LEAF, PALE, BERRY, RULE = "#26312b", "#3f7355", "#bcd3c2", "#8c2f4a", "#e4e1d8"
+SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', Arial, sans-serif"
 
-_VEGA_LITE = "https://vega.github.io/schema/vega-lite/v5.json"
+THEME: dict[str, Any] = {
+    "background": None,
+    "font": SANS,
+    "view": {"stroke": None},
+    "axis": {
+        "domain": False,
+        "ticks": False,
+        "labelColor": "#55605a",
+        "labelFontSize": 11,
+        "labelPadding": 6,
+        "grid": False,
+        "title": None,
+    },
+    "axisX": {"grid": True, "gridColor": RULE, "gridWidth": 1, "tickCount": 4},
+    "header": {"title": None, "labelFontSize": 12, "labelColor": INK, "labelFontWeight": 600},
+    "legend": {"titleFontSize": 11, "labelFontSize": 11, "titleColor": "#55605a", "labelColor": "#55605a"},
+}
+PLAIN: dict[str, Any] = {
+    "background": "white",
+    "padding": 12,
+    "axis": THEME["axis"] | {"titleFontWeight": "normal", "titleFontSize": 12, "titleColor": INK},
+    "axisY": {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end", "titleX": 0, "titleY": -12},
+    "title": {"anchor": "start", "fontSize": 13, "color": INK, "fontWeight": 600, "offset": 10},
+}
 
 
 class Plot:
-    """A picture of an answer; a notebook shows it, and `save` writes it.
+    """A picture; a notebook shows it, and `save` writes it.
 
     Args:
         spec: a Vega-Lite specification, all data in it.
@@ -33,28 +56,6 @@ class Plot:
             raise UnsupportedQuery("a plot is made of a Vega-Lite specification, a dict, and a few words")
         self.spec = spec
         self.words = words
-
-    @classmethod
-    def of(cls, frame: Frame, title: str | None = None) -> Plot:
-        """The picture that suits the columns of an answer.
-
-        Args:
-            frame: up to two groups, and the numbers; each number is a panel of its own.
-            title: what to write above it.
-        """
-        if title is not None and not isinstance(title, str):
-            raise UnsupportedQuery(f"a title is a text, not a {type(title).__name__}")
-        refuse_unreadable(frame)
-        drawn = [panel(frame.groups, numbers) for numbers in frame.numbers]
-        panels = [spec for spec, _ in drawn]
-        body = panels[0] if len(panels) == 1 else {"vconcat": panels, "spacing": 24}
-        named = {"title": {"text": title}} if title else {}
-        if len(panels) > 1:
-            for spec, numbers in zip(panels, frame.numbers, strict=True):
-                spec["title"] = {"text": numbers.name, "fontSize": 12, "fontWeight": "normal"}
-                untitled(spec)
-        words = f"{' and '.join(n.name for n in frame.numbers)}{_by(frame.groups)}: {drawn[0][1]}"
-        return cls({"$schema": _VEGA_LITE, **named, **body, "config": THEME | PLAIN}, words)
 
     def __repr__(self) -> str:
         return f"Plot({self.words or 'a Vega-Lite specification'})"
@@ -110,7 +111,3 @@ class Plot:
         if ending not in kinds:
             raise UnsupportedQuery(f"a plot is saved as {', '.join(kinds)}: {str(path)!r} ends otherwise")
         return kinds[ending]
-
-
-def _by(groups: Sequence[LabelColumn]) -> str:
-    return f" by {' and '.join(g.name for g in groups)}" if groups else ""
