@@ -38,7 +38,6 @@ __all__ = [
     "exact",
     "gaussian_sigma",
     "laplace_scale",
-    "percent",
     "rho_of",
     "selection_epsilon",
 ]
@@ -399,13 +398,3 @@ class Privacy:
         groups = min(self.max_rows, norms.l1)
         moves = 2 if self.neighbours == "replace" and norms.l1 > 1 else 1
         return Sensitivity(Fraction(moves * groups), Fraction(moves * groups))
-
-
-def percent(cost: Cost, budget: Budget) -> str:
-    """Which part of a budget a cost takes, in the budget's own currency, in which costs add up.
-
-    >>> percent(Budget(rho="1/100", delta=0).cost, Budget(rho=1, delta=0))
-    '1%'
-    """
-    whole = budget.cost.amount
-    return f"{100 * float(cost.amount / whole):.2g}%" if whole else "all"

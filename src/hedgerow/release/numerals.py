@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import exp, isfinite
 from typing import TYPE_CHECKING
 
-from hedgerow.privacy.budget import percent
+from hedgerow.privacy.share import percent
 from hedgerow.queries.figures import bound, signed
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
 
+from hedgerow.errors import HedgerowError
 from hedgerow.queries.domain.bins import Bins, Dates
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from hedgerow.queries.domain.attribute import Attribute
     from hedgerow.queries.domain.domain import Domain
+    from hedgerow.synopsis.synopsis import Synopsis
 
     Floats = NDArray[np.float64]
     Means = Callable[[str], Floats | None]
@@ -46,6 +48,27 @@ def spread(
             assert isinstance(attribute, Bins)
             _fill(column, np.asarray(codes[name]), attribute, means(name), random)
     return made
+
+
+def bin_means(synopsis: Synopsis, name: str) -> Floats | None:
+    """The released mean within each bin of an attribute, where it says more than the bin's ends do.
+
+    Args:
+        synopsis: what was released.
+        name: of the attribute.
+    """
+    attribute = synopsis.domain[name]
+    if synopsis.within is None or not isinstance(attribute, Bins):
+        return None
+    quoted = '"' + name.replace('"', '""') + '"'
+    try:
+        answer = synopsis.answer(f"SELECT {quoted}, AVG({quoted}) FROM t GROUP BY {quoted}")
+    except HedgerowError:
+        return None
+    bins = len(attribute.lattice.low)
+    values, errors = (np.asarray(x, dtype=np.float64)[:bins] for x in (answer.value, answer.error))
+    known = np.isfinite(values) & (errors < attribute.lattice.halves)
+    return np.where(known, values, np.nan)
 
 
 def _spreads(attribute: Attribute) -> bool:

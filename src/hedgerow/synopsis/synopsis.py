@@ -9,7 +9,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from os import PathLike
 from pathlib import Path
@@ -23,7 +23,6 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger.receipt import Receipt
 from hedgerow.queries.argument import between, number, whole
 from hedgerow.queries.asked import AnyQuestion, Meant, WholeTable, named_table, understood
-from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.domain.domain import Domain, OpenDomain
 from hedgerow.queries.pieces import Statement, read
 from hedgerow.queries.query import ONE, Query
@@ -33,7 +32,7 @@ from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.answer import Answer, Source
 from hedgerow.synopsis.in_stages import one_by_one
 from hedgerow.synopsis.limits import MeasuredTable, told_limits
-from hedgerow.synopsis.spread import spread
+from hedgerow.synopsis.spread import bin_means, spread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -284,22 +283,7 @@ class Synopsis(ABC):
 
     def _spread(self, codes: Mapping[str, Any], seed: int | None) -> dict[str, NDArray[Any]]:
         """Drawn rows as decoded columns, numbers spread within their bins."""
-        return spread(self.domain, codes, seed, self._bin_means)
-
-    def _bin_means(self, name: str) -> NDArray[np.float64] | None:
-        """The released mean within each bin of an attribute, where it says more than the bin's ends do."""
-        attribute = self.domain[name]
-        if self.within is None or not isinstance(attribute, Bins):
-            return None
-        quoted = '"' + name.replace('"', '""') + '"'
-        try:
-            answer = self.answer(f"SELECT {quoted}, AVG({quoted}) FROM t GROUP BY {quoted}")
-        except HedgerowError:
-            return None
-        bins = len(attribute.lattice.low)
-        values, errors = (np.asarray(x, dtype=np.float64)[:bins] for x in (answer.value, answer.error))
-        known = np.isfinite(values) & (errors < attribute.lattice.halves)
-        return np.where(known, values, np.nan)
+        return spread(self.domain, codes, seed, partial(bin_means, self))
 
     def _how_many(self, rows: Any, seed: Any) -> int:
         """How many rows to sample: the released total unless said; also refuses what is no seed."""

@@ -18,7 +18,8 @@ from hedgerow.mechanisms.session.certify import Certify, Known
 from hedgerow.mechanisms.session.explain import Explanation
 from hedgerow.mechanisms.session.people import People, people_price
 from hedgerow.mechanisms.session.price import Goal, direct_price
-from hedgerow.privacy.budget import Cost, percent
+from hedgerow.privacy.budget import Cost
+from hedgerow.privacy.share import percent
 from hedgerow.queries.one_form import is_nothing
 from hedgerow.queries.pieces import OneQuery, Statement
 from hedgerow.queries.reply import Asked, Reply

@@ -30,6 +30,11 @@ Drawn = Annotated[
 ]
 
 
+Every = Annotated[
+    bool, typer.Option("--all", help="Show every mechanism that was compared, and not the best alone.")
+]
+
+
 def plan(
     schema: SchemaPath,
     rows: Rows,
@@ -44,9 +49,7 @@ def plan(
     no_simulate: Annotated[
         bool, typer.Option("--no-simulate", help="Leave out what has to be tried on made-up populations.")
     ] = False,
-    every: Annotated[
-        bool, typer.Option("--all", help="Show every mechanism that was compared, and not the best alone.")
-    ] = False,
+    every: Every = False,
     force: Force = False,
     json: Json = False,
 ) -> None:

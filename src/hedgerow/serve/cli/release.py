@@ -108,9 +108,8 @@ def release(
     to the rows: a release under another schema is charged to it like any other. A release that would pass it
     is refused with exit code 3, and nothing is charged; so is, with exit code 2, one whose ledger is lost, or
     older than a receipt of it that lies in --out or beside the data, or one that would be noise alone
-    (--anyway). A release that was interrupted goes on,
-    and pays nothing twice, when the same command is given again - unless the data file has changed: then
-    --same-rows goes on and --anew begins anew - but for a
+    (--anyway). A release that was interrupted goes on, and pays nothing twice, when the same command is given
+    again - unless the data file has changed: then --same-rows goes on and --anew begins anew - but for a
     mechanism that is said to be paid anew.
     """
     from hedgerow.service.publication import Publication
@@ -121,23 +120,11 @@ def release(
     try:
         with progress(json) as step:
             done = Publication(
-                dataset=dataset,
-                out=folder,
-                epsilon=epsilon,
-                workload=workload,
-                mechanism=mechanism,
-                objective=objective,
-                seconds=seconds,
-                memory=memory,
-                prior=prior,
-                rows=rows,
-                expected=expect,
-                force=force,
-                anew=anew,
-                anyway=anyway,
-                step=step,
+                dataset=dataset, out=folder, epsilon=epsilon, workload=workload, mechanism=mechanism,
+                objective=objective, seconds=seconds, memory=memory, prior=prior, rows=rows, expected=expect,
+                force=force, anew=anew, anyway=anyway, step=step,
                 foretell=(lambda words: None) if json else (lambda words: screen().print(f"{words}.")),
-            ).publish()
+            ).publish()  # fmt: skip
     except KeyboardInterrupt:
         _tell_unfinished(dataset)
         raise
