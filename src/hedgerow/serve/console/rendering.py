@@ -133,8 +133,8 @@ def safe(path: str) -> str:
 def expected(error: Any) -> str:
     """The errors that an answer would have, as a sentence; empty where nothing is known of them.
 
-    >>> expected(12.0), expected([[3.0], [None], [40.0]])
-    ('About ± 12.', 'About ± 3 to ± 40; of 1 of 3 numbers the error is not known.')
+    >>> expected(1234.0), expected([[321.0], [None], [4321.0]])
+    ('About ± 1,240.', 'About ± 321 to ± 4,330; of 1 of 3 numbers the error is not known.')
     """
     every = list(_numbers(error))
     known = [e for e in every if e is not None]
