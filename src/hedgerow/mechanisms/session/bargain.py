@@ -64,7 +64,9 @@ class Bargain:
         cls, core: Core, payer: Curator, asked: Asked, goal: Goal, promise: Promise, free: Promise
     ) -> Bargain | None:
         """None where bounds are what was named, or the whole session has an accuracy that is vouched for."""
-        if not isinstance(asked, Statement) or asked.question.units or asked.counts or not asked.pieces:
+        if not isinstance(asked, Statement) or asked.question.units or not asked.pieces:
+            return None
+        if _counts(asked):  # however its groups are ordered: each bound is what was named
             return None
         if core.own_goal is not None:
             return None
@@ -92,14 +94,21 @@ class Bargain:
         alpha, epsilon = closer
         return f"{said}; within {_rows(alpha)} they would be about half as wide, for epsilon {epsilon:.3g}"
 
+    @property
+    def _better(self) -> NDArray[np.bool_]:
+        free = self.free.table.errors
+        return np.asarray(~(self.bought.table.errors < free) & np.isfinite(free))
+
+    @property
+    def mixes(self) -> bool:
+        """Whether some numbers are the learned ones; groups that their numbers put in order are not mixed."""
+        q = self.asked.question
+        return not q.order and q.limit is None and bool(self._better.any())
+
     def kept(self, answer: Answer) -> Answer:
         """A paid answer in which every number that was to be no better than the learned one is that."""
-        q, table = self.asked.question, answer.table
-        if q.order or q.limit is not None or table.groups != self.free.table.groups:
-            return answer  # groups are where their numbers put them: they are not mixed
-        learned = self.free.table
-        better = ~(self.bought.table.errors < learned.errors) & np.isfinite(learned.errors)
-        if not better.any():
+        table, learned, better = answer.table, self.free.table, self._better
+        if not self.mixes:
             return answer
         values = np.where(better, learned.values, table.values)
         errors = np.where(better, learned.errors, table.errors)
@@ -138,6 +147,13 @@ class Bargain:
         bought = expected(self.core, self.asked, Goal(alpha, self.goal.confidence)).table.errors
         known = np.isfinite(self.shown) & (self.shown > 0) & ~np.isnan(bought)
         return float(np.median(bought[known] / self.shown[known])) if known.any() else np.inf
+
+
+def _counts(asked: Statement) -> bool:
+    """Whether every number of a statement is a count of rows."""
+    q = asked.question
+    plain = all(a.denominator is None and a.quantile is None for a in q.aggregates)
+    return plain and all(form.counts for form in q.forms)
 
 
 def _aligned(free: Reply, bought: Reply) -> NDArray[np.float64]:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hedgerow.queries.query import Query
 
 Way = Literal["people", "learned", "within"]
+_MIXED = "Numbers that would be no better than what was learned are read off that."
 _NO_ACCURACY = "people are counted by measuring: say how close, with `within_count`"
 
 
@@ -197,13 +198,20 @@ class Spare(ReadOff):
 
     def carry_out(self) -> tuple[Answer, Cost]:
         """What whoever names no accuracy gets, or got."""
-        known = self.core.cache.find(self.asked.key, self.promise, self.asked)
+        known = self._known
         return super().carry_out() if known is None else (known, self.nothing)
 
     def describe(self, *, later: bool = False) -> Explanation:
         """The free answer's errors, and why it is that one."""
-        said = super().describe(later=later)
+        known, said = self._known, super().describe(later=later)
+        if known is not None:
+            nothing = self.payer.ledger.budget.part(self.nothing)
+            said = Explanation.known(self.asked.shown(known), nothing)
         return replace(said, words=f"{said.words} {self.bargain.words}.")
+
+    @property
+    def _known(self) -> Answer | None:
+        return self.core.cache.find(self.asked.key, self.promise, self.asked)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -254,7 +262,10 @@ class Vouch(Decision):
         else:
             compares, cost = certify.worst_one_by_one(pieces, later=later)
             needed = cost
-        return self._said(_source(compares), cost, self._expected(), needed)
+        said = self._said(_source(compares), cost, self._expected(), needed)
+        if self.bargain is None or not self.bargain.mixes:
+            return said
+        return replace(said, source="learned", words=f"{said.words} {_MIXED}")
 
     def _certify(self) -> Certify:
         together = self.promise.simultaneous
