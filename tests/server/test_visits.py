@@ -8,6 +8,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from hedgerow.serve.http.app import application
+from hedgerow.service.attempts import Attempts
+from hedgerow.service.host import make_token
 from services.server import hosted
 
 HERE = {"Sec-Fetch-Site": "same-origin"}
@@ -128,3 +130,21 @@ def test_what_a_page_shows_is_escaped(host, browser):
         assert "&lt;b&gt;" in browser.get("/").text
     finally:
         host.datasets["people"].name = kept
+
+
+def test_after_many_wrong_tokens_an_address_waits_and_nobody_else_does(host, monkeypatch):
+    monkeypatch.setattr(host, "attempts", Attempts(clock=lambda: 5.0))
+    monkeypatch.setattr(host.attempts, "_key", bytes(16))  # under it these two do not share a place
+    here, there = (
+        TestClient(application(host), follow_redirects=False, client=(address, 1))
+        for address in ("192.0.2.1", "198.51.100.2")
+    )
+    text = make_token(host.state, "wen", "analyst", ("people",), False, None)[1]
+    for i in range(20):
+        assert here.post("/login", data={"token": f"hr_{i}"}, headers=HERE).status_code == 401
+    waits = here.post("/login", data={"token": text}, headers=HERE)
+    assert waits.status_code == 429
+    assert "too many attempts" in waits.text.lower()
+    assert here.get(f"/login?link={host.visits.new_link()}").status_code == 429
+    assert there.post("/login", data={"token": text}, headers=HERE).status_code == 303
+    assert here.get("/v1/datasets", headers={"Authorization": f"Bearer {text}"}).status_code == 200

@@ -59,6 +59,7 @@ class Crowd:
         self.servers, self.names = servers, list(names)
         self.tokens = [[server.new_token(name, may_spend=True) for server in servers] for name in names]
         self.notebook = Notebook()
+        self.progress = 1.0  # of a disturbance that says how far it is
         self.up = [threading.Event() for _ in servers]
         for up in self.up:
             up.set()
@@ -94,15 +95,24 @@ class Crowd:
     def disturbed(self, disturb: Callable[[], None], most: int = 20, least: int = 5) -> None:
         """Let everybody ask questions of their own and one that all ask, each twice, during a disturbance.
 
-        At least one is asked after it is over.
+        New questions are spread over it; in between what was asked is asked again. At least one is asked
+        after it is over.
         """
         over = threading.Event()
 
+        def number_of(me: int, turn: int) -> int:
+            return me * most + turn if turn % 4 else 4 * turn
+
+        def early(turn: int) -> bool:
+            return not over.is_set() and (turn == most - 1 or turn > 1 + self.progress * most)
+
         def client(me: int) -> None:
             for turn in range(most):
-                while turn == most - 1 and not over.wait(0.05):
-                    pass
-                number = me * most + turn if turn % 4 else 4 * turn
+                while early(turn):
+                    before = int(time.monotonic() * 1000) % turn
+                    self.ask(me, before, number_of(me, before), f"ask {before}", 90)
+                    over.wait(0.2)
+                number = number_of(me, turn)
                 for again in range(2):  # also when it was answered: the reply may have been lost
                     self.ask(me, turn + again, number, f"ask {turn}", 90)
                 self.ask(me, turn, number, None, None)
@@ -135,6 +145,7 @@ class Crowd:
     def kills(self, number: int) -> None:
         """Many of them, at different moments, one server after the other; a slow machine must get on too."""
         for i in range(number):
+            self.progress = i / number
             before, deadline = self.notebook.answers, time.monotonic() + 5
             while self.notebook.answers == before and time.monotonic() < deadline:
                 time.sleep(0.02)

@@ -96,6 +96,7 @@ class _Walk:
         self.caps = Caps(currency, grain)
         self.spent: dict[str, tuple[int, int]] = {}
         self.runs: dict[str, dict[str, int]] = {}
+        self.laplace: dict[int, tuple[Fraction, Fraction]] = {}  # answers that nobody has refined yet
         self.answers: list[bytes] = []
         self.problems: list[str] = []
         self.missing = 0
@@ -112,6 +113,7 @@ class _Walk:
                 self.problems.append(f"Line {line['seq']} does not cost what its act costs.")
             amount, delta = self._after(line, expected[0][0], expected[1][0])
             self._open_run(line, answer)
+            self._refine(line)
         elif kind == "allot":
             amount, delta = self._after(line, *moved)
         elif kind == "return":
@@ -142,6 +144,16 @@ class _Walk:
         grains = amount * self.grain
         slack = int(grains / 10**9) if approximate else acts(event)
         return (int(grains), slack), (int(delta * self.grain), acts(event))
+
+    def _refine(self, line: Mapping[str, Any]) -> None:
+        """A refined answer follows one of the noise that it says, which nothing else refines."""
+        event = line["event"]
+        if event["kind"] == "refined_laplace":
+            noise = Fraction(event["sensitivity"]), Fraction(event["weaker_scale"])
+            if self.laplace.pop(int(Fraction(event["line"])), None) != noise:
+                self.problems.append(f"Line {line['seq']} refines an answer that it cannot refine.")
+        if event["kind"] in ("laplace", "refined_laplace"):
+            self.laplace[line["seq"]] = Fraction(event["sensitivity"]), Fraction(event["scale"])
 
     def _open_run(self, line: Mapping[str, Any], answer: bytes | None) -> None:
         if answer is not None:
@@ -219,6 +231,8 @@ def price(event: Mapping[str, Any], currency: str) -> tuple[Fraction, Fraction, 
         eps = x["sensitivity"] / x["scale"] if kind == "laplace" else x["epsilon"]
         square = eps * eps / (8 if kind in ("exponential", "bounded_range") else 2)
         return (eps if currency == "epsilon" else square), Fraction(0), False
+    if kind == "refined_laplace" and currency == "epsilon":
+        return x["sensitivity"] / x["scale"] - x["sensitivity"] / x["weaker_scale"], Fraction(0), False
     if currency == "epsilon":
         raise ValueError(f"a pure ledger holds an act of kind {kind!r}")
     if kind == "gaussian":

@@ -14,6 +14,7 @@ from hedgerow.curator.noise import noise as sampling
 from hedgerow.curator.noise.choice import CHOICES, Choice
 from hedgerow.curator.noise.noise import Entropy
 from hedgerow.curator.opening import open_ledger, scope_of
+from hedgerow.curator.refining import mark_of
 from hedgerow.curator.rows.table import Rows, Table
 from hedgerow.curator.runs.comparison import State, advance
 from hedgerow.curator.runs.sparse_vector_plan import RESERVED, SparseVectorPlan, planned
@@ -351,7 +352,7 @@ class Curator(Spender):
             held.append(evaluate())
             entry = self.ledger.charge(
                 event,
-                lambda: (pack(draw(held.pop())), None),
+                lambda: (pack(draw(held.pop())), mark_of(self, event, request)),
                 account=self.account,
                 analyst=self.account,
                 request=request,
@@ -383,8 +384,7 @@ class Curator(Spender):
     def _law(self, stat: Statistic, price: Cost, choice: NoiseChoice) -> tuple[Noise, Event]:
         """The noise that a price buys for a statistic, and the event that says so."""
         sensitivity = self.privacy.sensitivity(stat.norms)
-        pure = self.ledger.currency == "epsilon"
-        if choice == "laplace" or (choice == "auto" and pure):
+        if choice == "laplace" or (choice == "auto" and self.ledger.currency == "epsilon"):
             scale = laplace_scale(sensitivity.l1, price)
             return Noise("laplace", scale, stat.denominator), events.Laplace(sensitivity.l1, scale)
         sigma = gaussian_sigma(sensitivity.l2_squared, price)

@@ -34,6 +34,7 @@ from hedgerow.privacy.event import (
     PermuteAndFlip,
     Pure,
     RandomizedRecord,
+    RefinedLaplace,
     ReportNoisyMax,
 )
 from hedgerow.privacy.loss import Loss, bounded_range_loss, gaussian_loss, laplace_loss, pmf
@@ -65,6 +66,10 @@ def cost(event: Event, currency: Currency) -> Cost:
 
 def _cost_of_one(act: Event, currency: Currency) -> Cost:
     """The cost of a simple act, rounded up to the grain."""
+    if isinstance(act, RefinedLaplace):  # charges telescope in epsilon, and in nothing else
+        if currency != "epsilon":
+            raise UnknownEvent("A weaker Laplace answer is refined under a pure epsilon budget only.")
+        return Cost(currency, act.epsilon)
     if isinstance(act, _PURE):
         if currency == "epsilon":
             return Cost(currency, act.epsilon)

@@ -82,6 +82,49 @@ class Laplace(Event):
 
 
 @dataclass(frozen=True)
+class RefinedLaplace(Event):
+    """Discrete Laplace noise drawn given a weaker answer's: with that one it costs what it alone would.
+
+    Args:
+        sensitivity: L1, in steps of the noise's lattice; the weaker answer's too.
+        scale: of the noise that is left.
+        weaker_scale: of the weaker answer's noise.
+        line: of the weaker answer in the ledger. It is refined once: `request` is the only id that may do it.
+
+    >>> RefinedLaplace(1, 4, 10, 7).epsilon
+    Fraction(3, 20)
+    """
+
+    kind: ClassVar[str] = "refined_laplace"
+    OWN: ClassVar[str] = "refined line "
+    sensitivity: Fraction
+    scale: Fraction
+    weaker_scale: Fraction
+    line: Fraction
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.scale < self.weaker_scale or self.line.denominator != 1:
+            raise BadValue("A refined answer has less noise than the weaker one, which has a line.")
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What is paid beside the weaker answer: together they lose sensitivity / scale."""
+        return self.sensitivity / self.scale - self.sensitivity / self.weaker_scale
+
+    @property
+    def request(self) -> str:
+        """The request id of the act: no two acts can have it, so no answer is refined twice."""
+        return f"{self.OWN}{self.line}"
+
+    def describe(self) -> str:
+        return (
+            f"The answer of line {self.line} refined to discrete Laplace noise of scale {short(self.scale)} "
+            f"(epsilon {short(self.epsilon)} more)."
+        )
+
+
+@dataclass(frozen=True)
 class Gaussian(Event):
     """Discrete Gaussian noise: squared L2 sensitivity and sigma, counted in steps of the noise's lattice.
 

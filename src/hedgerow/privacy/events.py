@@ -18,6 +18,7 @@ from hedgerow.privacy.event import (
     PermuteAndFlip,
     Pure,
     RandomizedRecord,
+    RefinedLaplace,
     Repeat,
     ReportNoisyMax,
     Together,
@@ -44,6 +45,7 @@ __all__ = [
     "PermuteAndFlip",
     "Pure",
     "RandomizedRecord",
+    "RefinedLaplace",
     "Repeat",
     "ReportNoisyMax",
     "SparseVector",
@@ -53,6 +55,7 @@ __all__ = [
 
 _SIMPLE: tuple[type[Event], ...] = (
     Laplace,
+    RefinedLaplace,
     Gaussian,
     Exponential,
     PermuteAndFlip,

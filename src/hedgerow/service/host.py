@@ -24,6 +24,7 @@ from hedgerow.release.population import Population
 from hedgerow.service import setting_up, tokens
 from hedgerow.service.approvals import Approvals
 from hedgerow.service.asked_log import AskedLog
+from hedgerow.service.attempts import Attempts
 from hedgerow.service.config import Config, DatasetSettings
 from hedgerow.service.grid import Grid
 from hedgerow.service.hosted import Hosted
@@ -54,7 +55,7 @@ class Host:
         self.grid = Grid(config.server.grid_ms / 1000)
         self.log = AskedLog(self.state, days=config.limits.keep_days)
         self.visits = Visits(self.state)
-        self.rate = Rate(config.limits.asks_per_minute)
+        self.rate, self.attempts = Rate(config.limits.asks_per_minute), Attempts()
         self.datasets: dict[str, Hosted] = {}
         self.approvals = Approvals(self.state)
         self.saved = Saved(self.state)
@@ -246,17 +247,24 @@ class Host:
         if unknown := sorted(map(str, asked.keys() - names)):
             raise BadValue(f"a dataset has no {unknown[0]!r}")
         files = {name: asked[name] for name in ("path", "schema", "ledger") if asked.get(name) is not None}
-        if not all(isinstance(file, str) and "\0" not in file for file in files.values()):
+        placed = {name: str(self.placed(file)) for name, file in files.items()}
+        return self._added(DatasetSettings(**asked | placed), own_schema=own_schema)
+
+    def placed(self, file: Any) -> Path:
+        """A file of this machine that an owner names over HTTP, in a folder that the server was given."""
+        if not isinstance(file, str) or "\0" in file:
             raise BadValue("files are named by texts")
         folders = self.config.folders
-        placed = {name: str((folders[0] / file).resolve()) for name, file in files.items()}
-        for file in placed.values():
-            if not any(Path(file).is_relative_to(folder) for folder in folders):
-                raise NotPermitted(
-                    "a dataset that is added lies in a folder that the server was given, with all its files",
-                    hint="put it beside a dataset that is served, or name its folder in [server] folders",
-                )
-        return self._added(DatasetSettings(**asked | placed), own_schema=own_schema)
+        try:
+            path = (folders[0] / file).resolve()
+        except (OSError, ValueError):
+            raise BadValue("that names no file of the server's machine") from None
+        if not any(path.is_relative_to(folder) for folder in folders):
+            raise NotPermitted(
+                "what owners name lies in a folder that the server was given, with all its files",
+                hint="put it beside a dataset that is served, or name its folder in [server] folders",
+            )
+        return path
 
     def upload(self, name: str, data: bytes) -> Hosted:
         """Serve rows that the owner sends, kept in the state folder."""

@@ -62,7 +62,7 @@ def _measured(here: Met, there: Met, unchecked: Unchecked) -> Iterator[str]:
     if not pieces:
         unchecked.add("claimed act" if isinstance(here.exact, Mapping) else here.event.kind)
     for (leaf, times, x, _), (_, _, y, _) in pieces:
-        if isinstance(leaf, events.Laplace | events.Gaussian):
+        if isinstance(leaf, events.Laplace | events.Gaussian | events.RefinedLaplace):
             yield from _far(leaf, times, x, y)
         elif isinstance(leaf, events.Exponential | events.PermuteAndFlip | events.ReportNoisyMax):
             yield from _choices(here, there, x, y)
@@ -72,7 +72,9 @@ def _measured(here: Met, there: Met, unchecked: Unchecked) -> Iterator[str]:
             unchecked.add(leaf.kind)
 
 
-def _far(leaf: events.Laplace | events.Gaussian, times: int, x: Any, y: Any) -> Iterator[str]:
+def _far(
+    leaf: events.Laplace | events.Gaussian | events.RefinedLaplace, times: int, x: Any, y: Any
+) -> Iterator[str]:
     moves = _moves(x, y)
     if moves is None:
         yield "as many numbers as rows decide"

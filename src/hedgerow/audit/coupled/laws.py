@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.audit.coupled.names import unlawful_names
+from hedgerow.audit.coupled.refined import unlawful_refining
 from hedgerow.audit.coupled.tape import Draw, Met, Played
 from hedgerow.curator.runs.one_sided_plan import OneSidedPlan
 from hedgerow.curator.runs.paired import PairedPlan
@@ -49,6 +50,7 @@ def unlawful(played: Played, *, scripted: bool = False) -> Iterator[str]:
             found = _comparison(met) if met.plan is not None else _act(met)
             yield from (f"act {number + 1} ({met.told}): {words}" for words in found)
     yield from _charges(played)
+    yield from unlawful_refining(played)
     if not scripted:
         yield from _thresholds(played)
 
@@ -61,6 +63,8 @@ def _act(met: Met) -> Iterator[str]:
     for leaf, times, exact, said in parts(met):
         if isinstance(leaf, events.Laplace):
             yield from _noise("laplace", leaf.scale, exact, said, draws)
+        elif isinstance(leaf, events.RefinedLaplace):
+            draws.clear()  # see `unlawful_refining`
         elif isinstance(leaf, events.Gaussian):
             yield from _noise("gaussian", leaf.sigma, exact, said, draws)
         elif isinstance(leaf, events.Exponential | events.PermuteAndFlip):

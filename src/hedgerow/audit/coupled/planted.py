@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.audit.coupled.planted_refined import REFINED
 from hedgerow.audit.coupled.replay import GROUPS, Replayed, replay_neighbours
 from hedgerow.audit.coupled.scenes import Relation
 from hedgerow.audit.coupled.sums import MISTAKES
@@ -336,5 +337,6 @@ def planted() -> list[Planted]:
         Planted("request id made of rows", named),
         Planted("row-dependent line length", lengthy),
         Planted("row-dependent form of the result", shorter),
+        *(Planted(name, run) for name, run in REFINED.items()),
         *(Planted(n, run, kind, groups=g, domain=d) for n, (run, kind, g, d) in MISTAKES.items()),
     ]

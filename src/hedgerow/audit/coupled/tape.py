@@ -46,7 +46,10 @@ class Draw:
 
 @dataclass(eq=False)
 class Met:
-    """One meeting of rows with noise: what is public about it, what met, what was drawn and what was said."""
+    """One meeting of rows with noise: what is public about it, what met, what was drawn and what was said.
+
+    What was said is what was drawn, or what a script has.
+    """
 
     public: tuple[str, ...]
     event: Event
@@ -56,6 +59,7 @@ class Met:
     most: int | None = None
     draws: list[Draw] = field(default_factory=list)
     drawn: Any = None
+    said: Any = None
 
     @property
     def told(self) -> str:
@@ -155,7 +159,8 @@ class Replaying(Curator):
         def drawn(held: Any) -> list[NDArray[Any]]:
             with self.witness.listening(met):
                 met.drawn = draw(held)
-            return copied(self.witness.said(met))  # type: ignore[no-any-return]
+            met.said = copied(self.witness.said(met))
+            return copied(met.said)  # type: ignore[no-any-return]
 
         known: dict[str, Any] = {"request": request, "note": note, "run": run, "claims": claims}
         return super()._act(event, read, drawn, question, **known)

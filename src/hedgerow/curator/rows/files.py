@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".csv.zst", ".tsv.zst")
 
 Watch = Callable[[float | None], None]
+
+
+Moment = tuple[int, int, int, int]
 
 
 class FileEngine:
@@ -49,12 +52,14 @@ class FileEngine:
             raise SourceError(f"there is no file {name!r}")
         self.untyped = is_csv(name)
         self.reading: Reading | None = None
+        self.read_as = repr((encoding, delimiter, multiline))
         self._watch = watch
         self._rows: CsvRows | ParquetFiles
         if self.untyped:
             self._stamps = {name: _stamp(name)}
             self._rows = CsvRows(CsvFile.open(Path(name), encoding, delimiter, multiline=multiline))
             self.reading = self._rows.reading
+            self._moments = _moments(self._stamps)
             return
         if encoding is not None or delimiter is not None or multiline:
             raise SourceError("an encoding, a delimiter and --multiline belong to CSV files only")
@@ -62,11 +67,17 @@ class FileEngine:
             raise SourceError(f"{name!r} is neither CSV (.csv, .tsv, .txt, also .gz) nor Parquet")
         self._rows = ParquetFiles(name)
         self._stamps = {file: _stamp(file) for file in self._rows.files}
+        self._moments = _moments(self._stamps)
 
     @property
     def written(self) -> int | None:
         """When the file, or the newest of several, was last changed, in nanoseconds."""
         return max((stamp[-1] for stamp in self._stamps.values() if stamp), default=None)
+
+    @property
+    def moments(self) -> tuple[Moment, ...]:
+        """Which files these are and when they were last touched; nothing if since they were opened."""
+        return _still(self._moments, self._stamps)
 
     def schema(self) -> pa.Schema:
         """Names and types of the columns."""
@@ -104,22 +115,28 @@ class LaterFile:
     Args:
         path: the file.
         look: opens it.
+        read_as: what was said of how it is read, as a `FileEngine` has it.
     """
 
     in_memory = False
 
-    def __init__(self, path: str | Path, look: Callable[[], FileEngine]) -> None:
+    def __init__(self, path: str | Path, look: Callable[[], FileEngine], read_as: str = "") -> None:
         self.untyped = is_csv(path)
         self.check_opened: Callable[[], None] = lambda: None
         """What the owner is to hear about a file that was opened; the table's."""
-        self._path, self._look = str(path), look
-        self._stamp = _stamp(self._path)
+        self._path, self._look, self.read_as = str(path), look, read_as
+        self._stamp, self._moments = _stamp(self._path), _moments([self._path])
         self._opened: FileEngine | None = None
 
     @property
     def written(self) -> int | None:
         """When the file was last changed, in nanoseconds."""
         return self._stamp[-1] if self._stamp else None
+
+    @property
+    def moments(self) -> tuple[Moment, ...]:
+        """Which file it is and when it was last touched; nothing if it was since it was named."""
+        return _still(self._moments, [self._path])
 
     @property
     def reading(self) -> Reading | None:
@@ -183,3 +200,20 @@ def _stamp(path: str) -> tuple[int, ...]:
     except OSError:
         return ()
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _moments(files: Iterable[str]) -> tuple[Moment, ...]:
+    """Of each file which one it is, and its times, one of which nobody can set; nothing of its content."""
+    found = list[Moment]()
+    for file in sorted(files):
+        try:
+            status = Path(file).stat()
+        except OSError:
+            return ()
+        found.append((status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns))
+    return tuple(found)
+
+
+def _still(before: tuple[Moment, ...], files: Iterable[str]) -> tuple[Moment, ...]:
+    """The same, if it is as before."""
+    return before if before == _moments(files) else ()

@@ -102,7 +102,9 @@ def _file(source: str | Path, engine: str, options: FileOptions, *, later: bool)
     if engine == "memory":
         raise SourceError("files have an engine of their own: leave `engine` out")
     look = partial(FileEngine, source, **options.of_csv, watch=options.watch)
-    return LaterFile(source, look) if later and Path(source).is_file() else look()
+    if not later or not Path(source).is_file():
+        return look()
+    return LaterFile(source, look, repr(tuple(options.of_csv.values())))
 
 
 def _is_url(source: Any) -> bool:

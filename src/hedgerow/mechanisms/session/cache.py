@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +13,8 @@ from hedgerow.queries.pieces import Statement
 from hedgerow.queries.question import Result
 from hedgerow.queries.reply import Asked
 from hedgerow.synopsis.answer import Answer, Source
+
+_MOST = 2_000  # answers that are held, and questions without one; the ledger has all others
 
 
 @dataclass(frozen=True)
@@ -46,21 +49,29 @@ class Kept:
 class Cache:
     """Answers given before, by question and by what was promised with them.
 
+    Of many questions the answers to those that were met first are let go, once they are in the ledger.
+
     Args:
-        earlier: the answers to a question that the ledger has, beside those that are loaded.
+        earlier: the answers to a question that the ledger has, all or only those that were not read yet.
+        most: answers that are held, and questions without one.
     """
 
-    def __init__(self, earlier: Callable[[str], Iterable[dict[str, Any]]] = lambda key: ()) -> None:
-        self._earlier = earlier
-        self._looked: set[str] = set()
-        self._exact: dict[tuple[str, str], Kept] = {}
-        self._sure: dict[str, list[Kept]] = {}
+    def __init__(
+        self,
+        earlier: Callable[[str, bool], Iterable[dict[str, Any]]] = lambda key, whole: (),
+        most: int = _MOST,
+    ) -> None:
+        self._earlier, self._most = earlier, most
+        self._held: dict[str, dict[str, Kept]] = {}  # by question, in the order in which they were met
+        self._size = 0  # of that: answers, and questions
+        self._forgot = False  # whether anything was let go
+        self._changing = threading.Lock()  # of that: readers share it with the session
         self._unwritten: list[tuple[str, str]] = []
         self._waiting: set[Source] = set()
         self._fresh: set[tuple[str, str]] = set()
 
     def __len__(self) -> int:
-        return len(self._exact)
+        return sum(map(len, self._held.values()))
 
     @property
     def waiting(self) -> bool:
@@ -82,27 +93,18 @@ class Cache:
             asked: the question, for the columns of a table.
             settled: only what was told to somebody (see `settle`).
         """
-        self._look(key)
-        kept = self._exact.get((key, promise.text)) or self._stronger(key, promise)
-        if kept is None or (settled and any(kept is self._exact.get(fresh) for fresh in list(self._fresh))):
+        given = self._look(key)
+        kept = given.get(promise.text) or _stronger(list(given.values()), promise)
+        fresh = [given.get(text) for of, text in list(self._fresh) if of == key] if settled else []
+        if kept is None or any(kept is one for one in fresh):
             return None
         answer = _copied(kept.answer) if kept.answer else _restored(asked, kept.line or {})
         return replace(answer, cached=True, cost=None)
 
-    def _stronger(self, key: str, promise: Promise) -> Kept | None:
-        for kept in self._sure.get(key, []):
-            given = kept.answer.confidence if kept.answer else (kept.line or {})["confidence"]
-            together = kept.answer.simultaneous if kept.answer else (kept.line or {})["simultaneous"]
-            sure = given >= promise.confidence and (together or not promise.simultaneous)
-            near = promise.alpha is None or (kept.alpha is not None and kept.alpha <= promise.alpha)
-            if sure and near:
-                return kept
-        return None
-
     def keep(self, key: str, promise: Promise, answer: Answer, alpha: float | None) -> None:
         """Remember an answer, to be written down with the next others."""
         self._fresh.add((key, promise.text))
-        self._put((key, promise.text), Kept(alpha, _copied(answer)))
+        self._put(key, promise.text, Kept(alpha, _copied(answer)))
         self._unwritten.append((key, promise.text))
         self._waiting.add(answer.source)
 
@@ -113,20 +115,47 @@ class Cache:
     def load(self, lines: list[dict[str, Any]]) -> None:
         """Remember answers that the ledger has."""
         for line in lines:
-            self._look(line["key"])
-            self._put((line["key"], line["promise"]), Kept(line["alpha"], None, line))
+            self._put(line["key"], line["promise"], Kept(line["alpha"], None, line))
 
-    def _look(self, key: str) -> None:
-        """Load what was said to a question earlier, once."""
-        if key not in self._looked:
-            self._looked.add(key)
-            self.load(list(self._earlier(key)))
+    def _look(self, key: str) -> dict[str, Kept]:
+        """What was said to a question; what the ledger has of it is loaded first."""
+        given = self._held.get(key)
+        if given is None:
+            loaded = dict[str, Kept]()
+            for line in self._earlier(key, self._forgot):
+                loaded.setdefault(line["promise"], Kept(line["alpha"], None, line))
+            with self._changing:
+                given = self._held.setdefault(key, loaded)
+                self._size += 1 + len(loaded) if given is loaded else 0
+                self._let_go(key)
+        return given
+
+    def _put(self, key: str, promise: str, kept: Kept) -> None:
+        given = self._look(key)
+        with self._changing:
+            if key not in self._held:  # another thread let it go meanwhile
+                self._size += 1 + len(given)
+            given = self._held.setdefault(key, given)
+            self._size += promise not in given
+            given.setdefault(promise, kept)
+            self._let_go(key)
+
+    def _let_go(self, but: str) -> None:
+        """Forget the questions that were met first, unless what was said to them is not in the ledger yet."""
+        if self._size <= self._most:
+            return
+        needed = {but, *(key for key, _ in self._unwritten)}
+        for first in [key for key in self._held if key not in needed]:
+            self._forgot = True
+            self._size -= 1 + len(self._held.pop(first))
+            if self._size <= self._most:
+                return
 
     def unwritten(self) -> list[dict[str, Any]]:
         """What is not in the ledger yet, as plain data."""
         out = []
         for key in dict.fromkeys(self._unwritten):
-            kept = self._exact[key]
+            kept = self._held[key[0]][key[1]]
             if kept.answer is not None:
                 out.append({"key": key[0], "promise": key[1], "alpha": kept.alpha, **_plain(kept.answer)})
         return out
@@ -136,9 +165,16 @@ class Cache:
         self._unwritten.clear()
         self._waiting.clear()
 
-    def _put(self, key: tuple[str, str], kept: Kept) -> None:
-        if self._exact.setdefault(key, kept) is kept and kept.alpha is not None:
-            self._sure.setdefault(key[0], []).append(kept)
+
+def _stronger(given: Iterable[Kept], promise: Promise) -> Kept | None:
+    """An answer that is more than indicative and promises no less."""
+    for kept in (kept for kept in given if kept.alpha is not None):
+        sure = kept.answer.confidence if kept.answer else (kept.line or {})["confidence"]
+        together = kept.answer.simultaneous if kept.answer else (kept.line or {})["simultaneous"]
+        near = promise.alpha is None or (kept.alpha is not None and kept.alpha <= promise.alpha)
+        if near and sure >= promise.confidence and (together or not promise.simultaneous):
+            return kept
+    return None
 
 
 def _copied(answer: Answer) -> Answer:

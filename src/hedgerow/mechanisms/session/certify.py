@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.errors import BudgetExceeded
-from hedgerow.mechanisms.session.chain import Chain
 from hedgerow.mechanisms.session.price import Goal, direct_price
+from hedgerow.mechanisms.session.pure_chain import chain_of
 from hedgerow.privacy.budget import Cost
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.curator.curator import Curator
+    from hedgerow.mechanisms.session.chain import Chain
     from hedgerow.mechanisms.session.core import Core
     from hedgerow.mechanisms.session.guard import Guard
     from hedgerow.queries.query import Query
@@ -237,7 +238,7 @@ class Certify:
         promised = f"{self.goal.alpha} {self.measured.confidence} {self.numbers} {direct.amount}"
         request = f"{self.core.name}: {about} {promised}"
         goal, numbers = self.measured, self.numbers
-        return Chain(self.core, self.payer, list(queries), about, goal, numbers, direct, request)
+        return chain_of(self.core, self.payer, list(queries), about, goal, numbers, direct, request)
 
     def _unpaid(self, queries: Sequence[Query], direct: Cost) -> Cost:
         return self._chain(queries, direct).due

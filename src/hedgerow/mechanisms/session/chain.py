@@ -5,7 +5,7 @@ missing, and the mean of all of them by inverse variance. The charges add up to 
 composition; nothing is drawn again in view of what was said (discrete Gaussians are not closed under
 addition). Whoever refines has seen what there was, so bounds are those of `refined_reach`, and a chain has
 the confidence that it was begun with: one that is chosen afterwards would promise nothing. Under a pure
-budget nothing is refined: the closer answer is measured for itself. The proof: docs/privacy/refining.md.
+budget it is a `PureChain`. The proofs: docs/privacy/refining.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 from hedgerow.curator.statistics.target import statistic_of
 from hedgerow.privacy.bounds.refining import LEAST, refined_reach
-from hedgerow.privacy.budget import Cost, gaussian_sigma, laplace_scale
+from hedgerow.privacy.budget import Cost, gaussian_sigma
 from hedgerow.queries.measurement import Noise
 
 if TYPE_CHECKING:
@@ -79,9 +79,8 @@ class Chain:
         steps = list(self._steps)
         if not self._enough:
             more = None if self.request in self.core.log.paid else self._missing
-            if more is None:  # alone: what was there before does not help
-                made, _ = self.core.measure(fund, self.target, self.direct, self.request, note)
-                return made.counts, made.noise.half_width(self.goal.confidence, numbers=self.numbers)
+            if more is None:
+                return self._alone(fund, note)
             which = f"{self.goal.confidence} {self.numbers} {_REFINED} {len(steps)}"
             steps.append(f"{self.core.name}: {self.about} {which} {more.amount}")
         prices = [_price(request, self.direct) for request in steps]
@@ -94,6 +93,11 @@ class Chain:
         return mean, self._width(scales)
 
     # -- inside -------------------------------------------------------------------------------------------
+
+    def _alone(self, fund: Curator, note: str) -> tuple[NDArray[np.float64], float]:
+        """Measured for itself: what was there before does not help."""
+        made, _ = self.core.measure(fund, self.target, self.direct, self.request, note)
+        return made.counts, made.noise.half_width(self.goal.confidence, numbers=self.numbers)
 
     @cached_property
     def _steps(self) -> list[str]:
@@ -126,7 +130,7 @@ class Chain:
     def _missing(self) -> Cost | None:
         """What one more measurement costs that makes the chain keep the goal; None if that is not less."""
         known = self._scales
-        if self.direct.currency != "rho" or not known or min(known) < _SMOOTH:
+        if not known or min(known) < _SMOOTH:
             return None
         for cost in self._offers():
             sigma = self._scale(cost)
@@ -163,15 +167,13 @@ class Chain:
 
     def _scale(self, price: Cost) -> Fraction:
         """The scale of the noise that a price buys."""
-        if price.currency == "rho":
-            return gaussian_sigma(self._sensitivity.l2_squared, price)
-        return laplace_scale(self._sensitivity.l1, price)
+        return gaussian_sigma(self._sensitivity.l2_squared, price)
 
     def _width(self, scales: list[Fraction]) -> float:
         """How far off the mean of measurements of so large noise may be, in rows."""
         denominator = self._measured.denominator
         if len(scales) == 1:
-            noise = Noise("gaussian" if self.direct.currency == "rho" else "laplace", scales[0], denominator)
+            noise = Noise("gaussian", scales[0], denominator)
             return noise.half_width(self.goal.confidence, numbers=self.numbers)
         sigma = sqrt(1 / _precision(scales))
         return (refined_reach(len(scales), self._beta) * sigma + 1.0) / denominator

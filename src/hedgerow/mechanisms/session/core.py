@@ -11,6 +11,7 @@ from functools import cached_property
 from math import log, sqrt
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.curator.refining import refine
 from hedgerow.curator.rows.source import begin_run
 from hedgerow.errors import HedgerowError, LedgerError
 from hedgerow.learning.factored.factored import FactoredHypothesis
@@ -352,3 +353,12 @@ class Core(SessionState):
         (made,) = by.measure_all([target], price, request=request, note=note, run=self.name)
         self.log.paid[request] = by.account
         return made, paid is None
+
+    def refine(self, payer: Curator, target: Any, line: int, step: Fraction, note: str) -> Measurement:
+        """Refine the answer of a line, once for the whole session, as `measure` measures."""
+        request = f"refined line {line}"
+        paid = self.log.paid.get(request)
+        by = payer if paid is None else self.log.payer(paid)
+        made = refine(by, target, line, step, note=note, run=self.name)
+        self.log.paid[request] = by.account
+        return made

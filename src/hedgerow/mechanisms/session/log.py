@@ -79,9 +79,14 @@ class Log:
         self._sorted = len(self.paid)
         return self._paid_for.get(what, [])
 
-    def answers(self, key: str) -> Iterator[dict[str, Any]]:
-        """The answers to one question in the lines that were read from a file."""
-        for seq in self._places.find(key):
+    def answers(self, key: str, whole: bool = True) -> Iterator[dict[str, Any]]:
+        """The answers to one question in the ledger.
+
+        Args:
+            key: the question's.
+            whole: also those in lines that `news` gave.
+        """
+        for seq in self._places.find(key, new=whole):
             for _, line in self.replay(seq - 1):
                 yield from (answer for answer in (line or {}).get("answers", ()) if answer["key"] == key)
                 break

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hedgerow.curator.statistics.people import PeopleCounts
-from hedgerow.mechanisms.session.chain import Chain
 from hedgerow.mechanisms.session.price import Goal, direct_price
+from hedgerow.mechanisms.session.pure_chain import chain_of
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.pieces import Statement
 from hedgerow.queries.reply import Reply
 
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
+    from hedgerow.mechanisms.session.chain import Chain
     from hedgerow.mechanisms.session.core import Core
 
 
@@ -80,7 +81,7 @@ class People:
             about = f"people {target.digest[:24]}"
             request = f"{self._core.name}: {about} {promised} {price.amount}"
             made.append(
-                Chain(self._core, self._payer, target, about, self._goal, self._numbers, price, request)
+                chain_of(self._core, self._payer, target, about, self._goal, self._numbers, price, request)
             )
         return made
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _ANY = {"within": None, "within_count": None, "confidence": None, "simultaneous": False}
 _KEPT = 20_000  # learned answers that are remembered
+_SHOWN = 2_000  # answers that are found again by the words of a question
 
 
 class SessionReading(OpenSession):
@@ -95,7 +96,7 @@ class SessionReading(OpenSession):
         answer = self._staged(asked, wished) if isinstance(asked, Staged) else self._one(asked, wished)
         if answer is not None and words is not None:
             self._shown[words] = replace(answer, cached=True)
-            while len(self._shown) > _KEPT:
+            while len(self._shown) > _SHOWN:
                 self._shown.popitem(last=False)
         return answer
 

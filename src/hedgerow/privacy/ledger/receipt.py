@@ -17,6 +17,7 @@ from hedgerow.privacy.ledger.growth_walk import GrowthWalk
 from hedgerow.privacy.ledger.limit import Limit
 from hedgerow.privacy.ledger.line import FORMAT, GENESIS, Line, canonical, chain, commit_to, digest
 from hedgerow.privacy.ledger.profile import checked
+from hedgerow.privacy.ledger.refined import Refinings
 from hedgerow.privacy.raising import holds, restated
 
 _UNREADABLE = (HedgerowError, AttributeError, KeyError, TypeError, ValueError)
@@ -167,6 +168,7 @@ class _Walk:
         self.limits: dict[str, Cost | None] = {}  # of accounts that are filled as they spend
         self.requests: set[str] = set()
         self.growth = GrowthWalk()
+        self.refinings = Refinings()
         self.claims: list[int] = []
         self.claimed: int | None = None  # the line before, if it rests on claims
         self.due: tuple[str, str, str | None, Cost] | None = None  # what the next line must say
@@ -181,7 +183,7 @@ class _Walk:
         ]
         try:
             entry = Entry.read(line)
-            faults += self._meaning(entry)
+            faults += [*self._meaning(entry), self.refinings.fault(entry)]
             self.accounts[entry.account] = Account.after(line)
         except _UNREADABLE:
             faults.append("the line cannot be read")
@@ -264,6 +266,8 @@ class _Walk:
             faults.append(f"nothing before it calls for a line of kind {entry.kind!r}")
         if self.settings is not None:
             faults.append(self.growth.fault(entry, self.settings, self.accounts))
+            if entry.kind == "years" and not any(faults):
+                self.settings = replace(self.settings, years=entry.details["years"])
         return [*faults, self._total(entry)]
 
     def _opening(self, entry: Entry) -> str | None:
@@ -313,7 +317,7 @@ class _Walk:
         if entry.kind == "charge":
             cost = cost_of(entry.event, currency)
             return cost, before.paying(cost, scope).spent, before.limit
-        if entry.kind in ("note", "block", "ended"):
+        if entry.kind in ("note", "block", "ended", "years"):
             return nothing, before.spent, before.limit
         if entry.kind == "allot":
             child = entry.details["child"]

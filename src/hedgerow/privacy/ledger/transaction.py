@@ -17,11 +17,12 @@ from hedgerow.privacy.event import Event, Nothing
 from hedgerow.privacy.events import from_json
 from hedgerow.privacy.ledger.announcing import Announcing
 from hedgerow.privacy.ledger.claim import CLAIMS, Claim, said
-from hedgerow.privacy.ledger.entry import OWNER, Account, Entry, Settings, grains_of
+from hedgerow.privacy.ledger.entry import LOST, OWNER, Account, Entry, Settings, grains_of
 from hedgerow.privacy.ledger.filter import Filter, named, question_digest
 from hedgerow.privacy.ledger.limit import Limit
 from hedgerow.privacy.ledger.line import GENESIS, Line, digest
 from hedgerow.privacy.ledger.profile import Profile, Scope
+from hedgerow.privacy.ledger.refined import refuse_refining
 from hedgerow.privacy.raising import least, raised
 
 Act = Callable[[], tuple[bytes, bytes | None]]
@@ -169,6 +170,21 @@ class Transaction(Announcing):
         )
         return self._emptied(parent) or back
 
+    def void(self, note: str, name: str = OWNER) -> None:
+        """Close what was set aside from an account before lines were lost: they may have spent it.
+
+        What comes back is for whoever calls this to count as spent, in the same transaction. Accounts under a
+        limit have nothing of their own: they stay, and those below them are closed.
+        """
+        for child in self._store.children(name):
+            if self._filter.account(child).closed or child.startswith(LOST):
+                continue
+            if self._filter.limit(child) is None:
+                self.settle(child, note)
+            else:
+                self.void(note, child)
+                self._emptied(child)
+
     def limit(self, name: str, most: Cost | None, note: str = "") -> Entry:
         """Let an account spend so much in all, or as much as there is, with nothing set aside for it."""
         self._must_last()
@@ -257,6 +273,8 @@ class Transaction(Announcing):
         self._refuse_elsewhere()
         asked = event if question is None else question
         known = None if request is None else self.recall(request, asked, analyst)
+        if known is None:
+            refuse_refining(self._store, event, request)
         return known, {
             "analyst": named("analyst", analyst),
             "request": request,

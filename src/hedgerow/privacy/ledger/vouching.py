@@ -34,11 +34,20 @@ class Vouching:
         """
         return (Entry.read(line) for line in self._store.lines(run, after))
 
+    def entry(self, seq: int) -> Entry | None:
+        """The entry of a line, if there is one."""
+        return None if (line := self._store.at(seq)) is None else Entry.read(line)
+
+    def requested(self, request: str) -> Entry | None:
+        """The entry of a request id, whoever asked, if there is one."""
+        return None if (line := self._store.requested(request)) is None else Entry.read(line)
+
     def receipt(self) -> Receipt:
         """What the ledger says now; a later ledger that disagrees with it was altered."""
         self._store.sync()  # a receipt must not outlive the lines it vouches for
         head = self._store.head()
-        settings = replace(self._made, budget=self._filter.budget(head.seq))
+        years = self._filter.years(head.seq)
+        settings = replace(self._made, budget=self._filter.budget(head.seq), years=years)
         spent, claims = self._filter.account(OWNER, head.seq).spent, self.claims(head.seq)
         return Receipt(settings, head.seq, head.hash.hex(), spent, claims)
 

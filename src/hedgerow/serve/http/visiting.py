@@ -37,7 +37,8 @@ async def enter_page(call: Call) -> Response:
         return Response(status_code=204)
     try:
         refuse_other_sites(call.request)
-        return _entered(call, call.host.visits.by_link(code))
+        with call.host.attempts.of(_address(call)):
+            return _entered(call, call.host.visits.by_link(code))
     except HedgerowError as error:
         return _refused(call, error)
 
@@ -47,7 +48,8 @@ async def enter(call: Call) -> Response:
     try:
         refuse_other_sites(call.request)
         sent: Form = await call.form(_FORM)
-        return _entered(call, call.host.visits.by_token(sent.text("token")), sent.text("next") or "/")
+        with call.host.attempts.of(_address(call)):
+            return _entered(call, call.host.visits.by_token(sent.text("token")), sent.text("next") or "/")
     except HedgerowError as error:
         return _refused(call, error)
 
@@ -63,6 +65,11 @@ async def leave(call: Call) -> Response:
     made = RedirectResponse("/", 303)
     forget(made, call.request)
     return made
+
+
+def _address(call: Call) -> str | None:
+    """Whence a request comes; behind a proxy all come from there."""
+    return None if call.request.client is None else call.request.client.host
 
 
 def _entered(call: Call, text: str, there: str = "/") -> Response:

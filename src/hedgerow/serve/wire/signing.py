@@ -59,7 +59,18 @@ async def sign_in(
     """
     if tls is not None and line.writer.get_extra_info("ssl_object") is None:
         raise NoToken("this server speaks TLS only: say sslmode=require")
-    name = said.get("user", "")
+    with host.attempts.of((line.writer.get_extra_info("peername") or (None,))[0]):
+        who, proof = await _proved(line, host, said.get("user", ""))
+    host.refuse_unready()
+    database = (said.get("database") or said.get("user", "")).partition("?")[0]
+    hosted = host.datasets.get(database) if who.sees(database) else None
+    if hosted is None:
+        raise NotFound("this token reaches no such database", hint="the database is the dataset's name")
+    return who, hosted, proof
+
+
+async def _proved(line: WireLine, host: Host, name: str) -> tuple[Token, bytes]:
+    """Whose token was proved, and the server's own proof."""
     found = host.state.verifier(name, datetime.now(UTC))
     exchange = ScramExchange(None if found is None else found[1], name, host.state.pepper)
     line.writer.write(messages.authentication(10, messages.text(MECHANISM) + b"\0"))
@@ -70,12 +81,7 @@ async def sign_in(
     proof = exchange.verdict(await line.reply("p"))
     if proof is None or found is None:
         raise NoToken("no good token was proved", hint="the user is the token's id, the password the token")
-    host.refuse_unready()
-    who, database = found[0], (said.get("database") or name).partition("?")[0]
-    hosted = host.datasets.get(database) if who.sees(database) else None
-    if hosted is None:
-        raise NotFound("this token reaches no such database", hint="the database is the dataset's name")
-    return who, hosted, proof
+    return found[0], proof
 
 
 def options(said: dict[str, str]) -> list[tuple[str, str]]:
