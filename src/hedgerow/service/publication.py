@@ -35,6 +35,7 @@ from hedgerow.service.prospect import Prospect, loose_words, measured_rows
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
     from hedgerow.mechanisms.card import Card
+    from hedgerow.privacy.budget import Cost
     from hedgerow.privacy.ledger.entry import Settings
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.workload import Workload
@@ -91,6 +92,7 @@ class Publication:
             `prior` is the file of a synopsis of public data.
         rows: how many synthetic rows to draw; as many as the released total if None.
         expected: about how many rows there are, as anybody may know; for what is said before spending.
+        anyway: spend it although it buys noise alone.
         force: replace an earlier release in the same folder.
         anew: do not go on with a release of the same plan that was not finished; leave it and pay anew.
         about: a sentence for the report.
@@ -110,6 +112,7 @@ class Publication:
     prior: Path | None = None
     rows: int | None = None
     expected: int | None = None
+    anyway: bool = False
     force: bool = False
     anew: bool = False
     about: str | None = None
@@ -128,6 +131,8 @@ class Publication:
             self.dataset.tell(words)
         prior = None if self.prior is None else _public(self.prior, domain)
         plan = self._plan(domain)
+        if not self.anyway:
+            self._refuse_noise(asked, known, plan)
         offer, why = self._offer(domain, asked, known, plan)
         catalogue.refuse(offer, domain, asked, known)
         told = self._told(offer, prior)
@@ -169,6 +174,22 @@ class Publication:
         wishes = frozenset(w for w in _WISHES if getattr(self, w) is not None)
         found = recommend(domain, asked, spends, known.privacy, rows, takes=wishes, step=self.step)
         return found.card, found.why
+
+    def _refuse_noise(self, asked: Workload, known: Settings, plan: str) -> None:
+        """Refuse a price that buys noise alone; of public numbers only, before a ledger is made."""
+        rows, budget = None if self.expected is None else float(self.expected), known.budget
+        if self.dataset.has_ledger:
+            with open_ledger(self.dataset.data, self.dataset.ledger) as ledger:
+                if runs.begun_by(ledger, plan) and not self.anew:
+                    return  # it goes on with what it has paid for
+                rows = measured_rows(ledger) if rows is None else rows
+
+        def price_of(epsilon: str | float) -> Cost:
+            return make_budget(epsilon, budget.delta_exact).cost
+
+        price = budget.cost if self.epsilon is None else price_of(self.epsilon)
+        found = Prospect.of(self.dataset.domain, asked, known.privacy, price, rows)
+        found.refuse_noise(price_of)
 
     def _foretell(self, curator: Curator, asked: Workload, why: str) -> None:
         """Say why by this mechanism, and what the price buys, before it is spent; of public numbers only.
