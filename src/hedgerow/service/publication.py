@@ -348,7 +348,7 @@ def _same(path: Path, kept: Where) -> bool:
 
 def refuse_existing(path: Path, *, force: bool, option: str = "--out", ledger: Where | None = None) -> None:
     """Refuse to write over a file unless it is forced; data with a budget, and ledgers, whatever is said."""
-    folders = path.resolve().parents[:-1] if path.suffix == ".parquet" else ()
+    folders = [p for p in path.resolve().parents[:-1] if p.is_dir()] if path.suffix == ".parquet" else []
     own = SUFFIX in path.name or (ledger is not None and _same(path, ledger))
     if own or any(os.path.lexists(ledger_path(p)) for p in (path, *folders)):
         raise HedgerowError(
