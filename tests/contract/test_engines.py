@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
+import weakref
 
 import duckdb
 import numpy as np
@@ -219,3 +221,16 @@ def test_a_first_line_that_is_a_row_is_never_quoted(tmp_path):
 def test_an_empty_path_is_no_folder():
     with pytest.raises(hr.errors.SourceError, match="path of the data is empty"):
         hr.Table.open("", hr.Domain({"a": 2}))
+
+
+def test_rows_are_let_go_with_whoever_holds_them():
+    """A snapshot of a database is held as long as its rows are: no ring of references may keep them."""
+    rows = Rows(hr.Table.open({"name": ["oak"]}, hr.OpenDomain()), bytes(32))
+    assert rows.names(["oak"]) == {"oak": 1}
+    gone = weakref.ref(rows)
+    gc.disable()
+    try:
+        del rows
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -59,6 +59,38 @@ def test_what_is_wrong_is_said_in_one_sentence(folder):
     assert len(list((folder / "people").glob("block-*"))) == 1
 
 
+def test_more_years_are_declared_for_a_reason_and_the_promise_is_the_larger(folder):
+    yearly = ("--growing", "yearly", "--years", "1", "--epsilon", "1", "--delta", "0")
+    said(*FIRST, *yearly)
+    late = ("append", "people", "two.csv", "--day", "2027-01-02")
+    assert "declared for rows of 1 years" in " ".join(said(*late, code=2).split())
+    assert "only raised" in said("budget", "years", "people", "1", "--reason", "less", code=2)
+    assert "say --reason" in said("budget", "years", "people", "2", "--reason", " ", code=2)
+    told = " ".join(said("budget", "years", "people", "2", "--reason", "the registry goes on").split())
+    assert "for 2 years: the registry goes on" in told
+    assert "over the 2 declared years it is epsilon 2" in told
+    said(*late)
+    assert json.loads(said("budget", "show", "people", "--json"))["years"] == 2
+    assert "the registry goes on" in said("budget", "show", "people", "--lines")
+    assert "verify" in said("budget", "verify", "people")
+
+
+def test_a_ledger_that_is_older_than_an_append_is_noticed_by_the_next(folder):
+    said(*FIRST, "--epsilon", "1", "--growing", "shared")
+    ledger = folder / "people.hedgerow.db"
+    old = ledger.read_bytes()
+    said("release", "people", "--epsilon", "0.5", "--out", "out")
+    for file in folder.glob("people.hedgerow.db*"):
+        file.unlink()
+    ledger.write_bytes(old)
+    second = ("append", "people", "two.csv", "--day", "2026-01-02")
+    assert "older than what was charged" in " ".join(said(*second, code=2).split())
+    assert "needs a reason" in said(*second, "--older-than-receipt", " ", code=2)
+    said(*second, "--older-than-receipt", "the disk was lost")
+    spent = json.loads(said("budget", "show", "people", "--json"))["spent"]["epsilon"]
+    assert spent == pytest.approx(0.5, rel=1e-3)
+
+
 def test_a_block_is_joined_with_the_tables_of_the_schema(folder):
     (folder / "schema.yaml").write_text(
         "confirmed: true\nattributes:\n  sex: [F, M]\n  town: [north, south]\n"

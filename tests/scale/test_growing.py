@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import json
 from collections import Counter
 from fractions import Fraction
 from random import Random
@@ -20,8 +20,11 @@ from hedgerow.curator.growing.block_rows import BlockFiles
 from hedgerow.curator.growing.seen import Seen, tags_of
 from hedgerow.errors import DataChanged, HedgerowError, LedgerError, RunClosed, SourceError
 from hedgerow.privacy.budget import Cost
-from hedgerow.privacy.ledger.entry import Growth
+from hedgerow.privacy.ledger.entry import LOST, Growth
+from hedgerow.privacy.ledger.limit import set_limit
+from hedgerow.privacy.ledger.transaction import Transaction
 from hedgerow.service import witness
+from hedgerow.service.accounts import payer
 from hedgerow.testing import seeded
 from sizes import size
 
@@ -44,6 +47,23 @@ def made(path=":memory:", growing="confined", max_rows=2, **more) -> hr.Growing:
 def exact(growing: hr.Growing, first=None, last=None) -> list[int]:
     """Exact counts by sex: tests may look into the room."""
     return growing.curator(first, last)._rows.tables([("sex",)])[("sex",)].tolist()
+
+
+def put_back(folder, old: bytes) -> None:
+    """Put an older ledger in the place of the one that is there."""
+    for file in folder.glob("people.hedgerow.db*"):
+        file.unlink()
+    (folder / "people.hedgerow.db").write_bytes(old)
+
+
+def forget_receipts(folder) -> None:
+    """What is noted beside data may be deleted at any time."""
+    for file in folder.glob("people.hedgerow.cache/*"):
+        file.unlink()
+
+
+def opened(ledger) -> hr.Ledger:
+    return hr.Ledger.open(ledger, create=False, readonly=True)
 
 
 # ---- acceptance ------------------------------------------------------------------------------------------
@@ -249,10 +269,11 @@ def test_a_ledger_that_was_put_back_ends_charging_side_by_side(tmp_path):
     growing = hr.Growing.open(tmp_path / "people", DOMAIN)
     growing.append(rows((2, "F", 1)), day="2026-01-02")
     growing.ledger.close()
-    for name in os.listdir(tmp_path):
-        if name.startswith("people.hedgerow.db") and name != ledger.name:
-            (tmp_path / name).unlink()
-    ledger.write_bytes(old)
+    put_back(tmp_path, old)
+    with pytest.raises(LedgerError, match="older than what was charged"):
+        hr.Growing.open(tmp_path / "people", DOMAIN)
+    assert not opened(ledger).ended  # nothing was written: the newer one can still be put back
+    forget_receipts(tmp_path)
     again = hr.Growing.open(tmp_path / "people", DOMAIN)
     assert again.ended
     assert again.ledger.verify().ok
@@ -467,9 +488,8 @@ def test_a_ledger_that_was_put_back_counts_all_as_spent(tmp_path):
     with growing.range(2, 2) as curator:
         curator.measure(("sex",))
     growing.ledger.close()
-    for file in tmp_path.glob("people.hedgerow.db*"):
-        file.unlink()
-    ledger.write_bytes(old)
+    put_back(tmp_path, old)
+    forget_receipts(tmp_path)
     (lost,) = (tmp_path / "people").glob("*2.parquet")
     again = hr.Growing.open(tmp_path / "people", DOMAIN)
     lost.rename(tmp_path / "lost.parquet")
@@ -477,11 +497,10 @@ def test_a_ledger_that_was_put_back_counts_all_as_spent(tmp_path):
     assert all(again.ledger.charged(block).amount == 1 for block in (1, 2, 99))
     with pytest.raises(HedgerowError):
         again.curator().measure(("sex",), hr.Budget(rho=0.1))
-    with pytest.raises(LedgerError, match="nothing is charged to some of them alone"):
+    with pytest.raises(LedgerError, match="closed"):
         again.curator(1, 1, account="kept").measure(("sex",), hr.Budget(rho=0.1))
-    again.ledger.settle("kept")
-    with pytest.raises(HedgerowError):
-        again.curator().measure(("sex",), hr.Budget(rho=0.1))
+    with pytest.raises(LedgerError, match="closed"):
+        again.ledger.settle("kept")
     assert again.ledger.verify().ok
     assert not replay(again.ledger).problems
 
@@ -499,6 +518,110 @@ def test_of_lost_blocks_nothing_is_left_however_data_grow(tmp_path, mode):
     assert again.ended
     assert again.left(1, 1).cost.amount == again.left(2, 2).cost.amount == 0
     assert again.ledger.remaining(scope=(2099, 2099) if mode == "yearly" else None).amount == 0
+    assert again.ledger.verify().ok
+
+
+def losing(folder, mode):
+    """Data of two years with a part set aside, of which a ledger is put back after a block was lost."""
+    growing = made(folder / "people", growing=mode)
+    growing.append(rows((1, "F", 1)), day="2025-12-31")
+    growing.append(rows((2, "F", 1)), day="2026-01-01")
+    growing.ledger.allot("kept", Cost("rho", Fraction(1, 4)))
+    set_limit(growing.ledger, "ann", Cost("rho", Fraction(1, 2)))
+    growing.ledger.close()
+    return lost_block(folder, (3, "F", 1), "2026-01-02")
+
+
+def lost_block(folder, person, day):
+    """Append a block, then put the ledger back that does not know of it."""
+    ledger = folder / "people.hedgerow.db"
+    old = ledger.read_bytes()
+    growing = hr.Growing.open(folder / "people", DOMAIN)
+    growing.append(rows(person), day=day)
+    growing.ledger.close()
+    put_back(folder, old)
+    forget_receipts(folder)
+    return hr.Growing.open(folder / "people", DOMAIN)
+
+
+def all_spent(growing) -> bool:
+    cells = (1, 2, 99, 2025, 2026, 2099) if growing.ledger.settings.cells else (1,)
+    return all(growing.ledger.charged(cell).amount >= growing.ledger.budget.cost.amount for cell in cells)
+
+
+@pytest.mark.parametrize("mode", ["confined", "shared", "yearly"])
+def test_nothing_that_lost_lines_may_have_spent_comes_back(tmp_path, mode):
+    """What was set aside before the loss is neither spent nor given back."""
+    again = losing(tmp_path, mode)
+    assert again.ended
+    assert all_spent(again)
+    assert again.ledger.is_closed("kept")
+    lost = [name for name in again.ledger.children() if name.startswith(LOST)]
+    assert lost
+    for name in lost:
+        for use in (again.ledger.settle, lambda n: again.ledger.allot("more", Cost("rho", 0), parent=n)):
+            with pytest.raises(LedgerError, match="it stays spent"):
+                use(name)
+    with pytest.raises(HedgerowError):
+        again.curator().measure(("sex",), hr.Budget(rho=0.1))
+    assert all_spent(again)
+    assert again.ledger.verify().ok
+    assert not replay(again.ledger).problems
+
+
+@pytest.mark.parametrize("mode", ["confined", "shared", "yearly"])
+def test_a_second_loss_counts_what_was_raised_since_the_first(tmp_path, mode):
+    again = losing(tmp_path, mode)
+    again.ledger.raise_budget(hr.Budget(rho=2, delta=2e-6), "more answers are worth it")
+    again.ledger.close()
+    (tmp_path / "people" / "block-000003.parquet").rename(tmp_path / "people" / "block-000009.parquet")
+    kept = hr.Growing.open(tmp_path / "people", DOMAIN)
+    assert not all_spent(kept)  # files that told of one loss tell of it once
+    kept.ledger.close()
+    twice = lost_block(tmp_path, (4, "M", 1), "2026-01-03")
+    assert all_spent(twice)
+    assert twice.ledger.verify().ok
+    assert not replay(twice.ledger).problems
+
+
+def test_appends_and_ranges_note_receipts_and_an_older_ledger_is_used_for_a_reason_only(tmp_path):
+    """No block was lost, so that files tell nothing: charges were, and receipts tell of them."""
+    growing = made(tmp_path / "people", growing="shared")
+    note = tmp_path / "people.hedgerow.cache" / "receipt.json"
+    growing.append(rows((1, "F", 1)), day="2026-01-01")
+    assert json.loads(note.read_text())["seq"] == growing.ledger.newest
+    growing.ledger.close()
+    old = (tmp_path / "people.hedgerow.db").read_bytes()
+    growing = hr.Growing.open(tmp_path / "people", DOMAIN)
+    with growing.range(1, 1, spend=hr.Budget(rho=0.5)) as curator:
+        curator.measure(("sex",))
+    assert json.loads(note.read_text())["seq"] == growing.ledger.newest
+    growing.ledger.close()
+    put_back(tmp_path, old)
+    with pytest.raises(LedgerError, match="older than what was charged"):
+        hr.Growing.open(tmp_path / "people", DOMAIN)
+    again = hr.Growing.open(tmp_path / "people", DOMAIN, older_than_receipt="the disk was lost")
+    assert again.ledger.spent().amount >= Fraction(1, 2)
+    again.ledger.close()
+    hr.Growing.open(tmp_path / "people", DOMAIN).append(rows((2, "F", 1)), day="2026-01-02")
+
+
+def test_an_audit_finds_what_lost_lines_spent_given_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(Transaction, "void", lambda self, note, name="owner": None)  # as it was before
+    again = losing(tmp_path, "shared")
+    again.ledger.settle("kept")
+    assert any("lost lines may have spent" in problem for problem in replay(again.ledger).problems)
+
+
+def test_an_analyst_with_a_limit_goes_on_after_the_end_with_all_blocks(tmp_path):
+    again = losing(tmp_path, "confined")
+    again.ledger.raise_budget(hr.Budget(rho=2, delta=2e-6), "more answers are worth it")
+    payer(again.curator(), "ann").measure(("sex",), hr.Budget(rho=0.25))
+    assert again.ledger.spent("ann").is_zero
+    assert again.ledger.charged(1).amount > Fraction(6, 5)
+    assert again.ledger.charged(99) == again.ledger.charged(1)
+    with pytest.raises(HedgerowError, match="limit"):
+        payer(again.curator(), "ann").measure(("sex",), hr.Budget(rho=0.3))
     assert again.ledger.verify().ok
 
 

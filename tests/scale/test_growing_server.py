@@ -8,13 +8,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from hedgerow.errors import DataChanged, LimitExceeded
 from hedgerow.serve.cli.commands import app
+from hedgerow.serve.http.app import application
 from hedgerow.service import accounts, wire
 from hedgerow.service.asking import Ask
-from hedgerow.service.config import DatasetSettings
+from hedgerow.service.config import Config, DatasetSettings, Limits, ServerSettings
+from hedgerow.service.host import Host, make_token
 from hedgerow.service.hosted import CHANGED, Hosted
 from hedgerow.service.learning import Learning
 from hedgerow.service.people import accounts_of
@@ -165,3 +168,66 @@ def test_the_limits_of_analysts_go_on_with_blocks_that_came_later(served):
     first, second, third = blocks()
     assert first == second > third
     assert "lines of the ledger verify" in said("budget", "verify", "people")
+
+
+@pytest.fixture
+def doors(served, tmp_path):
+    """An owner and an analyst at a second server of the same data."""
+    config = Config(ServerSettings(grid_ms=1), Limits(), (DatasetSettings(str(tmp_path / "people")),))
+    host = Host(config)
+    host.start()
+    host.ready = True
+    made = []
+    for name, role in (("own", "owner"), ("sue", "analyst")):
+        _, token = make_token(host.state, name, role, ("*",), False, None)
+        made.append(TestClient(application(host), headers={"Authorization": f"Bearer {token}"}))
+    yield made
+    host.close(0)
+
+
+def test_owners_append_blocks_over_http(doors, tmp_path):
+    """The reply says nothing about rows; afterwards what was learned is answered, with a note."""
+    owner, analyst = doors
+    before = analyst.post("/v1/datasets/people/ask", json={"sql": COUNT}).json()
+    path = "/v1/datasets/people/blocks"
+    (tmp_path / "few.csv").write_text("id,sex,age\n900,F,1\n")
+    replies = [owner.post(path, json={"path": "few.csv", "day": "2026-01-03"})]
+    (tmp_path / "many.csv").write_text("id,sex,age\n" + "".join(f"{i},F,1\n" for i in range(1000, 1400)))
+    replies.append(owner.post(path, json={"path": str(tmp_path / "many.csv"), "day": "2026-01-04"}))
+    for number, reply in enumerate(replies, 3):
+        assert reply.status_code == 201, reply.text
+        told = reply.json()
+        assert (told["number"], told["name"]) == (number, f"2026-01-0{number}")
+        assert told["state"] == "data_changed"
+        assert WHOM in told["notes"]
+    few, many = (reply.text.replace("2026-01-04", "2026-01-03") for reply in replies)
+    assert many.replace('"number":4', '"number":3').replace("Blocks: 4", "Blocks: 3") == few
+    after = analyst.post("/v1/datasets/people/ask", json={"sql": COUNT}).json()
+    assert after["rows"] == before["rows"]
+    assert CHANGED in after["notes"]
+    assert len(blocks()) == 4
+
+
+def test_what_is_appended_over_http_lies_in_a_folder_that_the_server_was_given(doors, tmp_path):
+    owner, analyst = doors
+    path = "/v1/datasets/people/blocks"
+    outside = tmp_path.parent / f"{tmp_path.name}-outside.csv"
+    outside.write_text("id,sex,age\n900,F,1\n")
+    (tmp_path / "link.csv").symlink_to(outside)
+    (tmp_path / "rows.csv").write_text("id,sex,age\n900,F,1\n")
+    for name in (str(outside), f"../{outside.name}", "link.csv", "/etc/passwd"):
+        assert owner.post(path, json={"path": name, "day": "2026-01-03"}).status_code == 403
+    assert analyst.post(path, json={"path": "rows.csv", "day": "2026-01-03"}).status_code == 403
+    late = {"path": "rows.csv", "day": "2025-01-01"}
+    odd = [
+        {},
+        {"path": "nowhere.csv"},
+        {"path": 7},
+        {"path": "people"},
+        late | {"day": 3},
+        late | {"day": "soon"},
+    ]
+    for wrong in (late, *odd):
+        reply = owner.post(path, json=wrong)
+        assert reply.status_code == 400, (wrong, reply.text)
+    assert len(blocks()) == 2

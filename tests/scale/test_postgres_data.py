@@ -68,7 +68,8 @@ def test_a_release_and_questions_read_rows_where_they_are(people):
     assert abs(found["value"] - 100) <= 10
     some = f"SELECT sex, age FROM {name} WHERE age < 50"
     with seeded(2):
-        run("budget", "init", address, "--query", some, "--epsilon", "60", "--ledger", "young.hedgerow.db")
+        part = ("--ledger", "young.hedgerow.db", "--new-ledger", "a part of it, promised by itself")
+        run("budget", "init", address, "--query", some, "--epsilon", "60", *part)
         asked = told("ask", address, COUNT, "--query", some, "--ledger", "young.hedgerow.db")
     assert abs(asked["rows"][0]["n"]["value"] - 60) <= 15
     run("describe", *where[:1], "--ledger", "rows.hedgerow.db")
@@ -197,3 +198,27 @@ def test_what_drafts_a_schema_tells_no_address_of_a_database(tmp_path, monkeypat
     with pytest.raises(HedgerowError, match="%23") as refused:
         LedgerUrl.of(f"postgresql://ann:1#{SECRET}@db/stats")
     assert SECRET not in str(refused.value)
+
+
+def test_a_second_ledger_of_one_table_is_noticed_in_its_folder_and_made_for_a_reason_only(
+    postgres, tmp_path, monkeypatch
+):
+    """The database says which table it is: neither another user nor a query makes it another one."""
+    monkeypatch.chdir(tmp_path)
+    Path("schema.yaml").write_text(SCHEMA)
+    address, name = postgres.url().partition("#")[0], f"twice{os.getpid()}"
+    postgres.execute(f"CREATE TABLE {name} AS SELECT 'F'::text AS sex, 30 AS age")
+    domain, budget = hr.Domain({"sex": ["F", "M"]}), hr.Budget(epsilon=1)
+    opened = [hr.Table.open(address, domain, table=name)]
+    hr.Curator(opened[0], budget, tmp_path / "one.hedgerow.db").ledger.close()
+    query = f"SELECT sex FROM {name} WHERE age < 50"
+    for source in ({"table": f"public.{name}"}, {"query": query}):
+        opened.append(hr.Table.open(address, domain, **source))
+        with pytest.raises(HedgerowError, match=r"has a budget already, in the ledger .*one\.hedgerow\.db"):
+            hr.Curator(opened[-1], budget, tmp_path / "two.hedgerow.db")
+    where = [address, "--table", name, "--ledger", str(tmp_path / "two.hedgerow.db"), "--epsilon", "1"]
+    run("budget", "init", *where, code=2)
+    run("budget", "init", *where, "--new-ledger", "a second promise, on purpose")
+    assert hr.Curator(opened[0], ledger=tmp_path / "one.hedgerow.db").budget == budget
+    for table in opened:  # their snapshots keep others from dropping it
+        table._engine.close()

@@ -15,10 +15,12 @@ import pytest
 
 import hedgerow as hr
 from hedgerow import audit
-from hedgerow.curator.rows import spark as spark_engine
+from hedgerow.curator.rows import name_sums, spark_names, spark_pieces
 from hedgerow.curator.rows.duckdb import DuckDBEngine
 from hedgerow.curator.rows.postgres import PostgresEngine
 from hedgerow.curator.rows.spark import SparkEngine
+from hedgerow.curator.rows.table import Rows
+from hedgerow.queries.strategies.sketch_matrix import SketchMatrix
 
 DOMAIN = hr.Domain(
     {
@@ -62,7 +64,7 @@ class Laid:
     def mapInArrow(self, function, schema):
         made = []
         for number, part in enumerate(self.parts):
-            spark_engine._partition = lambda number=number: number
+            spark_pieces._partition = lambda number=number: number
             batches = list(function(iter(part.to_batches(max_chunksize=5))))
             made.append(pa.Table.from_batches(batches) if batches else None)
         known = next((part.schema for part in made if part is not None), pa.schema([]))
@@ -77,6 +79,17 @@ class Laid:
 
     def toArrow(self):
         return pa.concat_tables(self.parts)
+
+    def groupBy(self, name):
+        return SimpleNamespace(agg=lambda how: self._summed(name, *how))
+
+    def _summed(self, name, amount):
+        moved = Laid.repartition(self, name).parts
+        return Laid([part.group_by(name).aggregate([(amount, "sum")]) for part in moved if part.num_columns])
+
+    def withColumnRenamed(self, old, new):
+        assert old == "sum(times)"
+        return Laid([pa.table({"name": part["name"], new: part["times_sum"]}) for part in self.parts])
 
 
 class _Type:
@@ -134,7 +147,7 @@ class Sampled(DuckDBEngine):
 
 @pytest.fixture(autouse=True)
 def partition(monkeypatch):
-    monkeypatch.setattr(spark_engine, "_partition", lambda: 0)
+    monkeypatch.setattr(spark_pieces, "_partition", lambda: 0)
 
 
 def test_replay_finds_nothing_in_the_engine_of_duckdb(size):
@@ -199,6 +212,36 @@ def test_replay_finds_a_limit_planted_in_postgresql(postgres):
 
     source = lambda rows: in_postgres(postgres, rows, Few)  # noqa: E731
     assert not audit.replay_neighbours(asks, DOMAIN, neighbours=60, source=source).ok
+
+
+def named_rows(seed: int) -> pa.Table:
+    random = np.random.default_rng(seed)
+    names = [None if i % 9 == 0 else f"é{i % 7}" * (i % 3) for i in random.integers(0, 60, 40)]
+    return pa.table({"name": pa.array(names, pa.string()), "person": random.integers(0, 12, 40)})
+
+
+NAME_WORKS = (
+    name_sums.SketchSum(SketchMatrix(32, bytes(range(32)), blocks=4)),
+    name_sums.AskedNames(("é1", "", "no such name")),
+    name_sums.NamedRows(),
+    name_sums.SquaredCounts(),
+)
+
+
+def named_sums(source, **unit) -> list:
+    rows = Rows(hr.Table.open(source, hr.OpenDomain(), **unit), bytes(range(32)))
+    return [found.tolist() for work in NAME_WORKS for found in rows.summed_names(work)]
+
+
+def test_names_are_the_same_in_the_work_that_spark_does(size, monkeypatch):
+    """Sketches, counts, and lengths, with parts of partitions held at a time; bounded by units and not."""
+    monkeypatch.setattr(spark_names, "_MOST", 3)
+    for seed in range(size(3, 40)):
+        rows = named_rows(seed)
+        for unit in ({}, {"unit": "person", "max_rows": 2}):
+            assert named_sums(SparkEngine(Laid.of(rows)), **unit) == named_sums(rows, **unit), (seed, unit)
+    unit = {"unit": "person", "max_rows": 1}
+    assert named_sums(PartByPart(Laid.of(named_rows(0))), **unit) != named_sums(named_rows(0), **unit)
 
 
 @pytest.mark.xdist_group("spark")

@@ -17,9 +17,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
-from hedgerow.curator.rows import sums
+from hedgerow.curator.rows import name_sums, sums
 from hedgerow.curator.rows.spark import SparkEngine
 from hedgerow.curator.rows.table import Rows
+from hedgerow.curator.statistics.weighted import REACH, WeightedSums
+from hedgerow.queries.query import ONE
+from hedgerow.queries.strategies.column import Column
+from hedgerow.queries.strategies.sketch_matrix import SketchMatrix
 from hedgerow.testing.contracts import engine as contract
 from services.dying import Dying
 from services.spark import connect_url, counted, imports
@@ -96,10 +100,11 @@ def test_no_rows_are_no_counts(spark):
         same(everything(spark.createDataFrame(rows), **unit), everything(rows, **unit))
 
 
-def test_rows_do_not_come_here_to_be_counted(spark, monkeypatch):
-    def brought(self, columns):
-        raise AssertionError("rows were brought here")
+def brought(self, columns):
+    raise AssertionError("rows were brought here")
 
+
+def test_rows_do_not_come_here_to_be_counted(spark, monkeypatch):
     monkeypatch.setattr(SparkEngine, "batches", brought)
     frame = spark.createDataFrame(contract.messy_rows(200))
     everything(frame, **contract.UNITS["one row each"])
@@ -108,8 +113,64 @@ def test_rows_do_not_come_here_to_be_counted(spark, monkeypatch):
 def test_the_rest_of_the_contract(spark):
     """What needs rows themselves, on few of them; tables are compared above."""
     make = lambda rows: SparkEngine(spark.createDataFrame(rows))  # noqa: E731
-    for check in (contract._is_one, contract._sums, contract._names, contract._refusals, contract._guarded):
+    for check in (contract._is_one, contract._sums, contract._refusals, contract._guarded):
         check(make)
+
+
+def test_names_are_counted_and_sketched_where_they_are_as_in_memory(spark, monkeypatch):
+    """The contract about names over several partitions, none of which sends its rows."""
+    monkeypatch.setattr(SparkEngine, "batches", brought)
+    make = lambda rows: SparkEngine(spark.createDataFrame(rows).repartition(3))  # noqa: E731
+    contract._names(make)
+
+
+@pytest.mark.parametrize("unit", [{}, {"unit": "who", "max_rows": 2, "null_units": "row"}])
+def test_a_sketch_is_the_sum_of_the_partitions_sketches(spark, monkeypatch, unit):
+    """Also where one name is in every partition, some have no name, and only parts are held at a time."""
+    monkeypatch.setattr(SparkEngine, "batches", brought)
+    names = [None if i % 11 == 0 else "" if i % 13 == 0 else f"é{i * i % 97}" for i in range(400)]
+    rows = pa.table({"name": names, "who": [None if i % 7 == 0 else i % 60 for i in range(400)]})
+    frame = LAID["units across partitions"](spark.createDataFrame(rows))
+    for columns in ("blocks", "signs"):
+        work = name_sums.SketchSum(SketchMatrix(64, bytes(range(32)), columns=columns))
+        found, expected = (
+            Rows(hr.Table.open(source, hr.OpenDomain(), **unit), KEY).summed_names(work)
+            for source in (frame, rows)
+        )
+        np.testing.assert_array_equal(found[0], expected[0])
+        assert expected[0].any()
+
+
+def test_a_sketch_of_names_is_released_and_asked_the_same_on_spark(spark, tmp_path, monkeypatch):
+    """Length, rows and sketch are summed there; the same noise on the same integers is the same release."""
+    monkeypatch.setattr(SparkEngine, "batches", brought)
+    names = [f"word {i * i % 53}" for i in range(500)]
+    frame = spark.createDataFrame(pa.table({"name": names})).repartition(3)
+    found = []
+    for name, source in (("spark", frame), ("memory", pa.table({"name": names}))):
+        ledger = tmp_path / f"{name}.hedgerow.db"
+        table = hr.Table.open(source, hr.OpenDomain())
+        curator = hr.Curator(table, hr.Budget(epsilon=2, delta=1e-6), ledger, entropy=hr.testing.seeded(3))
+        synopsis = hr.SparseProject(epsilon=1, seed=bytes(32)).release(curator)
+        asked = curator.measure([hr.SparseQuery({"word 4": 1, "no word": 1})], 0.5)
+        found.append((synopsis.measurements[-1].values, asked.values))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_weighted_counts_of_boosting_are_summed_where_rows_are(spark, monkeypatch):
+    monkeypatch.setattr(SparkEngine, "batches", brought)
+    rows, bound = contract.messy_rows(300), contract.UNITS["three rows each"]
+    sides, margins = np.array([0, 1]), {"site": np.arange(-300, 300, 100)}
+    weights = np.tile(np.linspace(0, ONE, 2 * REACH + 1).astype(np.int64), (2, 1))
+    columns = [Column("age", np.arange(contract.DOMAIN["age"].size) % 3, np.ones(21, np.int64))]
+    work = WeightedSums("sex", sides, 5, margins, weights, columns)
+    found, expected = (
+        work.exact(Rows(hr.Table.open(source, contract.DOMAIN, **bound), KEY))
+        for source in (spark.createDataFrame(rows).repartition(3), rows)
+    )
+    np.testing.assert_array_equal(found, expected)
+    assert expected.any()
 
 
 def odd_rows() -> pa.Table:
@@ -169,14 +230,14 @@ def test_a_worker_that_is_killed_in_the_middle_changes_no_integer(spark, tmp_pat
 
 
 def test_counts_that_come_twice_are_refused():
-    from hedgerow.curator.rows.spark import _total
+    from hedgerow.curator.rows.spark_pieces import total
 
-    work = sums.TableCounts((2,), ((0,),))
+    zeros = sums.TableCounts((2,), ((0,),))(iter(()))
     piece = {"part": [3], "first": [0], "numbers": [np.array([1, 2], "<i8").tobytes()]}
     once = pa.table(piece)
-    assert _total(work, once)[0].tolist() == [1, 2]
+    assert total(zeros, once)[0].tolist() == [1, 2]
     with pytest.raises(hr.SourceError, match="twice"):
-        _total(work, pa.concat_tables([once, once]))
+        total(zeros, pa.concat_tables([once, once]))
 
 
 def test_its_ledger_has_to_be_named_and_mechanisms_run_on_it(spark, tmp_path):
@@ -214,9 +275,56 @@ def test_a_release_end_to_end_on_spark_is_the_one_in_memory(spark, tmp_path, siz
     assert found[1].value == found[3].value
 
 
+MECHANISMS = {
+    "GaussianBaseline": lambda: hr.GaussianBaseline(epsilon=1),
+    "RandomizedResponse": lambda: hr.RandomizedResponse(epsilon=1),
+    "OnlineMW": lambda: hr.OnlineMW(epsilon=1, updates=4),
+    "LaplaceBaseline": lambda: hr.LaplaceBaseline(epsilon=1),
+    "HistogramRelease": lambda: hr.HistogramRelease(epsilon=1),
+    "SmallDB": lambda: hr.SmallDB(epsilon=1),
+    "OfflineMW": lambda: hr.OfflineMW(epsilon=1),
+    "BoostQueries": lambda: hr.BoostQueries(epsilon=1),
+    "Factorization": lambda: hr.Factorization(epsilon=1),
+    "Projection": lambda: hr.Projection(epsilon=1),
+}
+
+
+def test_mechanisms_run_unchanged_on_spark(spark, tmp_path, size):
+    """All but those of the tests around this one; a few of them in small runs."""
+    ids = np.arange(300)
+    rows = pa.table({"a": ids % 2, "b": ids * 7919 % 101 % 3, "who": ids % 200})
+    domain = hr.Domain({"a": 2, "b": 3})
+    workload = hr.marginals(domain, 2)
+    query = next(iter(workload))
+    sources = {
+        "spark": spark.createDataFrame(rows),
+        "memory": rows,
+    }  # rows in one order: some noise is per row
+    for name in list(MECHANISMS)[: size(3, len(MECHANISMS))]:
+        found = []
+        for where, source in sources.items():
+            table = hr.Table.open(source, domain, unit="who", max_rows=2)  # all of them: keys differ
+            ledger, entropy = tmp_path / f"{name}-{where}.hedgerow.db", hr.testing.seeded(3)
+            curator = hr.Curator(table, hr.Budget(2, 1e-6), ledger, "replace", entropy=entropy)
+            made = MECHANISMS[name]()
+            online = isinstance(made, hr.OnlineMW)
+            said = made.open(curator).ask(query) if online else made.release(curator, workload).answer(query)
+            found.append(said.value)
+        assert found[0] == found[1], name
+
+
 def test_options_of_files_and_columns_that_spark_cannot_tell_apart_are_refused(spark):
     frame = spark.createDataFrame(pa.table({"a": [0, 1]}))
     with pytest.raises(hr.SourceError, match="Spark reads its DataFrames itself"):
         hr.Table.open(frame, hr.Domain({"a": 2}), delimiter=",")
     with pytest.raises(hr.SourceError, match="capitals"):
         hr.Table.open(spark.createDataFrame(pa.table({"a": [0], "A": [1]})), hr.Domain({"a": 2}))
+
+
+def test_the_example_releases_a_frame_of_spark(spark, capsys):
+    import runpy
+
+    from pages import ROOT
+
+    runpy.run_path(str(ROOT / "examples" / "spark_release.py"))["main"](spark)
+    assert capsys.readouterr().out.startswith("women in the north: ")

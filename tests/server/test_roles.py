@@ -22,6 +22,7 @@ HARMLESS = {  # bodies with which an owner's success changes nothing that other 
     "/v1/datasets/{dataset}/schema": {"yaml": None, "confirm": False},
     "/v1/datasets/{dataset}/budget": {"epsilon": 1},
     "/v1/datasets/{dataset}/raise": {"epsilon": 0.1, "reason": "less is refused"},
+    "/v1/datasets/{dataset}/blocks": {"path": "nowhere.csv"},
     "/v1/datasets/{dataset}/freeze": {},
     "/v1/datasets/{dataset}/thaw": {},
     "/v1/datasets/{dataset}/same-rows": {},

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 OWNER = "owner"
+LOST = "lost lines "
 
 
 class Cells:
@@ -22,6 +23,9 @@ class Cells:
         self.numbers: list[int] = []
         self.arrived: list[int] = []
         self.lost = False
+        self.voided: set[str] = set()
+        self._opened: set[str] = set()
+        self._all_lost = False
 
     @property
     def apart(self) -> bool:
@@ -46,8 +50,13 @@ class Cells:
             self.arrived.append(told["year"])
             if self.years is not None and len(set(self.arrived)) > self.years:
                 yield f"Line {seq} is of one year more than was promised for."
+        if kind == "years":
+            if self.growing != "yearly" or line["details"]["years"] <= (self.years or 0):
+                yield f"Line {seq} raises no number of years."
+            self.years = line["details"]["years"]
         if kind == "ended":
             self.lost = True
+        yield from self._given_back(line)
         if "scope" in line and not self.apart:
             yield f"Line {seq} charges some blocks only, and units may be in several."
         if kind in ("charge", "allot") and line["account"] == OWNER and self.apart:
@@ -55,6 +64,20 @@ class Cells:
             narrow = any(not low <= cell <= (high or cell) for cell in self.there)
             if (kind == "charge" or self.lost) and narrow:
                 yield f"Line {seq} does not charge every block."
+
+    def _given_back(self, line: Mapping[str, Any]) -> Iterator[str]:
+        """What lost lines may have spent never comes back: neither their own account nor older ones."""
+        kind, child = line["kind"], line["details"].get("child", "")
+        if kind == "limit":  # filled as it spends: what comes back from it came after the loss
+            self._opened.discard(line["account"])
+        if kind == "open" and line["parent"] == OWNER:
+            self._opened.add(line["account"])
+            self._all_lost = self._all_lost or line["account"].startswith(f"{LOST}of blocks")
+        if kind == "ended" and self._all_lost:
+            self.voided, self._all_lost = self.voided | self._opened, False
+        empty = all(int(value) == 0 for value in line["cost"].values())
+        if kind == "return" and not empty and (child.startswith(LOST) or child in self.voided):
+            yield f"Line {line['seq']} gives back what lost lines may have spent."
 
     def moved(self, line: Mapping[str, Any], amount: int, delta: int) -> tuple[int, int]:
         """The owner's total after an amount was charged (or came back, below zero)."""

@@ -11,6 +11,7 @@ from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.ledger.nearby import SUFFIX
+from hedgerow.privacy.ledger.place import Data
 from hedgerow.privacy.ledger.profile import Scope
 from hedgerow.privacy.ledger.store import Store
 from hedgerow.privacy.ledger.url import LedgerUrl
@@ -45,7 +46,7 @@ def open_ledger(
             unit=unit.column if unit else None,
             max_rows=unit.max_rows if unit else 1,
             null_units=unit.null_units if unit else None,
-            data=table.named,
+            data=known_as(table),
             reason=reason,
             unit_type=unit.type if unit and not earlier else None,
             create=not earlier,
@@ -68,9 +69,15 @@ def open_ledger(
         raise LedgerError(f"the dataset's ledger was made for neighbours={settings.neighbours!r}")
     _refuse_strange_blocks(table, ledger)
     ledger.refuse_outside(account, scope_of(table))
-    if table.named is not None:
-        ledger.know(table.named)
+    if (data := known_as(table)) is not None:
+        ledger.know(data)
     return ledger
+
+
+def known_as(table: Table) -> Path | Data | None:
+    """What a ledger notes of where rows are: the file as it was named, or which table of a database it is."""
+    source = getattr(table._engine, "identity", None)
+    return table.named if source is None else Data.table(*source)
 
 
 def scope_of(table: Table) -> Scope | None:

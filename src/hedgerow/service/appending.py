@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import BadValue, HedgerowError
 from hedgerow.release.schema import Schema
 from hedgerow.service.dataset import make_budget
 from hedgerow.service.places import find_ledger, is_there, schema_beside
+from hedgerow.service.setting_up import schema_path
 
 if TYPE_CHECKING:
     from hedgerow.curator.growing.growing import Growing
     from hedgerow.privacy.ledger.announcing import RowBlock
     from hedgerow.queries.domain.joined import JoinedTable
+    from hedgerow.service.hosted import Hosted
     from hedgerow.service.places import Named
 
 
@@ -27,6 +29,7 @@ class Grower:
         schema: the confirmed schema file; beside the folder, else in the working folder, if None.
         ledger: the ledger, if it does not lie beside the folder.
         epsilon, delta, growing, unit, max_rows, years, reserve: of a dataset that is made now.
+        older: why a ledger is used that is older than a receipt of it.
     """
 
     data: Path
@@ -39,6 +42,7 @@ class Grower:
     max_rows: int | None = None
     years: int | None = None
     reserve: str = "0"
+    older: str | None = None
 
     def open(self) -> Growing:
         """The dataset; a new one where there is none and an epsilon was given."""
@@ -49,7 +53,9 @@ class Grower:
         if is_there(place):
             if self.epsilon is not None:
                 raise HedgerowError(f"{self.data.name!r} has a budget already: leave --epsilon out")
-            return Growing.open(self.data, domain, ledger=place)
+            if self.older is not None and not self.older.strip():
+                raise HedgerowError("--older-than-receipt needs a reason, which is kept in the ledger")
+            return Growing.open(self.data, domain, ledger=place, older_than_receipt=self.older)
         if self.epsilon is None:
             raise HedgerowError(f"{self.data.name!r} has no budget yet: say --epsilon, and whom it protects")
         try:
@@ -89,3 +95,28 @@ class Grower:
         of_type = unit.type if unit else None
         star = StarEngine(file, unit.column if unit else None, tables, unit_type=of_type, **reading)
         return growing.append(star, day=day, name=None if day else file.name)
+
+
+def append_block(hosted: Hosted, file: Path, day: Any) -> dict[str, Any]:
+    """Append a file to a dataset at a server, in its lane; what is replied says nothing about rows.
+
+    Args:
+        hosted: the dataset.
+        file: the new rows, in a folder that the server was given.
+        day: the day on which they arrived; the file's name if None.
+    """
+    if not isinstance(day, str | None):
+        raise BadValue("`day` is a text such as 2026-03-31")
+    dataset = hosted.dataset
+    if not dataset.has_ledger or hosted.opened.ledger.settings.growing is None:
+        raise BadValue(
+            f"{hosted.name!r} does not grow",
+            hint="data that grow are made with `hedgerow append`, which gives them their budget",
+        )
+    if not file.is_file():
+        raise BadValue(f"there is no file {file.name!r}")
+    grower = Grower(dataset.data, schema_path(hosted), dataset.ledger)
+    block, words = grower.append(file, day)
+    hosted.reopen_here()
+    told = {"number": block.number, "name": block.name, "by": block.by, "year": block.year}
+    return told | {"notes": words, "state": hosted.state}

@@ -54,7 +54,7 @@ def begin(dataset: Dataset, epsilon: str) -> Ledger:
         budget=budget,
         neighbours=dataset.neighbours or "add_remove",
         **whom,
-        data=None if dataset.database else dataset.data,
+        data=dataset.known_as(),
         reason=dataset.new_ledger,
     )
 

@@ -12,6 +12,7 @@ from hedgerow.errors import HedgerowError, LedgerError
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger.ledger import Ledger, Settings
 from hedgerow.privacy.ledger.nearby import ledger_path
+from hedgerow.privacy.ledger.place import Data
 from hedgerow.privacy.ledger.url import LedgerUrl, Where
 from hedgerow.privacy.rational import exact
 from hedgerow.release.numerals import amount, small
@@ -273,6 +274,13 @@ class Dataset:
             raise HedgerowError("--encoding, --delimiter and --multiline are for CSV files: leave them out")
         return PostgresEngine(url.text, table=self.table, query=self.query, unit=unit)
 
+    def known_as(self) -> Path | Data | None:
+        """What a ledger notes of where the rows are, so that it is known that they have one."""
+        if self.database is None:
+            return self.data
+        which = self._facts(self.unit).identity
+        return None if which is None else Data.table(*which)
+
     def refuse_no_unit(self) -> None:
         """Refuse a column that names nobody in the database, before a budget is bound to it."""
         names = self._facts(self.unit).schema().names
@@ -291,7 +299,7 @@ class Dataset:
         from hedgerow.curator.growing.growing import Growing
         from hedgerow.curator.growing.lasting import numbered
 
-        growing = Growing.open(self.data, domain, ledger=self.path)
+        growing = Growing.open(self.data, domain, ledger=self.path, older_than_receipt=self.older)
         with growing.ledger:
             known = growing.blocks
             yield growing, (numbered(known, self.first, last=False), numbered(known, self.last, last=True))

@@ -71,7 +71,7 @@ class Host:
         added = [DatasetSettings(**held) for held in self.state.datasets().values()]
         for settings in (*self._configured(), *added):
             if settings.called not in self.datasets:
-                self._open(settings)
+                self._open(self._as_said(settings))
         self.jobs.start()
         for hosted in self.datasets.values():
             self._learn(hosted)
@@ -91,6 +91,29 @@ class Host:
         if ledger is None:
             return self.config.datasets
         return tuple(replace(dataset, ledger=ledger) for dataset in self.config.datasets)
+
+    def _as_said(self, settings: DatasetSettings) -> DatasetSettings:
+        """With the encoding that the owner said of this very file, where none is configured."""
+        said = self.state.readings().get(settings.called, {})
+        if settings.encoding is not None or said.get("path") != settings.path:
+            return settings
+        return replace(settings, encoding=said["encoding"])
+
+    def read_as(self, hosted: Hosted, encoding: str | None) -> None:
+        """From now on a dataset's file is text of this encoding, also after a restart.
+
+        Args:
+            hosted: the dataset, in its lane; nothing is declared of it yet.
+            encoding: such as latin-1; UTF-8 if None.
+        """
+        if encoding == hosted.settings.encoding:
+            return
+        if hosted.state != "setup":
+            raise BadValue("this dataset is set up: how its file is read stays as it is")
+        made = replace(hosted.settings, encoding=encoding)
+        made.check()
+        hosted.settings, hosted.dataset = made, made.dataset()
+        self.state.keep_reading(hosted.name, {"path": made.path, "encoding": encoding})
 
     def _open(self, settings: DatasetSettings) -> Hosted:
         hosted = self.datasets[settings.called] = Hosted(settings)
@@ -224,17 +247,24 @@ class Host:
         if unknown := sorted(map(str, asked.keys() - names)):
             raise BadValue(f"a dataset has no {unknown[0]!r}")
         files = {name: asked[name] for name in ("path", "schema", "ledger") if asked.get(name) is not None}
-        if not all(isinstance(file, str) and "\0" not in file for file in files.values()):
+        placed = {name: str(self.placed(file)) for name, file in files.items()}
+        return self._added(DatasetSettings(**asked | placed), own_schema=own_schema)
+
+    def placed(self, file: Any) -> Path:
+        """A file of this machine that an owner names over HTTP, in a folder that the server was given."""
+        if not isinstance(file, str) or "\0" in file:
             raise BadValue("files are named by texts")
         folders = self.config.folders
-        placed = {name: str((folders[0] / file).resolve()) for name, file in files.items()}
-        for file in placed.values():
-            if not any(Path(file).is_relative_to(folder) for folder in folders):
-                raise NotPermitted(
-                    "a dataset that is added lies in a folder that the server was given, with all its files",
-                    hint="put it beside a dataset that is served, or name its folder in [server] folders",
-                )
-        return self._added(DatasetSettings(**asked | placed), own_schema=own_schema)
+        try:
+            path = (folders[0] / file).resolve()
+        except (OSError, ValueError):
+            raise BadValue("that names no file of the server's machine") from None
+        if not any(path.is_relative_to(folder) for folder in folders):
+            raise NotPermitted(
+                "what owners name lies in a folder that the server was given, with all its files",
+                hint="put it beside a dataset that is served, or name its folder in [server] folders",
+            )
+        return path
 
     def upload(self, name: str, data: bytes) -> Hosted:
         """Serve rows that the owner sends, kept in the state folder."""

@@ -62,10 +62,15 @@ def account_for(ledger: Ledger, name: str, scope: Scope | None) -> str:
 
 
 def _paying(ledger: Ledger, name: str, scope: Scope | None) -> str | None:
-    """The newest account of a person, unless they go on from a further one; who was settled does not."""
+    """The newest account of a person, unless they go on from a further one; who was settled does not.
+
+    When blocks are no longer charged side by side, an account of some of them pays for nothing more: whoever
+    has a limit goes on from one for all of them.
+    """
     newest = accounts_of(ledger, name)[-1]
-    ends = ledger.limit(newest) is None or ledger.is_closed(newest) or ledger.covers(newest, scope)
-    return newest if ends else None
+    if ledger.limit(newest) is None or ledger.is_closed(newest):
+        return newest
+    return newest if ledger.covers(newest, scope) and not ledger.is_narrow(newest) else None
 
 
 def spent_by(ledger: Ledger, name: str, *, before: bool = False) -> Cost:

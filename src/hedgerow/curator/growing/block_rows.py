@@ -67,7 +67,7 @@ class BlockFiles:
             pq.write_table(rows, out)
             out.flush()
             os.fsync(out.fileno())
-        found = _digest(draft)
+        found = file_digest(draft)
         os.replace(draft, self._draft(number, found))
         flush(self.folder)
         return found
@@ -198,6 +198,7 @@ def refuse_unlike(first: pa.Table, rows: Any, *, text: bool) -> None:
             raise SourceError(f"column {field.name!r} holds {found}, and in earlier blocks {known}")
 
 
-def _digest(path: Path) -> bytes:
+def file_digest(path: Path) -> bytes:
+    """Which content a file has."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest()

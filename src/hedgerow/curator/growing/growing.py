@@ -6,20 +6,21 @@ import os
 import secrets
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hedgerow.curator.curator import Curator
 from hedgerow.curator.growing.accepting import accept
-from hedgerow.curator.growing.block_rows import BlockFiles, BlockRows, refuse_unlike
+from hedgerow.curator.growing.block_rows import BlockFiles, BlockRows, file_digest, refuse_unlike
 from hedgerow.curator.growing.seen import Seen
 from hedgerow.curator.rows.table import Rows, Table
 from hedgerow.curator.rows.unit import NullUnits, Unit
 from hedgerow.curator.spender import Spend, Spender
-from hedgerow.errors import DomainMismatch, LedgerError, UnsupportedQuery
+from hedgerow.errors import DomainMismatch, HedgerowError, LedgerError, UnsupportedQuery
 from hedgerow.privacy.budget import Budget, Cost, exact
+from hedgerow.privacy.ledger import noted
 from hedgerow.privacy.ledger.announcing import BLOCKS, RowBlock, is_day
 from hedgerow.privacy.ledger.entry import Growth
 from hedgerow.privacy.ledger.ledger import Ledger
@@ -119,6 +120,7 @@ class Growing:
         domain: Domain,
         *,
         ledger: str | os.PathLike[str] | LedgerUrl | None = None,
+        older_than_receipt: str | None = None,
     ) -> Growing:
         """Open a table that grows; where blocks are there that its ledger lacks, all of it counts as spent.
 
@@ -126,11 +128,18 @@ class Growing:
             path: the folder of blocks.
             domain: the declared domain.
             ledger: as in `make`.
+            older_than_receipt: why a ledger is used that lacks lines of which a receipt beside it tells; what
+                they spent is set aside for good.
         """
         opened = Ledger.open(ledger or ledger_path(Path(path)), create=False)
         try:
             found = cls(BlockFiles(Path(path)), domain, opened)
+            receipts = noted.beside(opened, Path(path))
+            if older_than_receipt is None:  # first: nothing is written while the newer one may be put back
+                noted.refuse_older(opened, receipts)
             found._refuse_unknown()
+            if older_than_receipt is not None:
+                noted.excuse_older(opened, receipts, older_than_receipt)
         except BaseException:
             opened.close()
             raise
@@ -138,18 +147,27 @@ class Growing:
 
     def _refuse_unknown(self) -> None:
         """An older ledger was put back: who was in the lost blocks is lost, and what was spent on them."""
-        if not self._strange or self.ended:
+        if not self._strange:
             return
         with self.ledger.alone():  # whoever appends is between a block's line and its name for a moment
-            if self._strange and not self.ended:
+            if told := self._strange:
                 self.ledger.lose(
-                    "Files of blocks are there that no line tells of: an old ledger was put back"
+                    "Files of blocks are there that no line tells of: an old ledger was put back", told
                 )
 
     @property
-    def _strange(self) -> bool:
-        """Whether files of blocks are there that no line tells of."""
-        return bool(self._files.unknown(len(self._known())))
+    def _strange(self) -> bytes:
+        """What files are known by that tell of blocks without a line, unless that loss is written already.
+
+        They tell of one loss. Where one was written without them - receipts told of it, or an earlier version
+        wrote it - it is the one that they tell of.
+        """
+        files = self._files.unknown(len(self._known()))
+        losses = self.ledger.losses() if files else []
+        if not files or (losses and losses[-1] is None):
+            return b""
+        known = {told[i : i + 32] for told in losses if told for i in range(0, len(told), 32)}
+        return b"".join(sorted(set(map(file_digest, files)) - known))
 
     @property
     def blocks(self) -> list[RowBlock]:
@@ -208,7 +226,16 @@ class Growing:
             digest = self._files.keep(number, accepted.rows, untyped=table._engine.untyped)
             self.ledger.announce(label, by, accepted.seen.packed(digest), number)
             self._files.announced(number, digest)
+        self._note()
         return replace(self._known()[-1], state=None)
+
+    def _note(self) -> None:
+        """Write down outside the ledger what it says now: an older copy of it is noticed by that."""
+        if self._files.folder is None:
+            return
+        for file in noted.beside(self.ledger, self._files.folder):
+            with suppress(HedgerowError, OSError):  # a help, which must not hold up what was done
+                noted.note(self.ledger, file)
 
     @property
     def _key(self) -> bytes:
@@ -273,6 +300,7 @@ class Growing:
         finally:
             if not self.ledger.is_closed(account):
                 self.ledger.settle(account)
+            self._note()
 
     def left(self, first: End = None, last: End = None) -> Budget:
         """What can still be spent on every block of a range."""

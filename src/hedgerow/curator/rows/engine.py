@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.curator.rows.coding import Bound
+    from hedgerow.curator.rows.name_sums import NameSum
     from hedgerow.curator.rows.sums import RowSum
-    from hedgerow.queries.domain.domain import Domain
+    from hedgerow.queries.domain.domain import Domain, OpenDomain
 
 BATCH_ROWS = 1 << 16
 
@@ -101,6 +102,27 @@ class SummingEngine(Engine, Protocol):
         ...
 
 
+@runtime_checkable
+class NamingEngine(Engine, Protocol):
+    """An engine that adds up what is asked of names of an open domain where they are: only sums travel.
+
+    It owes the same integers as `batches`: names are spelled by `encoding.as_text`, and of every unit those
+    rows stay that `counted_names.named_counts` keeps.
+    """
+
+    def summed_names(
+        self, domain: OpenDomain, work: NameSum, bound: Bound | None
+    ) -> list[NDArray[np.int64]] | None:
+        """What `work` gives for all rows; None leaves this to `batches`.
+
+        Args:
+            domain: which column holds the names.
+            work: is called with parts of the rows' names, and what it returns is added up.
+            bound: whose rows are bounded, and how; None where every row counts.
+        """
+        ...
+
+
 @contextmanager
 def reading() -> Iterator[None]:
     """Whatever an engine raises is said in one sentence without its words, which may quote rows."""
@@ -132,6 +154,18 @@ def summed_by(
     shapes = [zeros.shape for zeros in work(iter(()))]  # and what is refused is refused here
     with reading():
         found = engine.summed(domain, work, bound)
+    return None if found is None else [_checked(t, s) for t, s in zip(found, shapes, strict=True)]
+
+
+def names_summed_by(
+    engine: Engine, domain: OpenDomain, work: NameSum, bound: Bound | None
+) -> list[NDArray[np.int64]] | None:
+    """Sums over names that an engine makes itself, checked for their form; None if it does not."""
+    if not isinstance(engine, NamingEngine):
+        return None
+    shapes = [zeros.shape for zeros in work((), np.zeros(0, np.int64))]  # and what is refused is refused here
+    with reading():
+        found = engine.summed_names(domain, work, bound)
     return None if found is None else [_checked(t, s) for t, s in zip(found, shapes, strict=True)]
 
 

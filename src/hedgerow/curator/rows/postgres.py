@@ -100,6 +100,7 @@ class PostgresEngine:
         self._keeper: Connection | None = None
         with closing(self._connected()) as connection, self._said("read what the table is"):
             self._oid, self._place, self._encoding = _found(connection, source)
+            self.identity = _identity(connection, self._oid, self._place)
             self._columns, self._parts = held, _ = _described(connection, self._oid)
             connection.execute(_SETTINGS)
             self._sql = {name: quoted(name) for name in held} if asked is None else asked.written(held)
@@ -261,6 +262,19 @@ def _found(connection: Connection, source: Source) -> tuple[int, str, str]:
     if encoding not in _ENCODINGS:
         raise SourceError(f"the database's text is {encoding}, of which some cannot be sent as UTF-8")
     return int(oid), f"{quoted(schema)}.{quoted(table)}", encoding
+
+
+def _identity(connection: Connection, oid: int, place: str) -> tuple[str, str] | None:
+    """Which table this is, whatever its database is called, and its name; None where that is not told.
+
+    Copies that follow a server byte by byte are the same; one that was dumped and restored is another.
+    """
+    allowed = "SELECT pg_catalog.has_function_privilege('pg_catalog.pg_control_system()', 'execute')"
+    if connection.execute(allowed).fetchone() != (True,):
+        return None
+    which = "SELECT system_identifier, d.oid FROM pg_catalog.pg_control_system(), pg_catalog.pg_database d"
+    row = connection.execute(f"{which} WHERE datname = pg_catalog.current_database()").fetchone()
+    return None if row is None else (f"postgresql:{row[0]}:{row[1]}:{oid}", place)
 
 
 def _described(connection: Connection, oid: int) -> tuple[dict[str, PgType], list[str]]:

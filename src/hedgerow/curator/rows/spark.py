@@ -20,18 +20,19 @@ import numpy as np
 
 from hedgerow.curator.rows import values
 from hedgerow.curator.rows.coding import Bound, Coded, coded_rows, kept_values
-from hedgerow.curator.rows.sums import RowSum, added
+from hedgerow.curator.rows.spark_names import named_sums
+from hedgerow.curator.rows.spark_pieces import SENT, in_utc, salted, sent_sums, total
 from hedgerow.errors import SourceError
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from hedgerow.curator.rows.name_sums import NameSum
+    from hedgerow.curator.rows.sums import RowSum
     from hedgerow.curator.rows.unit import Unit
-    from hedgerow.queries.domain.domain import Domain
+    from hedgerow.queries.domain.domain import Domain, OpenDomain
 
-_PIECE = 1 << 17  # numbers in one row of what a task sends
-_SENT = "part long, tables int, first long, numbers binary"
 _MOVED = "id binary, salt long, row binary, times long"
 
 
@@ -64,7 +65,7 @@ class SparkEngine:
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """All rows of some columns, brought here: for what is no sum, such as names of an open domain."""
         for batch in self._selected(list(dict.fromkeys(columns))).toArrow().to_batches():
-            plain = _in_utc(batch)
+            plain = in_utc(batch)
             yield plain.select(list(columns)) if plain.num_columns else plain
 
     def summed(self, domain: Domain, work: RowSum, bound: Bound | None) -> list[NDArray[np.int64]]:
@@ -72,12 +73,18 @@ class SparkEngine:
         columns = [*domain.names, *([] if bound is None else [bound.unit.column])]
         frame = self._selected(list(dict.fromkeys(columns)))
         if bound is None:
-            sent = frame.mapInArrow(_Count(domain, work), _SENT)
+            sent = frame.mapInArrow(_Count(domain, work), SENT)
         else:
             coding = _Code(domain, bound.unit, bound.spelling, tuple(columns))
             moved = frame.mapInArrow(coding, _MOVED).repartition("id", "salt")
-            sent = moved.mapInArrow(_BoundAndCount(domain, work, bound), _SENT)
-        return _total(work, sent.toArrow())
+            sent = moved.mapInArrow(_BoundAndCount(domain, work, bound), SENT)
+        return total(work(iter(())), sent.toArrow())
+
+    def summed_names(self, domain: OpenDomain, work: NameSum, bound: Bound | None) -> list[NDArray[np.int64]]:
+        """What `work` gives for all rows' names, made by Spark and added up here."""
+        columns = [domain.column, *([] if bound is None else [bound.unit.column])]
+        sent = named_sums(self._selected(list(dict.fromkeys(columns))), columns, work, bound)
+        return total(work((), np.zeros(0, np.int64)), sent.toArrow())
 
     def __repr__(self) -> str:
         return f"SparkEngine({', '.join(self._schema.names)})"
@@ -94,8 +101,8 @@ class _Count:
     work: RowSum
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = (coded_rows(self.domain, _in_utc(batch), self.work.numbers) for batch in batches)
-        yield from _sent(self.work(rows))
+        rows = (coded_rows(self.domain, in_utc(batch), self.work.numbers) for batch in batches)
+        yield from sent_sums(self.work(rows))
 
 
 @dataclass(frozen=True)
@@ -117,7 +124,7 @@ class _Code:
 
         numbers = values.binned(self.domain)
         for batch in batches:
-            plain = _in_utc(batch).select(list(self.columns))
+            plain = in_utc(batch).select(list(self.columns))
             rows = coded_rows(self.domain, plain, numbers, self.spelling)
             packed = _packed(rows, numbers)
             assert rows.ids is not None
@@ -126,7 +133,7 @@ class _Code:
                 moved = moved.filter(pc.is_valid(moved["id"]))
             moved = moved.group_by(["id", "row"], use_threads=False).aggregate([([], "count_all")])
             moved = moved.combine_chunks()
-            salt = _salted(moved["id"], moved["row"])
+            salt = salted(moved["id"], moved["row"])
             table = pa.table(
                 {
                     "id": moved["id"],
@@ -150,7 +157,7 @@ class _BoundAndCount:
         numbers = values.binned(self.domain)
         parts = (_unpacked(batch, self.domain, numbers) for batch in batches)
         codes, _, own = kept_values(self.domain, parts, self.bound)
-        yield from _sent(self.work(iter([Coded(codes, own)])))
+        yield from sent_sums(self.work(iter([Coded(codes, own)])))
 
 
 def _arrow_schema(schema: Any) -> pa.Schema:
@@ -171,17 +178,6 @@ def _arrow_schema(schema: Any) -> pa.Schema:
         return plain.get(name, pa.list_(pa.null()))
 
     return pa.schema([pa.field(field.name, arrow(field.dataType)) for field in schema.fields])
-
-
-def _in_utc(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same moments, whatever zone the session shows them in."""
-    import pyarrow as pa
-
-    arrays = [
-        a.cast(pa.timestamp(a.type.unit, "UTC")) if pa.types.is_timestamp(a.type) and a.type.tz else a
-        for a in batch.columns
-    ]
-    return pa.RecordBatch.from_arrays(arrays, batch.schema.names)
 
 
 def _packed(rows: Coded, numbers: Sequence[str]) -> pa.Array:
@@ -214,63 +210,3 @@ def _unpacked(batch: pa.RecordBatch, domain: Domain, numbers: Sequence[str]) -> 
 def _width(domain: Domain) -> Any:
     widest = max(domain.shape)
     return np.uint8 if widest <= 256 else np.uint16 if widest <= 65536 else np.int32
-
-
-def _salted(ids: pa.ChunkedArray, rows: pa.ChunkedArray) -> NDArray[np.int64]:
-    """0 for rows with a name, which meet by it; for others a number of their content."""
-    from zlib import crc32
-
-    salt = np.zeros(len(ids), dtype=np.int64)
-    for i in np.flatnonzero(np.asarray(ids.is_null())).tolist():
-        salt[i] = crc32(rows[i].as_py())
-    return salt
-
-
-def _sent(sums: Sequence[NDArray[np.int64]]) -> Iterator[pa.RecordBatch]:
-    """One partition's sums, in pieces; those without anything but zeros are left out."""
-    import pyarrow as pa
-
-    part = _partition()
-    numbers = np.concatenate([np.zeros(0, np.int64), *(table.ravel() for table in sums)])
-    for first in range(0, len(numbers), _PIECE):
-        piece = numbers[first : first + _PIECE]
-        if piece.any():
-            yield pa.RecordBatch.from_pydict(
-                {
-                    "part": pa.array([part], pa.int64()),
-                    "tables": pa.array([len(sums)], pa.int32()),
-                    "first": pa.array([first], pa.int64()),
-                    "numbers": pa.array([piece.astype("<i8").tobytes()], pa.binary()),
-                }
-            )
-
-
-def _partition() -> int:
-    """The number of the partition that this task is about."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    assert context is not None
-    return int(context.partitionId())
-
-
-def _total(work: RowSum, sent: pa.Table) -> list[NDArray[np.int64]]:
-    """The sum of what all partitions sent, each piece once."""
-    total = work(iter(()))
-    seen: set[tuple[int, int]] = set()
-    flat = np.concatenate([np.zeros(0, np.int64), *(table.ravel() for table in total)])
-    for batch in sent.to_batches():
-        for part, first, numbers in zip(
-            batch.column("part").to_pylist(),
-            batch.column("first").to_pylist(),
-            batch.column("numbers").to_pylist(),
-            strict=True,
-        ):
-            if (part, first) in seen:
-                raise SourceError("Spark sent a partition's counts twice; nothing was counted")
-            seen.add((part, first))
-            piece = np.frombuffer(numbers, dtype="<i8")
-            flat[first : first + len(piece)] += piece
-    ends = np.cumsum([table.size for table in total])[:-1]
-    added(total, [p.reshape(t.shape) for p, t in zip(np.split(flat, ends), total, strict=True)])
-    return total

@@ -66,6 +66,7 @@ class StarEngine(Engine):
         held = [n for n in self._facts.schema().names if n != IDS]
         refuse_absent([t.on for t in tables], held, untyped=self._facts.untyped)
         self._unit = unit
+        self.identity = getattr(self._facts, "identity", None)
         self.untyped = any(engine.untyped for engine in self._engines)
         self.in_memory = all(getattr(engine, "in_memory", False) for engine in self._engines)
         for part in self._parts:

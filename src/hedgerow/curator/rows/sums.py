@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -133,9 +133,3 @@ class NumberSums:
     def keys(self) -> list[tuple[str, str]]:
         """Each number with each attribute."""
         return [(name, attribute) for name in self.numbers for attribute in self.domain]
-
-
-def added(one: list[NDArray[np.int64]], other: Sequence[Any]) -> None:
-    """Add other sums, in place."""
-    for mine, theirs in zip(one, other, strict=True):
-        mine += theirs

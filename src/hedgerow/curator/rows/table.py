@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hedgerow.curator.rows import bounding, unit_ids, values
-from hedgerow.curator.rows.coding import Bound, Coded, coded_rows, kept_places, kept_values
+from hedgerow.curator.rows import unit_ids, values
+from hedgerow.curator.rows.coding import Bound, Coded, coded_rows, kept_values
+from hedgerow.curator.rows.counted_names import CountedNames
 from hedgerow.curator.rows.engine import Engine, counted_by, reading, summed_by
 from hedgerow.curator.rows.files import FileEngine, LaterFile, refuse_absent
 from hedgerow.curator.rows.memory import IDS
@@ -23,13 +24,14 @@ from hedgerow.errors import DomainMismatch, RangeTooLarge
 from hedgerow.privacy.ledger.entry import SPELLING
 from hedgerow.queries.domain.days import zone_is_known
 from hedgerow.queries.domain.domain import Domain, OpenDomain
-from hedgerow.queries.domain.encoding import as_text, kind_of
+from hedgerow.queries.domain.encoding import kind_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
     from hedgerow.curator.rows.csv_rows import Reading
+    from hedgerow.curator.rows.name_sums import NameSum
     from hedgerow.queries.valued import Valued
 
 CELL_LIMIT = 1 << 28
@@ -185,8 +187,7 @@ class Rows:
         self._sums: dict[tuple[Any, ...], NDArray[np.int64]] = {}
         self._tables: OrderedDict[tuple[str, ...], NDArray[np.int64]] = OrderedDict()
         self._held = 0  # bytes of those tables
-        self._names: dict[str, int] | None = None
-        self._people = 0
+        self._named = CountedNames()
         self._lock = threading.RLock()  # one reader at a time: engines and caches are shared
         self.exact: dict[bytes, NDArray[np.int64]] = {}  # of answers about a frame, see `curator.refining`
 
@@ -263,17 +264,17 @@ class Rows:
     def names(self, elements: Iterable[str]) -> dict[str, int]:
         """How many rows carry each of some names of an open domain."""
         with self._lock:
-            if self._names is None:
-                self._names = self._count_names()
-        return {e: self._names.get(e, 0) for e in elements}
+            return self._named.of(self, elements)
 
     def all_names(self) -> tuple[list[str], NDArray[np.int64]]:
         """Every name of an open domain that some row carries, and how many do."""
-        if isinstance(self._table.domain, Domain):
-            raise DomainMismatch("this table has a declared domain; names are for open ones")
-        self.names(())
-        assert self._names is not None
-        return list(self._names), np.fromiter(self._names.values(), np.int64, len(self._names))
+        with self._lock:
+            return self._named.all(self)
+
+    def summed_names(self, work: NameSum) -> list[NDArray[np.int64]]:
+        """Sums over all rows' names, made where the rows are if the engine can."""
+        with self._lock:
+            return self._named.summed(self, work)
 
     def records(self) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
         """Each row's unit (0, 1, ...) and the coded columns, for local randomisers."""
@@ -287,8 +288,10 @@ class Rows:
     def units(self) -> int:
         """The number of protected units, which is public under `replace` and private otherwise."""
         if not isinstance(self._table.domain, Domain):
-            self.names(())
-            return self._people
+            with self._lock:
+                return self._named.units(self)
+        if self._table.unit is None:
+            return int(self.tables([()])[()])
         owners, _ = self.records()
         return int(owners.max(initial=-1)) + 1
 
@@ -369,29 +372,3 @@ class Rows:
         """The column that ids are read from: objects have one of their own, which version 1 does not know."""
         own = self._spelling > 1 and IDS in self._table._engine.schema().names
         return IDS if own else unit.column
-
-    def _count_names(self) -> dict[str, int]:
-        """Counts of all names of an open domain, after bounding."""
-        import pyarrow as pa
-
-        assert isinstance(self._table.domain, OpenDomain)
-        unit = self._table.unit
-        columns = [self._table.domain.column, *([self._ids_column(unit)] if unit else [])]
-        batches = list(self._read(columns))
-        texts = [as_text(b.column(0)) for b in batches]
-        encoded = (
-            pa.chunked_array(texts, pa.string()).combine_chunks().dictionary_encode(null_encoding="encode")
-        )
-        encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
-        names = ["" if v is None else v for v in encoded.dictionary.to_pylist()]
-        codes = np.asarray(encoded.indices, dtype=np.int64)
-        self._people = len(codes)
-        if self._bound is not None:
-            ids = [unit_ids.spell(b.column(1), self._spelling) for b in batches]
-            content = np.array([bounding.tag(self._key, n.encode()) for n in names] or [0], dtype=np.uint64)
-            stay, owners = kept_places(ids, content[codes][None, :], self._bound)
-            codes, self._people = codes[stay], len(np.unique(owners))
-        counts: dict[str, int] = {}
-        for name, count in zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True):
-            counts[name] = counts.get(name, 0) + count
-        return counts

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from hedgerow.curator.rows.name_sums import NamedRows, SketchSum, SquaredCounts
 from hedgerow.curator.statistics.statistics import fingerprint, statistic
 from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy import events
@@ -51,8 +52,7 @@ class SketchOf:
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """The sketch, in whole numbers."""
-        names, counts = rows.all_names()
-        return self.matrix.apply(names, counts)
+        return rows.summed_names(SketchSum(self.matrix))[0]
 
 
 @statistic
@@ -79,8 +79,8 @@ class LengthOfCounts:
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """The length, rounded down in exact arithmetic."""
-        _, counts = rows.all_names()
-        return np.array(isqrt(sum(c * c for c in counts.tolist())), dtype=np.int64)
+        found = rows.summed_names(SquaredCounts())
+        return np.array(isqrt(SquaredCounts.number(found)), dtype=np.int64)
 
 
 @statistic
@@ -103,7 +103,7 @@ class RowsOfNames:
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """How many rows there are, whatever they name."""
-        return np.array(int(rows.all_names()[1].sum()), dtype=np.int64)
+        return rows.summed_names(NamedRows())[0]
 
 
 def open_domain(curator: Curator) -> OpenDomain:

@@ -12,7 +12,7 @@ from datetime import date
 from typing import Any
 
 from hedgerow.errors import LedgerError
-from hedgerow.privacy.ledger.entry import OWNER, Account, Entry
+from hedgerow.privacy.ledger.entry import OWNER, YEARS, Account, Entry
 from hedgerow.privacy.ledger.filter import Filter, named
 
 BLOCKS = "hedgerow: blocks"
@@ -100,7 +100,7 @@ class Announcing:
         year = int(name[:4]) if by == "day" and is_day(name) else int(self._time[:4])
         block = RowBlock(expected, named("block's name", name), by, year)
         names, years = {b.name for b in there}, {b.year for b in there}
-        why = block.after(there[-1] if there else None, names, years, made.years)
+        why = block.after(there[-1] if there else None, names, years, self._filter.years())
         if why := why or block.late(max((b.name for b in there if b.by == "day"), default="")):
             raise LedgerError(f"{why[:1].upper()}{why[1:]}.")
         owner = self._filter.account(OWNER)
@@ -111,15 +111,33 @@ class Announcing:
         words, asker = f"Block {block.number} ({name}) was appended.", _ASKER
         return self._write("block", owner, details=told, words=words, state=state, asker=asker)
 
-    def end_parallel(self, reason: str) -> Entry:
-        """Write that units may be in several blocks: every charge from here on is made to all of them."""
+    def raise_years(self, years: int, reason: str) -> Entry:
+        """Declare that rows of more years may come: the promise of a lifetime is the larger one from here on.
+
+        Args:
+            years: how many years of arrival, more than before.
+            reason: why; it is kept for good.
+        """
+        if why := refused_years(years, reason, self._filter.made.growing, self._filter.years()):
+            raise LedgerError(f"{why[:1].upper()}{why[1:]}.")
+        owner, asker = self._filter.account(OWNER), {**_ASKER, "run": YEARS}
+        told, words = {"years": years}, f"The promise of a lifetime became one of {years} years."
+        return self._write("years", owner, details=told, words=words, note=reason, asker=asker)
+
+    def end_parallel(self, reason: str, told: bytes | None = None) -> Entry:
+        """Write that units may be in several blocks: every charge from here on is made to all of them.
+
+        Args:
+            reason: how that is known.
+            told: secret: which files told of it.
+        """
         if not isinstance(reason, str) or not reason.strip():
             raise LedgerError("That blocks are no longer charged side by side is written with a reason.")
         owner = self._filter.account(OWNER)
         if owner.profile is not None and self._filter.made.growing == "confined":
             owner = replace(owner, profile=replace(owner.profile, ended=True))
         words = "Units may be in several blocks: charges are made to all of them from here on."
-        return self._write("ended", owner, words=words, note=reason, asker=_ASKER)
+        return self._write("ended", owner, words=words, note=reason, state=told, asker=_ASKER)
 
     def _write(
         self,
@@ -136,6 +154,19 @@ class Announcing:
 
 
 _ASKER: Mapping[str, str | None] = {"analyst": OWNER, "request": None, "question": None, "run": BLOCKS}
+
+
+def refused_years(years: Any, reason: Any, growing: str | None, before: int | None) -> str | None:
+    """Why a number of years may not be declared in place of another one, or None."""
+    if growing != "yearly":
+        return "years are declared where the rows of each year of arrival have an allowance (yearly)"
+    if not isinstance(reason, str) or not reason.strip():
+        return "a declared number of years is raised for a reason, and none was given"
+    if not isinstance(years, int) or isinstance(years, bool) or years < 1:
+        return "a number of years is a whole number, 1 or more"
+    if before is not None and years <= before:
+        return f"a declared number of years is only raised, and {years} is not more than {before}"
+    return None
 
 
 def is_day(name: str) -> bool:

@@ -17,6 +17,10 @@ from hedgerow.privacy.ledger.line import FORMAT, GROWING, Line
 from hedgerow.privacy.ledger.profile import Profile, Scope, checked, within
 
 OWNER = "owner"
+YEARS = "hedgerow: years"
+"""The run of the lines that raise the declared number of years."""
+LOST = "lost lines "
+"""How the names of accounts begin that hold what lines spent which are lost."""
 SPELLING = 2  # of unit ids, for new ledgers; those that say nothing have 1
 _NULL_UNITS = ("drop", "row")
 _GROWING = (None, "confined", "shared", "yearly")
@@ -257,7 +261,7 @@ class Entry:
         seq: its number; line 0 holds the settings.
         time: when its transaction began, UTC, in whole seconds.
         kind: open, charge, note, allot, close, return, raise; under a limit also limit, grow and shrink;
-            of growing data block and ended.
+            of growing data block, ended and years.
         account: whose money it is about.
         parent: the account that one was allotted from.
         analyst: who asked.

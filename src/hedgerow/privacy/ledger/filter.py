@@ -8,7 +8,7 @@ from fractions import Fraction
 from hedgerow.errors import BudgetExceeded, LedgerError, LimitExceeded, RequestReused
 from hedgerow.privacy.budget import Budget, Cost, Currency, rho_of
 from hedgerow.privacy.event import Event
-from hedgerow.privacy.ledger.entry import OWNER, Account, Entry, Raise, Settings
+from hedgerow.privacy.ledger.entry import LOST, OWNER, YEARS, Account, Entry, Raise, Settings
 from hedgerow.privacy.ledger.limit import Limit
 from hedgerow.privacy.ledger.line import Line, canonical, digest
 from hedgerow.privacy.ledger.profile import Scope
@@ -40,6 +40,16 @@ class Filter:
         """The budget as its newest line put it: an earlier version's cap promises less (`restated`)."""
         line = self._raise()
         return self.made.budget if line is None else Raise.read(line).budget
+
+    def years(self, seq: int | None = None) -> int | None:
+        """For how many years the promise of a lifetime is declared, as last raised up to a line."""
+        raised = None if self.made.growing != "yearly" else self.raised_years(seq)
+        return self.made.years if raised is None else raised.details["years"]
+
+    def raised_years(self, seq: int | None = None) -> Entry | None:
+        """The newest line that raised the declared number of years, up to a line."""
+        found = [Entry.read(line) for line in self.store.lines(YEARS) if seq is None or line.seq <= seq]
+        return found[-1] if found else None
 
     def base(self, seq: int | None = None) -> Budget:
         """The budget when the first answer was paid for: raises before that are first promises."""
@@ -84,6 +94,8 @@ class Filter:
         account = self.account(name)
         if account.closed:
             raise LedgerError(f"The account {name!r} is closed.")
+        if name.startswith(LOST):
+            raise LedgerError(f"The account {name!r} holds what lost lines may have spent: it stays spent.")
         return account
 
     def afford(self, cost: Cost, name: str, scope: Scope | None = None) -> Account:
@@ -114,12 +126,16 @@ class Filter:
 
     def _refuse_narrow(self, account: Account) -> None:
         """Once units may be in several blocks, what was set aside for some of them pays for nothing more."""
-        profile = self.account(OWNER).profile if account.scope is not None else None
-        if profile is not None and profile.ended and account.scope != profile.everything:
+        if self.is_narrow(account):
             raise LedgerError(
                 f"The account {account.name!r} is for some blocks. Units may be in several since, so nothing "
                 "is charged to some of them alone: settle it, and set money aside for all."
             )
+
+    def is_narrow(self, account: Account) -> bool:
+        """Whether an account's money is for some blocks, and units may be in several since."""
+        profile = self.account(OWNER).profile if account.scope is not None else None
+        return profile is not None and profile.ended and account.scope != profile.everything
 
     def limit(self, name: str) -> Limit | None:
         """The limit under which an account is filled as it spends, if it is one of these."""

@@ -10,17 +10,13 @@ from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget, Cost, epsilon_of
 from hedgerow.privacy.calibration import float_up
 from hedgerow.privacy.ledger.announcing import BLOCKS, RowBlock
-from hedgerow.privacy.ledger.entry import OWNER, Entry
+from hedgerow.privacy.ledger.entry import LOST, OWNER, Entry
 from hedgerow.privacy.ledger.profile import Scope, within
 from hedgerow.privacy.ledger.vouching import Vouching
-from hedgerow.privacy.raising import least
+from hedgerow.privacy.raising import doubled, least
 
 if TYPE_CHECKING:
     from hedgerow.privacy.ledger.transaction import Transaction
-
-
-LOST = "lost lines "
-"""How the names of accounts begin that hold what lines spent which are lost."""
 
 
 class Grown(Vouching):
@@ -44,21 +40,40 @@ class Grown(Vouching):
         with self.transaction() as transaction:
             return transaction.end_parallel(reason)
 
-    def lose(self, reason: str) -> None:
+    def raise_years(self, years: int, reason: str) -> Entry:
+        """Declare the promise of a lifetime for more years of arrival, as in `Transaction.raise_years`."""
+        with self.transaction() as transaction:
+            return transaction.raise_years(years, reason)
+
+    def lose(self, reason: str, told: bytes = b"") -> None:
         """Write that lines were lost and nobody knows what they spent: all of it counts as spent, everywhere.
 
-        No block can have been charged more than the budget, so whatever the lines said, this is no less. Then
-        charging side by side ends, for good.
+        No block can have been charged more than the budget, so whatever the lines said, this is no less. What
+        was set aside before is part of it: lost lines may have spent that too, so accounts with money
+        of their own are closed first. Then charging side by side ends, for good.
+
+        Args:
+            reason: how that is known.
+            told: secret: which files told of the loss, so that they tell of it once.
         """
         with self.transaction() as transaction:
+            before = sum(name.startswith(f"{LOST}of blocks") for name in self._store.children(OWNER))
+            transaction.void("Lines were lost that may have spent it")
             owner = self._filter.account(OWNER)
-            whole: list[tuple[Scope | None, Cost]] = [(None, owner.spent)]
-            for scope, spent in whole if owner.profile is None else owner.profile.regions:
+            parts: list[tuple[Scope | None, Cost]] = [(None, owner.spent)]
+            if owner.profile is not None and not owner.profile.ended:  # else one sum binds all
+                parts = [*owner.profile.regions]
+            for scope, spent in parts:
                 rest = owner.limit - spent
                 if not rest.is_zero:
                     name = f"{LOST}of blocks, from {'the first' if scope is None else scope[0]}"
+                    name += f" ({before + 1})" if before else ""
                     transaction.allot(name, rest, note=reason, scope=scope)
-            transaction.end_parallel(reason)
+            transaction.end_parallel(reason, told)
+
+    def losses(self) -> list[bytes | None]:
+        """What told of every loss so far, as `lose` kept it; None where nothing was kept."""
+        return [entry.state for entry in self.replay(BLOCKS) if entry.kind == "ended"]
 
     @property
     def lost(self) -> bool:
@@ -79,6 +94,10 @@ class Grown(Vouching):
         """What one block (or year, where years have allowances) was charged so far."""
         owner = self._filter.account(OWNER)
         return owner.spent if owner.profile is None else owner.profile.at(cell)
+
+    def is_narrow(self, account: str) -> bool:
+        """Whether an account is for some blocks, and nothing is charged to some of them any more."""
+        return self._filter.is_narrow(self._filter.account(account))
 
     def covers(self, account: str, scope: Scope | None) -> bool:
         """Whether an account's money may pay for what reads some blocks or years."""
@@ -113,25 +132,34 @@ class Grown(Vouching):
         if made.growing is None:
             return f"{told} is the promise."
         yearly = f"Rows that arrived in one year have {told};"
-        if made.years is None:
+        years, delta = self._filter.years(), self._lifetime_delta(budget)
+        if years is None:
             return f"{yearly} no number of years was declared: there is no lifetime promise."
         if budget.currency == "epsilon":
             assert budget.epsilon_exact is not None
-            whole = _words(float(budget.epsilon_exact * made.years), 0.0)
+            whole = _words(float(budget.epsilon_exact * years), 0.0)
         else:
-            delta = budget.delta_exact + (made.years - 1) * budget.event_delta
-            whole = _words(self._over(budget, made.years), float(delta))
-        return f"{yearly} over the {made.years} declared years it is {whole}."
+            whole = _words(self._over(budget, years, delta), float(delta + (years - 1) * budget.event_delta))
+        return f"{yearly} over the {years} declared years it is {whole}."
 
-    def _over(self, budget: Budget, years: int) -> float:
-        """The epsilon of so many years' sums; a budget that was raised after answers is read at fixed orders.
+    def _lifetime_delta(self, budget: Budget) -> Fraction:
+        """The delta of a lifetime: years that were raised after answers pay for that choice as budgets do."""
+        line = self._filter.raised_years() if self._made.growing == "yearly" else None
+        if line is None or line.spent.is_zero or not budget.conversion_delta:
+            return budget.delta_exact
+        return max(budget.delta_exact, doubled(self._filter.base()))
+
+    def _over(self, budget: Budget, years: int, delta: Fraction) -> float:
+        """The epsilon of so many years' sums; caps that were raised after answers are read at fixed orders.
 
         docs/privacy/raising.md holds for the sum of all years as it does for one: its cap is that many times
-        as large, and the orders were fixed before any row was read.
+        as large, and the orders were fixed before any row was read. A number of years that is raised is such
+        a cap, at a delta that pays for raises.
         """
         rho, base = Fraction(budget.cost.amount * years), self._filter.base()
-        raised = budget.raise_delta and budget.conversion_delta
-        return float_up(least(base, budget, rho)) if raised else epsilon_of(rho, budget.conversion_delta)
+        raised = budget.conversion_delta and (budget.raise_delta or delta > budget.delta_exact)
+        asked = Budget(rho=1, delta=delta) if raised and not budget.raise_delta else budget
+        return float_up(least(base, asked, rho)) if raised else epsilon_of(rho, budget.conversion_delta)
 
 
 def _words(epsilon: float, delta: float) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hedgerow.privacy.ledger.announcing import BLOCKS, RowBlock
-from hedgerow.privacy.ledger.entry import OWNER, Account, Entry, Settings
+from hedgerow.privacy.ledger.announcing import BLOCKS, RowBlock, refused_years
+from hedgerow.privacy.ledger.entry import OWNER, YEARS, Account, Entry, Settings
 from hedgerow.privacy.ledger.profile import Profile, Scope, checked, within
+
+_RUNS = {"block": BLOCKS, "ended": BLOCKS, "years": YEARS}
 
 
 class GrowthWalk:
@@ -20,7 +22,7 @@ class GrowthWalk:
     def fault(self, entry: Entry, made: Settings, accounts: Mapping[str, Account]) -> str | None:
         """What is wrong with what a line says of blocks, in the light of those before it."""
         given, self.given = self.given, None
-        if entry.kind in ("block", "ended") and (wrong := self._announced(entry, made)):
+        if entry.kind in ("block", "ended", "years") and (wrong := self._announced(entry, made)):
             return wrong
         if not made.cells:
             told = entry.profile is not None or entry.scope is not None
@@ -76,8 +78,10 @@ class GrowthWalk:
 
     def _announced(self, entry: Entry, made: Settings) -> str | None:
         """Whether a block may follow those before it."""
-        if made.growing is None or entry.account != OWNER or entry.run != BLOCKS:
+        if made.growing is None or entry.account != OWNER or entry.run != _RUNS[entry.kind]:
             return "the ledger was not made for growing data"
+        if entry.kind == "years":
+            return refused_years(entry.details["years"], entry.note, made.growing, made.years)
         if entry.kind == "ended":
             return None if entry.note.strip() else "it gives no reason"
         block = RowBlock.read(entry)

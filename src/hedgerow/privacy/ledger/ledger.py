@@ -59,7 +59,7 @@ class Ledger(Grown):
         unit_type: str | None = None,
         create: bool = True,
         readonly: bool = False,
-        data: str | os.PathLike[str] | None = None,
+        data: str | os.PathLike[str] | Data | None = None,
         reason: str | None = None,
         growth: Growth | None = None,
     ) -> Ledger:
@@ -75,7 +75,7 @@ class Ledger(Grown):
             unit_type: the declared type of unit ids in columns of objects.
             create: whether to make the ledger when there is none.
             readonly: open it for reading only, without writing to the file or its folder.
-            data: the data file as it was named, so that it is known again under another name.
+            data: the data file as it was named, or which table it is, to be known under another name.
             reason: why a new ledger is made for data that another one knows; kept in its first line.
             growth: how data grow that arrive in blocks.
 
@@ -113,8 +113,8 @@ class Ledger(Grown):
         self.settings.refuse_other({"budget": None if self.keeps(budget) else budget} | asked)
         return self
 
-    def know(self, data: str | os.PathLike[str]) -> None:
-        """Note a data file as it was named, so that it is known again under another name."""
+    def know(self, data: str | os.PathLike[str] | Data) -> None:
+        """Note a data file as it was named, or a table, so that it is known again under another name."""
         if isinstance(self._store, SQLiteStore) and self._store.durable and not self._store.readonly:
             note(self._store, Data.named(data))
 
@@ -169,8 +169,8 @@ class Ledger(Grown):
 
     @property
     def settings(self) -> Settings:
-        """What the ledger was made for, with the budget as last raised."""
-        return replace(self._made, budget=self.budget)
+        """What the ledger was made for, with the budget and the years as last raised."""
+        return replace(self._made, budget=self.budget, years=self._filter.years())
 
     @property
     def currency(self) -> Currency:

@@ -1,9 +1,10 @@
 """Where a ledger and its data lie, so that data under a new name does not begin a new budget unseen.
 
 A guard against accidents and no part of the promise. A ledger notes itself, the data file and the links
-that led to it, outside the chain of its lines. A new ledger is refused for a file that another one knows, and
-for a link that led elsewhere when another one noted it, as far as that one is found (`ledger_nearby`). A
-copied ledger is another file than the one it noted, so what it noted says nothing.
+that led to it, or the table of a database that says which it is, outside the chain of its lines. A new
+ledger is refused for a file that another one knows, and for a link that led elsewhere when another one noted
+it, as far as that one is found (`ledger_nearby`). A copied ledger is another file than the one it noted, so
+what it noted says nothing.
 """
 
 from __future__ import annotations
@@ -39,8 +40,15 @@ class Data:
     links: tuple[Path, ...]
 
     @classmethod
-    def named(cls, name: str | os.PathLike[str]) -> Data | None:
+    def table(cls, identity: str, name: str) -> Data:
+        """A table of a database, which is known by what the database says that it is."""
+        return cls(Path(name), identity, ())
+
+    @classmethod
+    def named(cls, name: str | os.PathLike[str] | Data) -> Data | None:
         """What a name leads to, or None if it is no file or folder."""
+        if isinstance(name, Data):
+            return name
         try:
             path = Path(name).resolve(strict=True)
             return cls(path, file_identity(path), tuple(link for link in _names(name) if link != path))
@@ -97,7 +105,8 @@ def knowing(data: Data, path: Path) -> Path | None:
 
 def _near(data: Data, path: Path) -> Iterator[Path]:
     """The ledgers beside data, beside links to it, and in folders that such a link may have led to before."""
-    for folder in dict.fromkeys((data.path.parent, path.parent, *(link.parent for link in data.links))):
+    own = (data.path.parent,) if data.path.is_absolute() else ()  # a table lies in no folder
+    for folder in dict.fromkeys((*own, path.parent, *(link.parent for link in data.links))):
         yield from ledgers_in(folder)
     if data.links:
         yield from ledgers_before(data.path, data.links)

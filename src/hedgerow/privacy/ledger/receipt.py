@@ -266,6 +266,8 @@ class _Walk:
             faults.append(f"nothing before it calls for a line of kind {entry.kind!r}")
         if self.settings is not None:
             faults.append(self.growth.fault(entry, self.settings, self.accounts))
+            if entry.kind == "years" and not any(faults):
+                self.settings = replace(self.settings, years=entry.details["years"])
         return [*faults, self._total(entry)]
 
     def _opening(self, entry: Entry) -> str | None:
@@ -315,7 +317,7 @@ class _Walk:
         if entry.kind == "charge":
             cost = cost_of(entry.event, currency)
             return cost, before.paying(cost, scope).spent, before.limit
-        if entry.kind in ("note", "block", "ended"):
+        if entry.kind in ("note", "block", "ended", "years"):
             return nothing, before.spent, before.limit
         if entry.kind == "allot":
             child = entry.details["child"]

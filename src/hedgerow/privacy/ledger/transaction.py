@@ -17,7 +17,7 @@ from hedgerow.privacy.event import Event, Nothing
 from hedgerow.privacy.events import from_json
 from hedgerow.privacy.ledger.announcing import Announcing
 from hedgerow.privacy.ledger.claim import CLAIMS, Claim, said
-from hedgerow.privacy.ledger.entry import OWNER, Account, Entry, Settings, grains_of
+from hedgerow.privacy.ledger.entry import LOST, OWNER, Account, Entry, Settings, grains_of
 from hedgerow.privacy.ledger.filter import Filter, named, question_digest
 from hedgerow.privacy.ledger.limit import Limit
 from hedgerow.privacy.ledger.line import GENESIS, Line, digest
@@ -169,6 +169,21 @@ class Transaction(Announcing):
             "return", holder, rest, details={"child": name}, words=words, note=note, scope=scope
         )
         return self._emptied(parent) or back
+
+    def void(self, note: str, name: str = OWNER) -> None:
+        """Close what was set aside from an account before lines were lost: they may have spent it.
+
+        What comes back is for whoever calls this to count as spent, in the same transaction. Accounts under a
+        limit have nothing of their own: they stay, and those below them are closed.
+        """
+        for child in self._store.children(name):
+            if self._filter.account(child).closed or child.startswith(LOST):
+                continue
+            if self._filter.limit(child) is None:
+                self.settle(child, note)
+            else:
+                self.void(note, child)
+                self._emptied(child)
 
     def limit(self, name: str, most: Cost | None, note: str = "") -> Entry:
         """Let an account spend so much in all, or as much as there is, with nothing set aside for it."""

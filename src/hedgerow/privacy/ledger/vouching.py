@@ -51,7 +51,8 @@ class Vouching:
         """What the ledger says now; a later ledger that disagrees with it was altered."""
         self._store.sync()  # a receipt must not outlive the lines it vouches for
         head = self._store.head()
-        settings = replace(self._made, budget=self._filter.budget(head.seq))
+        years = self._filter.years(head.seq)
+        settings = replace(self._made, budget=self._filter.budget(head.seq), years=years)
         spent, claims = self._filter.account(OWNER, head.seq).spent, self.claims(head.seq)
         return Receipt(settings, head.seq, head.hash.hex(), spent, claims)
 

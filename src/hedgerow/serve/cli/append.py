@@ -56,6 +56,14 @@ def append(
         str, typer.Option(help="confined: the part of a block's budget that is kept for ranges of blocks.")
     ] = "0",
     ledger: LedgerFile = None,
+    older: Annotated[
+        str | None,
+        typer.Option(
+            "--older-than-receipt",
+            metavar="REASON",
+            help="Use a ledger older than what was charged to it, and set that aside: why.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Append FILE to DATA as a block, for good; the first one needs --epsilon, and says whom to protect.
@@ -66,7 +74,7 @@ def append(
     from hedgerow.service.appending import Grower
 
     how = growing.value
-    grower = Grower(data, schema, ledger, epsilon, delta, how, unit, max_rows, years, reserve)
+    grower = Grower(data, schema, ledger, epsilon, delta, how, unit, max_rows, years, reserve, older)
     block, words = grower.append(file, day, **vars(reading))
     if json:
         emit({"number": block.number, "name": block.name, "by": block.by, "year": block.year, "notes": words})

@@ -174,6 +174,32 @@ def raise_(
         _show_state(opened, _path(data, ledger), json, [f"The budget was raised: {reason.strip()}", *words])
 
 
+@app.command("years")
+def years(
+    data: DataOrLedger,
+    number: Annotated[
+        int, typer.Argument(metavar="YEARS", min=1, help="How many; more than before.", show_default=False)
+    ],
+    reason: Annotated[str, typer.Option(help="Why; it is kept in the ledger for good.", show_default=False)],
+    ledger: LedgerFile = None,
+    json: Json = False,
+) -> None:
+    """Declare that rows of more years may come to DATA that grow yearly, for a recorded reason.
+
+    What the rows of one year are promised stays as it is. The promise of a lifetime is for more years, and so
+    it is larger; once answers were given, its delta covers that whoever raised it may have seen them.
+    """
+    from hedgerow.errors import HedgerowError
+    from hedgerow.service.places import open_ledger
+
+    if not reason.strip():
+        raise HedgerowError("a declared number of years is raised for a reason: say --reason")
+    with open_ledger(data, ledger) as opened:
+        opened.raise_years(number, reason)
+        said = f"The promise of a lifetime is for {number} years: {reason.strip()}"
+        _show_state(opened, _path(data, ledger), json, [said])
+
+
 @app.command("settle")
 def settle(
     data: DataOrLedger,

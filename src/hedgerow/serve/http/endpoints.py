@@ -80,6 +80,7 @@ ENDPOINTS = (
     Endpoint("GET", "/v1/jobs/{id}", owning.job, "owner"),
     Endpoint("GET", "/v1/jobs/{id}/events", operating.events, "owner", media="text/event-stream"),
     Endpoint("POST", f"{_D}/draft", owning.draft, "owner", {}),
+    Endpoint("POST", f"{_D}/blocks", owning.append, "owner", {"path": "march.csv", "day": "2026-03-31"}, 201),
     Endpoint("POST", f"{_D}/raise", owning.raise_budget, "owner", {"epsilon": 3} | REASON),
     Endpoint("POST", f"{_D}/freeze", owning.freeze, "owner", REASON),
     Endpoint("POST", f"{_D}/thaw", owning.thaw, "owner", REASON),

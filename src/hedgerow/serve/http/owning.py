@@ -9,6 +9,7 @@ from starlette.responses import Response
 from hedgerow.errors import BadValue, HedgerowError
 from hedgerow.serve.call import Call, reply
 from hedgerow.service import setting_up, wire
+from hedgerow.service.appending import append_block
 
 _ROWS = 1 << 30  # bytes of an upload
 
@@ -50,6 +51,14 @@ async def make_budget(call: Call) -> Response:
     await call.in_lane(lambda: setting_up.give_budget(hosted, data))
     call.host.settled(hosted)
     return _state(call, 201)
+
+
+async def append(call: Call) -> Response:
+    """Append a file of the server's machine to data that grow, as a block, for good."""
+    call.owner()
+    data, hosted = _object(await call.json(), {"path", "day"}), call.hosted
+    file = call.host.placed(data.get("path"))
+    return reply(await call.in_lane(lambda: append_block(hosted, file, data.get("day"))), 201)
 
 
 async def raise_budget(call: Call) -> Response:

@@ -151,6 +151,7 @@ BODIES: dict[str, Schema] = {
         max_rows={"type": ["integer", "null"]},
         neighbours={"enum": ["add_remove", "replace", None]},
     ),
+    "append": sent({"path": TEXT}, day=MAYBE),
     "raise_budget": sent({"epsilon": AMOUNT, "reason": TEXT}, delta=AMOUNT),
     "freeze": _REASON,
     "thaw": _REASON,
@@ -195,6 +196,9 @@ REPLIES: dict[str, Schema] = {
     "add_dataset": _STATE,
     "put_schema": _STATE,
     "make_budget": _STATE,
+    "append": record(
+        {"number": WHOLE, "name": TEXT, "by": TEXT, "year": WHOLE, "notes": TEXTS, "state": TEXT}
+    ),
     "freeze": _STATE,
     "thaw": _STATE,
     "same_rows": _STATE,

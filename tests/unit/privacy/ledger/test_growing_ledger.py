@@ -7,11 +7,12 @@ from random import Random
 
 import pytest
 
+from hedgerow.audit.ledger_replay import replay
 from hedgerow.errors import BudgetExceeded, LedgerError
 from hedgerow.privacy.budget import Budget, Cost, epsilon_of
 from hedgerow.privacy.event import Pure
-from hedgerow.privacy.ledger import growth_walk, transaction
-from hedgerow.privacy.ledger.entry import Growth
+from hedgerow.privacy.ledger import announcing, growth_walk, transaction
+from hedgerow.privacy.ledger.entry import YEARS, Growth
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.ledger.profile import Profile
 from hedgerow.privacy.ledger.receipt import verify_export
@@ -247,6 +248,58 @@ def test_the_lifetime_of_a_raised_budget_is_read_at_orders_that_were_fixed_befor
     true = least(Budget(rho=1, delta=1e-6), ledger.budget, 5 * ledger.budget.cost.amount)
     assert epsilon_of(5 * ledger.budget.cost.amount, ledger.budget.conversion_delta) < float(true)
     assert f"over the 5 declared years it is epsilon {float(true):.4g}" in ledger.lifetime()
+
+
+def test_years_are_raised_for_a_reason_in_a_line_of_their_own():
+    ledger = Ledger.open(":memory:", budget=Budget(epsilon=1), growth=Growth("yearly", 1))
+    ledger.announce("2026-01-01", "day", b"", 1)
+    ledger.charge(Pure("1/8"), says)
+    early = ledger.receipt()
+    with pytest.raises(LedgerError, match="declared for rows of 1 years"):
+        ledger.announce("2027-01-01", "day", b"", 2)
+    for years, reason, why in ((3, " ", "reason"), (1, "less", "only raised"), (True, "why", "whole number")):
+        with pytest.raises(LedgerError, match=why):
+            ledger.raise_years(years, reason)
+    ledger.raise_years(3, "the registry goes on")
+    ledger.announce("2027-01-01", "day", b"", 2)
+    assert "over the 3 declared years it is epsilon 3" in ledger.lifetime()
+    assert ledger.settings.years == 3
+    assert [e.note for e in ledger.replay(YEARS)] == ["the registry goes on"]
+    for receipt in (None, early, ledger.receipt()):
+        assert ledger.verify(receipt).ok
+    assert not replay(ledger).problems
+
+
+def test_years_are_raised_where_years_have_allowances_only():
+    for growing in ("confined", "shared"):
+        ledger = Ledger.open(":memory:", budget=Budget(epsilon=1), growth=Growth(growing))
+        with pytest.raises(LedgerError, match="yearly"):
+            ledger.raise_years(3, "why")
+
+
+def test_years_that_are_raised_after_answers_are_read_at_orders_that_were_fixed_before():
+    """A number of years is a cap on their sum, and chosen in view of answers as a raised budget is."""
+    base = Budget(rho=1, delta=1e-6)
+    ledger = Ledger.open(":memory:", budget=base, growth=Growth("yearly", 2))
+    ledger.raise_years(3, "before anything was paid for it is a first promise")
+    assert f"3 declared years it is epsilon {epsilon_of(3, base.conversion_delta):.4g}" in ledger.lifetime()
+    ledger.announce("2026-01-01", "day", b"", 1)
+    ledger.charge(Pure("1/8"), says)
+    ledger.raise_years(5, "the registry goes on")
+    true = least(base, Budget(rho=1, delta=2e-6), Fraction(5))
+    assert epsilon_of(5, base.conversion_delta) < float(true)
+    delta = float(2 * base.delta_exact + 4 * base.event_delta)
+    said = f"over the 5 declared years it is epsilon {float(true):.4g}, delta {delta:.4g}"
+    assert said in ledger.lifetime()
+    assert ledger.budget.promises(base)  # what a year's rows are promised stays
+
+
+def test_a_number_of_years_that_was_lowered_or_raised_without_a_reason_is_found(monkeypatch):
+    ledger = Ledger.open(":memory:", budget=Budget(epsilon=1), growth=Growth("yearly", 5))
+    monkeypatch.setattr(announcing, "refused_years", lambda *_: None)
+    ledger.raise_years(2, "")
+    assert not ledger.verify().ok
+    assert any("raises no number of years" in problem for problem in replay(ledger).problems)
 
 
 def test_a_day_is_never_before_one_that_was_appended(monkeypatch):
