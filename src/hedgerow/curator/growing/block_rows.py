@@ -52,7 +52,7 @@ class BlockFiles:
         import pyarrow.parquet as pq
 
         marks = {**(rows.schema.metadata or {}), _UNTYPED: b"1" if untyped else b"0"}
-        marks[_APPENDED] = secrets.token_hex(16).encode()  # the same rows twice are two files: each tells of a loss
+        marks[_APPENDED] = secrets.token_hex(16).encode()  # the same rows again are another file
         rows = rows.replace_schema_metadata(marks)
         if self.folder is None:
             self._held[number] = rows

@@ -73,18 +73,14 @@ class Grown(Vouching):
             transaction.end_parallel(reason, told)
 
     def losses(self) -> list[bytes | None]:
-        """Which files told of every loss so far, none if receipts did; None in a line of an earlier version."""
+        """Which files told of each loss, none if receipts did; None in a line of an earlier version."""
         return [entry.state for entry in self.replay(BLOCKS) if entry.kind == "ended"]
 
-    def counted(self, seq: int) -> Cost:
-        """What counts as spent since files told that lines up to about this one were lost, or nothing.
-
-        It is the budget of then. Lines that parted from these before line `seq` were lost before the first
-        loss that was written after it; if there is none such, the newest one is theirs.
-        """
-        told = [entry for entry in self.replay(BLOCKS) if entry.kind == "ended" and entry.state]
-        later = [entry for entry in told if entry.seq > seq]
-        return (later or told[-1:])[0].limit if told else Cost.zero(self._filter.currency)
+    @property
+    def counted(self) -> Cost:
+        """What the newest loss that files told of made of all spending: the budget of then, or nothing."""
+        told = [entry.limit for entry in self.replay(BLOCKS) if entry.kind == "ended" and entry.state]
+        return told[-1] if told else Cost.zero(self._filter.currency)
 
     @property
     def ended(self) -> bool:

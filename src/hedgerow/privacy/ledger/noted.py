@@ -92,7 +92,7 @@ def excuse_older(ledger: Ledger, files: Iterable[Path], reason: str) -> None:
     except BudgetExceeded as error:
         said = f"{str(error)[:1].lower()}{str(error)[1:]}"
         refused = error.worded(f"what lost lines spent is set aside first, and {said}")
-        refused.hint = "raise the budget by what lacks (hedgerow budget raise), then go on with the older ledger"
+        refused.hint = "settle accounts or raise the budget (hedgerow budget), then give the reason again"
         raise refused from None
 
 
@@ -131,12 +131,12 @@ def _spent_beyond(ledger: Ledger, lost: list[Receipt]) -> Cost:
     that they tell. Of blocks that are charged side by side it is all as well: a receipt tells the largest
     sum, and nobody knows of which block. One that went on but not so far is not told from one that did not.
     What open accounts still hold here may be what lost lines spent: it is spent here when it is spent again.
-    Where files of blocks told of the loss the budget of then counts as spent already: it is what lies above.
+    Where files of blocks told of a loss the budget of then counts as spent: it is what lies above. Receipts
+    are taken to be of the newest loss.
     """
     here = ledger.spent() - _held_below(ledger, OWNER)
     parted = ledger.settings.cells or any(ledger.newest >= receipt.seq for receipt in lost)
-    known = [ledger.counted(receipt.seq) if parted else here for receipt in lost]
-    beyond = [receipt.spent.beyond(cost) for receipt, cost in zip(lost, known, strict=True)]
+    beyond = [receipt.spent.beyond(ledger.counted if parted else here) for receipt in lost]
     return Cost(ledger.currency, max(cost.amount for cost in beyond), max(cost.delta for cost in beyond))
 
 
