@@ -8,7 +8,7 @@ from importlib import import_module
 
 from hedgerow.homes import HOMES
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     # say what rows look like

@@ -9,6 +9,19 @@ from collections.abc import Callable
 from functools import cached_property, update_wrapper
 from typing import Any
 
+_TELLS: list[Callable[[], None]] = []
+
+
+def before_compiling(tell: Callable[[], None]) -> None:
+    """Have somebody told, once, when a loop is about to be compiled because none was kept."""
+    _TELLS.append(tell)
+
+
+def about_to_compile() -> None:
+    """Tell those who wanted to know; each of them once."""
+    while _TELLS:
+        _TELLS.pop()()
+
 
 def njit(**options: Any) -> Any:
     """`numba.njit` with these options, applied when the function is first called.

@@ -18,6 +18,8 @@ from typing import Any
 
 from numba.core.caching import IndexDataCacheFile
 
+from hedgerow.compiled import about_to_compile
+
 
 class SignatureFiles(IndexDataCacheFile):
     """The files of one function, without an index."""
@@ -38,8 +40,11 @@ class SignatureFiles(IndexDataCacheFile):
             stored = (Path(self._cache_path) / self._name(_short(key))).read_bytes()
             stamp, of, data = loads(stored)
         except (OSError, EOFError, ValueError, TypeError, UnpicklingError):
-            return None
-        return data if (stamp, of) == (self._stamp, str(key)) else None
+            stamp = of = data = None
+        if (stamp, of) == (self._stamp, str(key)):
+            return data
+        about_to_compile()
+        return None
 
     @property
     def _stamp(self) -> Any:

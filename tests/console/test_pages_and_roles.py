@@ -181,11 +181,40 @@ def test_who_comes_in_goes_back_to_a_page_of_this_server_only(host):
 
 def test_a_visit_that_ended_says_so_and_asks_to_come_in_again(host):
     client = person(host, "owner")
+    visit = client.cookies["hedgerow"]
     client.post("/logout")
+    client.cookies.set("hedgerow", visit)
     reply = client.get("/d/people/budget")
     assert reply.status_code == 401
     assert "Your visit has ended" in reply.text
     assert 'name="next" value="/d/people/budget"' in reply.text
+
+
+def test_who_was_never_in_is_told_how_to_come_in_and_not_that_a_visit_ended(host):
+    reply = person(host, "nobody").get("/d/people/budget")
+    assert reply.status_code == 401
+    assert "Come in first" in reply.text
+    assert "<h1>Your visit has ended" not in reply.text
+    assert "hedgerow token create" in reply.text
+    assert 'name="next" value="/d/people/budget"' in reply.text
+
+
+def test_an_address_that_is_none_is_a_page_for_people_and_data_for_programs(host, people):
+    looks = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    for role in ("nobody", "reader", "owner"):
+        page = people[role].get("/nonsense", headers=looks)
+        assert page.status_code == 404
+        assert page.headers["content-type"].startswith("text/html")
+        assert "There is no such page" in page.text
+        assert 'href="/"' in page.text
+        assert page.headers["content-security-policy"]
+        for path, headers in (("/nonsense", {"accept": "*/*"}), ("/v1/nonsense", looks)):
+            data = people[role].get(path, headers=headers)
+            assert data.status_code == 404
+            assert data.json()["error"]["code"] == "not_found"
+    assert (
+        people["reader"].post("/nonsense", headers=looks, content="").json()["error"]["code"] == "not_found"
+    )
 
 
 def test_only_who_holds_all_of_a_token_is_told_how_it_ended(host):

@@ -319,3 +319,12 @@ def test_options_of_files_and_columns_that_spark_cannot_tell_apart_are_refused(s
         hr.Table.open(frame, hr.Domain({"a": 2}), delimiter=",")
     with pytest.raises(hr.SourceError, match="capitals"):
         hr.Table.open(spark.createDataFrame(pa.table({"a": [0], "A": [1]})), hr.Domain({"a": 2}))
+
+
+def test_the_example_releases_a_frame_of_spark(spark, capsys):
+    import runpy
+
+    from pages import ROOT
+
+    runpy.run_path(str(ROOT / "examples" / "spark_release.py"))["main"](spark)
+    assert capsys.readouterr().out.startswith("women in the north: ")

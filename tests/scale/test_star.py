@@ -192,3 +192,33 @@ def test_tables_joined_for_one_unit_are_not_read_for_another():
     with pytest.raises(DomainMismatch, match="joined already"):
         hr.StarEngine(visits, "person", [hr.JoinedTable("more", joined, "person", "person")])
     hr.Table.open(joined, domain, unit="doctor", max_rows=1)
+
+
+def test_a_schema_that_joins_tables_is_checked_against_all_of_them(tmp_path, monkeypatch):
+    import json
+    from pathlib import Path
+
+    from typer.testing import CliRunner
+
+    from hedgerow.serve.cli.commands import app
+
+    monkeypatch.chdir(tmp_path)
+    Path("visits.csv").write_text("person,ward,icd\n1,a,I10\n1,b,J45\n2,a,I10\n3,c,X99\n")
+    Path("patients.csv").write_text("person,sex\n1,F\n2,M\n")
+    Path("codes.csv").write_text("code,chapter\nI10,heart\nJ45,lung\n")
+    Path("schema.yaml").write_text(
+        "confirmed: false\nattributes:\n  ward: [a, b]\n  sex: [F, M]\n  chapter: [heart, lung]\ntables:\n"
+        "  patients: {file: patients.csv, key: person}\n"
+        "  codes: {file: codes.csv, key: code, column: icd, public: true}\n"
+    )
+
+    def check(*more):
+        return CliRunner().invoke(app, ["schema", "check", "schema.yaml", "visits.csv", "--json", *more])
+
+    found = check("--unit", "person", "--confirm")
+    assert found.exit_code == 0, found.output
+    counted = json.loads(found.stdout)["PRIVATE_for_the_owner"]
+    assert counted["outside"] == {"ward": 1, "sex": 0, "chapter": 0}
+    assert counted["missing"] == {"ward": 0, "sex": 1, "chapter": 1}  # the third has neither patient nor code
+    assert "confirmed: true" in Path("schema.yaml").read_text()
+    assert check().exit_code == 2  # patients are private, and are about nobody who was named

@@ -70,3 +70,17 @@ def test_every_kept_loop_is_kept_apart():
     assert type(getattr(shift, "compiled", shift)._cache._cache_file) is SignatureFiles
     with pytest.raises(AttributeError):
         keep_apart(SimpleNamespace())
+
+
+def test_whoever_wants_to_know_is_told_once_before_something_is_compiled(two_processes, monkeypatch):
+    from hedgerow import compiled
+
+    monkeypatch.setattr(compiled, "_TELLS", [])
+    files, told = two_processes[0], []
+    files.save("int16", "code")
+    compiled.before_compiling(lambda: told.append(1))
+    assert files.load("int16") == "code"
+    assert not told  # it was kept
+    assert files.load("int32") is None
+    assert files.load("int64") is None
+    assert told == [1]

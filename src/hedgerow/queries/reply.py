@@ -21,14 +21,39 @@ Shown = TypeVar("Shown", bound=Any)
 """An answer of the room that gives one: a dataclass with value, error, confidence, table and notes."""
 
 
-@dataclass(frozen=True, eq=False)
+_SHOWN = 12  # groups of a repr
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Reply:
-    """Values and errors in the question's unit, and the rows of a grouped answer."""
+    """Values and errors in the question's unit, and the rows of a grouped answer.
+
+    >>> Reply(120.4, 7.7)
+    Reply(120.4 ± 7.7)
+    """
 
     value: Any
     error: Any
     table: Any = None
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Every number with its error, by its group; a few of many."""
+        import numpy as np
+
+        values = np.asarray(self.value if self.table is None else self.table.values, dtype=np.float64)
+        errors = np.asarray(self.error if self.table is None else self.table.errors, dtype=np.float64)
+        errors = np.broadcast_to(errors, values.shape)
+        names = [", ".join(g) for g in self.table.groups] if self.table is not None else []
+        wide = values.shape[1] if values.ndim > 1 and self.table is not None else 1
+        both = list(zip(values.ravel().tolist(), errors.ravel().tolist(), strict=True))
+        said = []
+        for i in range(0, min(len(both), _SHOWN * wide), wide):
+            name = names[i // wide] if names else ""
+            numbers = ", ".join(f"{value:,.6g} ± {error:,.3g}" for value, error in both[i : i + wide])
+            said.append(f"{name}: {numbers}" if name else numbers)
+        more = len(both) // wide - len(said)
+        return f"Reply({'; '.join(said)}{f'; and {more:,} more' if more > 0 else ''})"
 
 
 class Believer(Protocol):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from hedgerow.privacy.ledger.receipt import resting
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.release.numerals import amount
-from hedgerow.release.report.views import one_way, two_way
+from hedgerow.release.report.pairs import two_way
+from hedgerow.release.report.views import one_way
 
 if TYPE_CHECKING:
     from hedgerow.synopsis import Synopsis
@@ -23,10 +24,12 @@ _FILES = {
     "or `hr.Synopsis.load` in Python. Asking it costs nothing, however often",
     "synthetic.csv": "made-up rows that resemble the private ones as far as the release knows them; for "
     "trying things out, while numbers are better taken from the synopsis",
-    TABLES: "the table of every column, and of pairs, as far as they are small: a line for each cell, with "
-    "its bounds. Choose a table by the first column",
+    "synthetic.parquet": "the same made-up rows with their types, for pandas, polars, DuckDB, R and Spark",
+    TABLES: "the table of every column, and of the pairs that hang together most, as far as there is room: a "
+    "line for each cell, with its bounds. Choose a table by the first column",
     SCHEMA: "the columns, levels and bins: what may be asked about. They were declared, not read from rows",
     "report.html": "the same as pictures; open it in a browser, it needs no network",
+    "datapackage.json": "what each file and column is, for data portals (a Frictionless data package)",
     "receipt.json": "what the ledger said then: with it `hedgerow budget verify` shows that no line was lost",
 }
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from math import exp, isfinite
 from typing import TYPE_CHECKING
 
+from hedgerow.privacy.share import percent
 from hedgerow.queries.figures import bound, signed
 
 if TYPE_CHECKING:
     from hedgerow.privacy.budget import Budget, Cost
 
-__all__ = ["amount", "bound", "meaning", "rest", "signed", "small", "used_up"]
+__all__ = ["amount", "bound", "meaning", "percent", "rest", "signed", "small", "used_up"]
 
 
 def small(value: float) -> str:

@@ -23,6 +23,7 @@ from hedgerow.queries.domain.domain import Domain
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+PAY = (0, 10_000, 20_000, 30_000, 40_000, 60_000, 80_000, 120_000)
 REGIONS = ("Harbour", "Old Town", "Mill Valley", "Northmoor", "Fenland", "Westhills")
 UNIT, MAX_ROWS = "person_id", 2
 
@@ -59,18 +60,25 @@ class Population:
             {
                 "region": Categorical(REGIONS, hierarchy={"area": area}),
                 "sex": Categorical(["female", "male"]),
-                "age": bins(0, 100, 10),
+                "age": bins(0, 100, 10, step=1, missing=False),
                 "education": Categorical(["none", "school", "vocational", "bachelor", "postgraduate"]),
                 "work": Categorical(
                     ["child", "student", "employed", "self-employed", "unemployed", "at home", "retired"]
                 ),
-                "income": Bins([0, 10000, 20000, 30000, 40000, 60000, 80000, 120000], missing=True),
+                "income": Bins(PAY, missing=True, step=100),
                 "marital status": Categorical(["single", "married", "separated", "widowed"]),
                 "housing": Categorical(["owned", "mortgaged", "rented", "social"], other=True, missing=True),
                 "commute": Categorical(["none", "car", "public transport", "bicycle", "on foot"]),
                 "moved_in": dates("2015-01-01", "2025-01-01", by="year", other="earlier"),
             }
         )
+
+    @classmethod
+    def every_number(cls) -> Domain:
+        """The same with a bin for every number: what is computed in it follows from the rows' own ones."""
+        numbers = {"age": bins(0, 100, 1, step=1, missing=False), "income": bins(0, PAY[-1], 100, step=100)}
+        declared = cls.domain()
+        return Domain({name: numbers.get(name, declared[name]) for name in declared})
 
     @cached_property
     def columns(self) -> People:

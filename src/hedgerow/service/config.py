@@ -29,6 +29,7 @@ class DatasetSettings:
         epsilon, delta: of the budget that is made if there is none.
         learn: what learning spends, once, if nothing was learned yet.
         within: the accuracy of questions that may spend and name none.
+        encoding, delimiter: of a CSV file, if not UTF-8, and if its header does not show it.
     """
 
     path: str = field(repr=False)  # an address may hold a password
@@ -44,6 +45,8 @@ class DatasetSettings:
     delta: float | str | None = None
     learn: float | str | None = None
     within: float | None = None
+    encoding: str | None = None
+    delimiter: str | None = None
 
     @property
     def called(self) -> str:
@@ -75,6 +78,8 @@ class DatasetSettings:
             unit=self.unit,
             max_rows=self.max_rows,
             neighbours=neighbours,
+            encoding=self.encoding,
+            delimiter=self.delimiter,
             schema=None if self.schema is None else Path(self.schema),
         )
 

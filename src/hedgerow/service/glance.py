@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from hedgerow.errors import BadValue, HedgerowError
 from hedgerow.queries.domain.attribute import Categorical
 from hedgerow.queries.domain.bins import Bins, Dates
-from hedgerow.release.report.views import two_way
+from hedgerow.release.report.pairs import two_way
 from hedgerow.service import wire
 from hedgerow.service.asking import Ask
 from hedgerow.service.clicked import literal, quoted

@@ -71,7 +71,7 @@ class Host:
         added = [DatasetSettings(**held) for held in self.state.datasets().values()]
         for settings in (*self._configured(), *added):
             if settings.called not in self.datasets:
-                self._open(settings)
+                self._open(self._as_said(settings))
         self.jobs.start()
         for hosted in self.datasets.values():
             self._learn(hosted)
@@ -91,6 +91,29 @@ class Host:
         if ledger is None:
             return self.config.datasets
         return tuple(replace(dataset, ledger=ledger) for dataset in self.config.datasets)
+
+    def _as_said(self, settings: DatasetSettings) -> DatasetSettings:
+        """With the encoding that the owner said of this very file, where none is configured."""
+        said = self.state.readings().get(settings.called, {})
+        if settings.encoding is not None or said.get("path") != settings.path:
+            return settings
+        return replace(settings, encoding=said["encoding"])
+
+    def read_as(self, hosted: Hosted, encoding: str | None) -> None:
+        """From now on a dataset's file is text of this encoding, also after a restart.
+
+        Args:
+            hosted: the dataset, in its lane; nothing is declared of it yet.
+            encoding: such as latin-1; UTF-8 if None.
+        """
+        if encoding == hosted.settings.encoding:
+            return
+        if hosted.state != "setup":
+            raise BadValue("this dataset is set up: how its file is read stays as it is")
+        made = replace(hosted.settings, encoding=encoding)
+        made.check()
+        hosted.settings, hosted.dataset = made, made.dataset()
+        self.state.keep_reading(hosted.name, {"path": made.path, "encoding": encoding})
 
     def _open(self, settings: DatasetSettings) -> Hosted:
         hosted = self.datasets[settings.called] = Hosted(settings)

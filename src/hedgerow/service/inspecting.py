@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.curator.drafting.guess import MOST_LEVELS
 from hedgerow.curator.drafting.inspector import Inspector
 from hedgerow.curator.rows.inspection import unread_words
+from hedgerow.curator.rows.star import StarEngine
 from hedgerow.curator.rows.table import Table
 from hedgerow.errors import DomainMismatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from hedgerow.curator.drafting.draft import Draft
     from hedgerow.curator.drafting.inspector import Inspection
     from hedgerow.queries.domain.domain import Domain
+    from hedgerow.queries.domain.joined import JoinedTable
     from hedgerow.service.dataset import Step
 
 __all__ = ["fit", "misfits", "owner_notes", "propose", "unit_words", "unread_words"]
@@ -62,20 +64,34 @@ def propose(
     return found
 
 
-def fit(domain: Domain, data: Path, unit: str | None, reading: dict[str, Any], step: Step) -> Inspection:
+def fit(
+    domain: Domain,
+    data: Path,
+    unit: str | None,
+    reading: dict[str, Any],
+    step: Step,
+    tables: Sequence[JoinedTable] = (),
+) -> Inspection:
     """Exact counts of what does not fit a schema, for the owner's eyes.
 
     Args:
         domain: what the schema declares.
         data, reading, step: as in `propose`.
         unit: the column that names people, which must be there.
+        tables: what the schema joins to the data: its columns are checked with theirs.
     """
     if unit is not None and unit in domain:
         raise DomainMismatch(
             f"{unit!r} names people and is an attribute too: whoever may ask about it may ask about one "
             "person; take it out of the schema"
         )
-    Table.open(data, domain, unit=unit, max_rows=None if unit is None else 1, **reading)  # columns and types
+    rows_of_each = None if unit is None else 1
+    if tables:
+        star = StarEngine(data, unit, list(tables), **reading)
+        Table.open(star, domain, unit=unit, max_rows=rows_of_each)
+        step(_WORDS, None)
+        return Inspector.joined(star).fit(domain)
+    Table.open(data, domain, unit=unit, max_rows=rows_of_each, **reading)  # columns and types
     step(_WORDS, None)
     return Inspector(data, **reading, watch=lambda part: step(_WORDS, part)).fit(domain)
 

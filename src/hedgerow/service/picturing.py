@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hedgerow.queries.figures import NULL
-from hedgerow.synopsis.drawing import dated, plotted, short
+from hedgerow.synopsis.drawing import dated, plotted, short, unequal
 from hedgerow.synopsis.frame import Frame, FrameColumn, LabelColumn
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ Kind = Literal["nothing", "number", "bars", "line", "heat", "table"]
 SVG, PNG = "image/svg+xml", "image/png"
 _CELLS = 2500  # of a heat map that a page shows
 
-__all__ = ["PNG", "SVG", "Kind", "drawn", "kind_of", "short"]
+__all__ = ["PNG", "SVG", "Kind", "drawn", "kind_of", "short", "unequal"]
 
 
 def kind_of(answer: dict[str, Any]) -> Kind:

@@ -8,17 +8,17 @@ adaptive release does better with the same price is not promised here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING
 
-from hedgerow.errors import RangeTooLarge
+from hedgerow.errors import BadValue, RangeTooLarge
 from hedgerow.privacy.budget import gaussian_sigma, laplace_scale
 from hedgerow.queries.measurement import Noise, unpack
 from hedgerow.queries.query import Norms
-from hedgerow.release.numerals import bound
+from hedgerow.release.numerals import bound, small
 
 if TYPE_CHECKING:
     from hedgerow.privacy.budget import Budget, Cost, Privacy
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 KINDS_NOTE = "the kinds of cells of every column, for a private draft of the schema"
 """What the ledger says of the act of a private draft that counts rows."""
+
+ASSUMED = 50_000
+"""Rows that there are at most, where nobody said how many: a plan assumes as many."""
 
 LOOSE = 10
 """An epsilon above this protects hardly anybody."""
@@ -90,6 +93,38 @@ class Prospect:
     def useless(self) -> bool:
         """Whether next to nothing can be read off it."""
         return self.off is not None and self.off > _USELESS
+
+    @property
+    def noise(self) -> bool:
+        """Whether the counts of single levels are off by as much as there are rows, or might be, at most."""
+        return self.ones >= (ASSUMED if self.rows is None else self.rows)
+
+    def enough(self, price_of: Callable[[float], Cost]) -> float | None:
+        """The least epsilon, on a grid of 1, 2 and 5, that is of use; None if none up to `LOOSE` is.
+
+        Args:
+            price_of: what an epsilon is in the budget's currency.
+        """
+        rows = ASSUMED if self.rows is None else self.rows
+        ladder = (digit * 10.0**power for power in range(-6, 2) for digit in (1, 2, 5))
+        for epsilon in (float(f"{e:.1g}") for e in ladder if e <= LOOSE):
+            if not replace(self, price=price_of(epsilon), rows=rows).useless:
+                return epsilon
+        return None
+
+    def refuse_noise(self, price_of: Callable[[float], Cost]) -> None:
+        """Refuse a price that buys noise and nothing else, before anything is charged or a budget made."""
+        if not self.noise:
+            return
+        there = f"there are about {bound(self.rows)}" if self.rows else f"up to {ASSUMED:,} are assumed"
+        least = self.enough(price_of)
+        use = f"it is of use from about epsilon {small(least)} on" if least else self.advice
+        more = "" if self.rows else "; say --expect if there are more rows"
+        raise BadValue(
+            f"this release would be noise alone: counts of one attribute's level would be off by up to "
+            f"{bound(self.ones)} rows, and {there}; {use}. Nothing was charged",
+            hint=f"release with a larger --epsilon{more}; --anyway spends it all the same",
+        )
 
     @property
     def words(self) -> str:
@@ -167,7 +202,8 @@ class Prospect:
 
     def _larger(self) -> int | None:
         """How many times the epsilon would do; rho grows with its square, nearly."""
-        assert self.off is not None
+        if self.off is None:
+            return None
         times = next((t for t in (2, 3, 5, 10) if self.off / t <= _USELESS), None)
         return times
 

@@ -22,7 +22,7 @@ from hedgerow.errors import (
 from hedgerow.privacy.ledger.nearby import SUFFIX, ledger_path
 from hedgerow.privacy.ledger.url import LedgerUrl, Where
 from hedgerow.privacy.rational import exact
-from hedgerow.release import catalogue, folder
+from hedgerow.release import catalogue, folder, package
 from hedgerow.release.numerals import amount, rest, used_up
 from hedgerow.release.plan.recommended import recommend
 from hedgerow.release.writing import naming, put
@@ -35,13 +35,21 @@ from hedgerow.service.prospect import Prospect, loose_words, measured_rows
 if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
     from hedgerow.mechanisms.card import Card
+    from hedgerow.privacy.budget import Cost
     from hedgerow.privacy.ledger.entry import Settings
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.workload import Workload
     from hedgerow.release.report.report import AnsweredQuestion
     from hedgerow.synopsis import Synopsis
 
-FILES = ("synopsis.hedgerow", "synthetic.csv", "report.html", witness.RECEIPT, folder.TABLES)
+FILES = (
+    "synopsis.hedgerow",
+    "synthetic.csv",
+    "synthetic.parquet",
+    "report.html",
+    witness.RECEIPT,
+    folder.TABLES,
+)
 _WISHES = ("objective", "seconds", "memory", "prior")
 _AGAIN = "then give the same command again{}: it goes on, and nothing is paid twice"
 
@@ -84,6 +92,7 @@ class Publication:
             `prior` is the file of a synopsis of public data.
         rows: how many synthetic rows to draw; as many as the released total if None.
         expected: about how many rows there are, as anybody may know; for what is said before spending.
+        anyway: spend it although it buys noise alone.
         force: replace an earlier release in the same folder.
         anew: do not go on with a release of the same plan that was not finished; leave it and pay anew.
         about: a sentence for the report.
@@ -103,6 +112,7 @@ class Publication:
     prior: Path | None = None
     rows: int | None = None
     expected: int | None = None
+    anyway: bool = False
     force: bool = False
     anew: bool = False
     about: str | None = None
@@ -121,6 +131,8 @@ class Publication:
             self.dataset.tell(words)
         prior = None if self.prior is None else _public(self.prior, domain)
         plan = self._plan(domain)
+        if not self.anyway:
+            self._refuse_noise(asked, known, plan)
         offer, why = self._offer(domain, asked, known, plan)
         catalogue.refuse(offer, domain, asked, known)
         told = self._told(offer, prior)
@@ -162,6 +174,22 @@ class Publication:
         wishes = frozenset(w for w in _WISHES if getattr(self, w) is not None)
         found = recommend(domain, asked, spends, known.privacy, rows, takes=wishes, step=self.step)
         return found.card, found.why
+
+    def _refuse_noise(self, asked: Workload, known: Settings, plan: str) -> None:
+        """Refuse a price that buys noise alone; of public numbers only, before a ledger is made."""
+        rows, budget = None if self.expected is None else float(self.expected), known.budget
+        if self.dataset.has_ledger:
+            with open_ledger(self.dataset.data, self.dataset.ledger) as ledger:
+                if runs.begun_by(ledger, plan) and not self.anew:
+                    return  # it goes on with what it has paid for
+                rows = measured_rows(ledger) if rows is None else rows
+
+        def price_of(epsilon: str | float) -> Cost:
+            return make_budget(epsilon, budget.delta_exact).cost
+
+        price = budget.cost if self.epsilon is None else price_of(self.epsilon)
+        found = Prospect.of(self.dataset.domain, asked, known.privacy, price, rows)
+        found.refuse_noise(price_of)
 
     def _foretell(self, curator: Curator, asked: Workload, why: str) -> None:
         """Say why by this mechanism, and what the price buys, before it is spent; of public numbers only.
@@ -268,8 +296,9 @@ class Publication:
             write_receipt(synopsis, drafts / "receipt.json")
             if "sample" in synopsis.can:
                 count = max(0, round(synopsis.total)) if self.rows is None else self.rows
-                write_rows(synopsis, count, drafts / "synthetic.csv", step=self.step)
-                files.insert(1, "synthetic.csv")
+                rows, also = drafts / "synthetic.csv", drafts / "synthetic.parquet"
+                write_rows(synopsis, count, rows, parquet=also, step=self.step)
+                files[1:1] = ["synthetic.csv", "synthetic.parquet"]
             self.step("Drawing the report", None)
             about = self.about or ABOUT
             report = Report(synopsis, self.dataset.called, self.ask(synopsis), about, synthetic=count)
@@ -290,10 +319,14 @@ class Publication:
         if folder.has_schema(synopsis) and folder.is_ours(self.out / folder.SCHEMA):
             folder.write_schema(synopsis, made / folder.SCHEMA)
             also.append(folder.SCHEMA)
+        described = [package.NAME] if package.is_ours(self.out / package.NAME) else []
         if folder.is_ours(self.out / folder.README):
-            folder.write_readme(synopsis, self.dataset.called, [*files, *also], made / folder.README)
+            told = [*files, *also, *described]
+            folder.write_readme(synopsis, self.dataset.called, told, made / folder.README)
             also.append(folder.README)
-        return also
+        if described:
+            package.write_package(synopsis, self.dataset.called, made, [*files, *also])
+        return [*also, *described]
 
 
 def _public(path: Path, domain: Domain) -> Synopsis:
@@ -315,7 +348,7 @@ def _same(path: Path, kept: Where) -> bool:
 
 def refuse_existing(path: Path, *, force: bool, option: str = "--out", ledger: Where | None = None) -> None:
     """Refuse to write over a file unless it is forced; data with a budget, and ledgers, whatever is said."""
-    folders = path.resolve().parents[:-1] if path.suffix == ".parquet" else ()
+    folders = [p for p in path.resolve().parents[:-1] if p.is_dir()] if path.suffix == ".parquet" else []
     own = SUFFIX in path.name or (ledger is not None and _same(path, ledger))
     if own or any(os.path.lexists(ledger_path(p)) for p in (path, *folders)):
         raise HedgerowError(

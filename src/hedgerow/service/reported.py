@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow.release.report.pairs import two_way
 from hedgerow.release.report.report import Report
-from hedgerow.release.report.views import View, one_way, two_way
+from hedgerow.release.report.views import View, one_way
 from hedgerow.synopsis import Synopsis
 
 NUMBER = "n"

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.service.hosted import Hosted
 
-_READING: dict[str, Any] = {"encoding": None, "delimiter": None, "multiline": False}
 _EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 _LEAST = 20  # rows that carry a value which is proposed
 
@@ -47,7 +46,7 @@ def proposal(hosted: Hosted) -> Proposal:
     """The same column by column, with how many rows do not fit: PRIVATE, for the owner; nothing is kept."""
     found, told = _proposed(hosted, look=True)
     assert found.domain is not None
-    fit = inspecting.fit(found.domain, hosted.dataset.data, None, _READING, _quietly)
+    fit = inspecting.fit(found.domain, hosted.dataset.data, None, _reading(hosted), _quietly)
     return Proposal.of(found, fit, told)
 
 
@@ -59,7 +58,11 @@ def _proposed(hosted: Hosted, *, look: bool = False) -> tuple[Draft, list[str]]:
         )
     told: list[str] = []
     data = hosted.dataset.data
-    return inspecting.propose(data, _LEAST, _READING, _quietly, told.append, look=look), told
+    return inspecting.propose(data, _LEAST, _reading(hosted), _quietly, told.append, look=look), told
+
+
+def _reading(hosted: Hosted) -> dict[str, Any]:
+    return {name: getattr(hosted.dataset, name) for name in ("encoding", "delimiter", "multiline")}
 
 
 def _quietly(words: str, part: float | None) -> None:

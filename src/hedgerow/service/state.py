@@ -213,7 +213,19 @@ class ServerState:
 
     def datasets(self) -> dict[str, dict[str, Any]]:
         """The datasets that the owner added while the server ran."""
-        return {name: json.loads(text) for name, text in self.rows("SELECT name, settings FROM dataset")}
+        return {name: held for name, held in self._kept() if not name.startswith(_AS)}
+
+    def readings(self) -> dict[str, dict[str, Any]]:
+        """How the owner said that files of datasets are read, whoever added them."""
+        return {name.removeprefix(_AS): held for name, held in self._kept() if name.startswith(_AS)}
+
+    def keep_reading(self, name: str, how: dict[str, Any]) -> None:
+        """Keep that of one of them."""
+        self.keep_dataset(_AS + name, how)
+
+    def _kept(self) -> list[tuple[str, dict[str, Any]]]:
+        rows = self.rows("SELECT name, settings FROM dataset")
+        return [(name, json.loads(text)) for name, text in rows]
 
     def keep_dataset(self, name: str, settings: dict[str, Any]) -> None:
         """Keep one of them."""
@@ -249,6 +261,7 @@ class ServerState:
         return [json.loads(row[0]) for row in found]
 
 
+_AS = "reading of "  # before a dataset's name, which has no space
 _COLUMNS = "id, name, role, datasets, may_spend, made, expires, used, revoked, source"
 _KEPT = _COLUMNS.replace("id,", "id, digest, verifier,", 1)
 

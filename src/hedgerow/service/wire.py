@@ -133,7 +133,7 @@ def explained(found: Explanation) -> Plain:
         "source": found.source,
         "cached": found.cached,
         "confidence": found.confidence,
-        "error": None if np.isnan(error).any() else error.tolist(),
+        "error": plain(error.tolist()),
         "cost": price(found.cost),
         "affordable": found.affordable,
         "needs_rows": None,

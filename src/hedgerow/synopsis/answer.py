@@ -105,6 +105,13 @@ class Answer:
         hold, also = ("are meant to hold", ", indicative only") if learned else ("hold", "")
         again = ", as answered before" if self.cached else ""
         sure = f"with {self.confidence:.4g} confidence"
+        paid = [] if self.sources is None else [s for s in np.unique(self.sources) if s != "learned"]
+        if learned and paid:
+            named = " and ".join(str(s) for s in paid)
+            return (
+                f"Error bounds hold {sure} for {whose} that is {named}; those of learned numbers, which were "
+                f"to be no wider, are indicative only{again}."
+            )
         return f"Error bounds {hold} {sure} for {whose} ({self.source}{also}{again})."
 
     # -- for other programs -------------------------------------------------------------------------------

@@ -131,7 +131,7 @@ class BoostedSynopsis(Synopsis):
         many = self._how_many(rows, seed)
         table = self.histograms.mean(axis=0).reshape(self.domain.shape)
         model = TreeModel.of(self.domain, [self.domain.names], lambda _: table)
-        return self.domain.decode(model.sample(many, seed))
+        return self._spread(model.sample(many, seed), seed)
 
     def _pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         assert self.values is not None

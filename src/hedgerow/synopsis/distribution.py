@@ -111,7 +111,7 @@ class DistributionSynopsis(CellsSynopsis):
         """Synthetic rows, drawn independently from the distribution."""
         number = self._how_many(rows, seed)
         assert self.cells is not None
-        return self.domain.decode(TreeModel((), (self.domain.names, self.cells)).sample(number, seed))
+        return self._spread(TreeModel((), (self.domain.names, self.cells)).sample(number, seed), seed)
 
     # -- files --------------------------------------------------------------------------------------------
 

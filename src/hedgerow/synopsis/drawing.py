@@ -22,7 +22,8 @@ _ROUGHLY = THOUSANDS.replace("'~s'", "'.2~s'")  # the ends of a legend are no ro
 GREENS = ["#f2f1ea", "#9dc0a8", LEAF, "#1f4a34"]
 
 _LYING, _BARS, _CELLS, _PANELS = 16, 200, 10_000, 6
-_FAINT = {"condition": {"test": "datum.error === null", "value": 0.4}, "value": 1}  # no bound is known
+_UNKNOWN = "error not known"  # what stands where a bar would say more than is known
+_UNEQUAL = 1.5  # times the narrowest bin: then bars do not compare like with like
 _WIDE = 5.0  # times the middle error: more is next to unknown
 _BIN = re.compile(r"\[(-?[\d.e+]+), (-?[\d.e+]+)[)\]]")
 _SPAN = re.compile(r"(-?[\d.]+)(?:-| to )(-?[\d.]+)")  # as bins of whole numbers are called
@@ -173,8 +174,9 @@ def _amount(rows: list[Spec], name: str) -> Spec:
     """
     errors = [row["error"] for row in rows if row["error"] is not None]
     most = _WIDE * float(np.median(errors)) if errors else 0.0
-    known = [row for row in rows if row["error"] is not None and row["error"] <= most]
-    rows = known if errors and 2 * len(known) >= len(rows) else rows
+    bounded = [row for row in rows if row["error"] is not None]
+    known = [row for row in bounded if row["error"] <= most]
+    rows = known if 2 * len(known) >= len(bounded) > 0 else bounded or rows
     ends = [x for row in rows for x in (row["value"], row["low"], row["high"]) if x is not None]
     low, high = min(0.0, *(row["value"] for row in rows)), max(ends)
     if high <= low:
@@ -194,17 +196,66 @@ def _bars(rows: list[Spec], groups: Sequence[LabelColumn], numbers: FrameColumn)
     names = {
         "field": "g0",
         "type": "nominal",
-        "sort": None,
+        "sort": _order(rows),
         "axis": {"labelLimit": 180, "grid": False, "labelOverlap": not lying,
-                 "title": groups[0].name if groups and not lying else None},
+                 "title": _axis_name(groups[0]) if groups and not lying else None},
     }  # fmt: skip
     amount, tips = _amount(rows, numbers.name), _tips(groups, numbers)
-    bar = {
+    bar: Spec = {
         "mark": {"type": "bar", "color": PALE, "clip": True},
-        "encoding": {level: names, count: {**amount, "field": "value"}, "tooltip": tips, "opacity": _FAINT},
+        "encoding": {level: names, count: {**amount, "field": "value"}, "tooltip": tips},
     }
+    layer = [bar, _whisker(level, names, count, amount, tips)]
+    if _open(rows):
+        bar["transform"] = [{"filter": "datum.error !== null"}]
+        layer.append(_unknown(level, names, count, amount, tips))
     size = {"width": 460, "height": 26 * len(rows)} if lying else {"width": {"step": 14}, "height": 240}
-    return {"data": {"values": rows}, "layer": [bar, _whisker(level, names, count, amount, tips)], **size}
+    return {"data": {"values": rows}, "layer": layer, **size}
+
+
+def _open(rows: list[Spec]) -> bool:
+    """Whether some errors are known and some are not; where none is, all numbers are alike."""
+    return len({row["error"] is None for row in rows}) == 2
+
+
+def _order(rows: list[Spec]) -> list[str] | None:
+    """The order of groups where layers hold different ones of them; as the data have it otherwise."""
+    return list(dict.fromkeys(row["g0"] for row in rows)) if _open(rows) else None
+
+
+def _unknown(level: str, names: Spec, count: str, amount: Spec, tips: list[Spec]) -> Spec:
+    """Words in the place of a bar whose error nobody knows: its length would say nothing."""
+    lying = level == "y"
+    turned = {} if lying else {"angle": 270}
+    return {
+        "transform": [{"filter": "datum.error === null"}],
+        "mark": {"type": "text", "text": _UNKNOWN, "align": "left", "baseline": "middle", "dx": 4,
+                 "fontStyle": "italic", "fontSize": 11, "color": "#7d877f", **turned},
+        "encoding": {level: names, count: {**amount, "datum": 0}, "tooltip": tips},
+    }  # fmt: skip
+
+
+def _axis_name(group: LabelColumn) -> str:
+    """What an axis is called; bins of unequal width are said to be that."""
+    return f"{group.name} (bins of unequal width)" if unequal(group.values) else group.name
+
+
+def unequal(labels: Sequence[str]) -> bool:
+    """Whether labels are bins of numbers that are not equally wide.
+
+    >>> unequal(["[0, 50)", "[50, 100)", "[100, 1000)"]), unequal(["0-4", "5-9", "10-14", "(missing)"])
+    (True, False)
+    """
+    widths = [wide for wide in map(_bin_width, labels) if wide is not None]
+    return len(widths) >= 3 and max(widths) > _UNEQUAL * min(widths)
+
+
+def _bin_width(label: str) -> float | None:
+    if found := _BIN.fullmatch(str(label)):
+        return float(found[2]) - float(found[1])
+    if _DAY.fullmatch(str(label)) or not (found := _SPAN.fullmatch(str(label))):
+        return 1.0 if re.fullmatch(r"-?\d+", str(label)) else None
+    return float(found[2]) - float(found[1]) + 1.0  # whole numbers: both ends are in
 
 
 def _whisker(level: str, names: Spec, count: str, amount: Spec, tips: list[Spec]) -> Spec:
@@ -221,17 +272,19 @@ def _line(rows: list[Spec], group: LabelColumn, numbers: FrameColumn) -> Spec:
     names = {
         "field": "g0",
         "type": "ordinal",
-        "sort": None,
+        "sort": _order(rows),
         "axis": {
             "grid": False,
             "labelAngle": 0,
             "labelOverlap": True,
             "labelSeparation": 8,
-            "title": group.name,
+            "title": _axis_name(group),
         },
     }
     amount, tips = _amount(rows, numbers.name), _tips([group], numbers)
-    along, beside = [{"filter": "datum.place"}], [{"filter": "!datum.place"}]
+    some = any(row["error"] is not None for row in rows)
+    bounded = " && datum.error !== null" if some else ""
+    along, beside = [{"filter": f"datum.place{bounded}"}], [{"filter": f"!datum.place{bounded}"}]
     layer = [
         {
             "transform": along,
@@ -257,6 +310,8 @@ def _line(rows: list[Spec], group: LabelColumn, numbers: FrameColumn) -> Spec:
             whisker | {"transform": [*beside, *whisker["transform"]]},
             point | {"transform": beside, "encoding": layer[1]["encoding"]},
         ]
+    if _open(rows):
+        layer.append(_unknown("x", names, "y", amount, tips))
     longest = max(len(row["g0"]) for row in rows)
     width = min(900, max(320, (12 + 7 * longest) * len(rows)))
     return {"data": {"values": rows}, "layer": layer, "width": width, "height": 240}

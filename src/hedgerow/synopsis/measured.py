@@ -91,7 +91,7 @@ class TablesSynopsis(Synopsis):
         codes = TreeModel.of(self.domain, {m.attributes for m in self.tables}, self._table).sample(
             number, seed
         )
-        return self.domain.decode(codes)
+        return self._spread(codes, seed)
 
     def _pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         return {"tables": [pack_measurement(m, arrays) for m in self.tables]}

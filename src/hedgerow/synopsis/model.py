@@ -187,7 +187,7 @@ class ModelSynopsis(CellsSynopsis):
         More rows than the released total carry more of what the model knows: their rounding adds less error.
         """
         number = self._how_many(rows, seed)
-        return self.domain.decode(self.hypothesis.sample(number, seed=seed))
+        return self._spread(self.hypothesis.sample(number, seed=seed), seed)
 
     # -- files --------------------------------------------------------------------------------------------
 

@@ -111,7 +111,7 @@ class SmallSynopsis(BoundedSynopsis):
         order = random.permutation(size)
         chosen = order[np.arange(number) % size]
         random.shuffle(chosen)
-        return self.domain.decode({a: self._theorem.codes[i][chosen] for i, a in enumerate(self.domain)})
+        return self._spread({a: self._theorem.codes[i][chosen] for i, a in enumerate(self.domain)}, seed)
 
     def _pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         small = self._theorem

@@ -115,7 +115,7 @@ class ResidualSynopsis(StrategySynopsis):
         """Synthetic rows, drawn along the tree of the strongest measured pairs [CL68]."""
         number = self._how_many(rows, seed)
         tables = {r.attributes for r in self.strategy.residuals if r.attributes}
-        return self.domain.decode(TreeModel.of(self.domain, tables, self._table).sample(number, seed))
+        return self._spread(TreeModel.of(self.domain, tables, self._table).sample(number, seed), seed)
 
     # -- inside -------------------------------------------------------------------------------------------
 

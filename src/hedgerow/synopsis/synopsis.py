@@ -7,9 +7,9 @@ import json
 import zipfile
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from os import PathLike
 from pathlib import Path
@@ -32,6 +32,7 @@ from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.answer import Answer, Source
 from hedgerow.synopsis.in_stages import one_by_one
 from hedgerow.synopsis.limits import MeasuredTable, told_limits
+from hedgerow.synopsis.spread import bin_means, spread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -279,6 +280,10 @@ class Synopsis(ABC):
         """
         can = ", ".join(sorted(self.can))
         raise UnsupportedQuery(f"a {self.kind} synopsis cannot sample rows; it can {can}")
+
+    def _spread(self, codes: Mapping[str, Any], seed: int | None) -> dict[str, NDArray[Any]]:
+        """Drawn rows as decoded columns, numbers spread within their bins."""
+        return spread(self.domain, codes, seed, partial(bin_means, self))
 
     def _how_many(self, rows: Any, seed: Any) -> int:
         """How many rows to sample: the released total unless said; also refuses what is no seed."""

@@ -59,7 +59,7 @@ def test_tables_of_three_attributes_are_learned_answered_and_sampled(data):
     assert told["mechanism"] == "AdaptiveRelease"
     assert set(told["files"]) == {
         *("synopsis.hedgerow", "synthetic.csv", "report.html", "receipt.json", "tables.csv", "README.md")
-    } | {"schema.yaml"}
+    } | {"schema.yaml", "synthetic.parquet", "datapackage.json"}
     assert len(Path("out/synthetic.csv").read_text().splitlines()) == 501
     assert run("budget", "verify", data, "--receipt", "out/receipt.json").exit_code == 0
     sql = "SELECT COUNT(*) AS n FROM t WHERE age < 40 AND town = 'north' AND sex = 'F'"

@@ -148,8 +148,8 @@ def test_a_folder_never_holds_half_a_release(data, monkeypatch):
     assert not Path("out").exists()
     assert run(*command, "--workload", "marginals:1").exit_code == 0
     assert sorted(p.name for p in Path("out").iterdir()) == [
-        "README.md", "receipt.json", "report.html", "schema.yaml", "synopsis.hedgerow", "synthetic.csv",
-        "tables.csv"]  # fmt: skip
+        "README.md", "datapackage.json", "receipt.json", "report.html", "schema.yaml", "synopsis.hedgerow",
+        "synthetic.csv", "synthetic.parquet", "tables.csv"]  # fmt: skip
 
 
 # -- beginning anew --------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.curator.drafting.column import TRACKED, SeenColumn
+from hedgerow.curator.drafting.tails import Tail
 from hedgerow.queries.domain import written
 from hedgerow.queries.domain.attribute import Attribute, Categorical
 from hedgerow.queries.domain.bins import Bins, Dates
@@ -66,7 +67,7 @@ def guess(column: SeenColumn, least: int) -> Guess:
     if not column.said:
         return Guess(None, "it holds nothing but words for a missing value")
     if column.said < least:
-        return Guess(None, f"it has fewer than {least} values", _keep(column))
+        return Guess(None, f"it has fewer than {least} values", _keep(column, least))
     kinds: tuple[Callable[[SeenColumn, int], Guess | None], ...] = (
         _dates, _truths, _times, _identifier, _numbers, _levels,
     )  # fmt: skip
@@ -83,7 +84,7 @@ def readings(column: SeenColumn, least: int) -> dict[str, Attribute]:
     if (levels := _levels(column, least).attribute or _some_levels(column, least)) is not None:
         made["levels"] = levels
     if column.sample.size and max(abs(column.low), abs(column.high)) <= _LARGEST:
-        made["edges"] = _bins(column).attribute
+        made["edges"] = _bins(column, least).attribute
     if column.dates and column.last - column.first < _SPAN:
         made["dates"] = calendar(column.first, column.last, **_missing(column))
     if chosen is not None:
@@ -152,13 +153,15 @@ def _identifier(column: SeenColumn, least: int) -> Guess | None:
     many = column.different
     if column.named_id and (many is None or many > _IDS):
         unit = f"if it names people, say --unit {column.name} with --max-rows"
-        return Guess(None, f"it looks like an identifier; {unit}", _keep(column))
+        return Guess(None, f"it looks like an identifier; {unit}", _keep(column, least))
     if _PEOPLE.search(column.name) and not column.number and (many is None or many > MOST_LEVELS):
-        return Guess(None, "it looks like names, contacts or free text", _keep(column))
+        return Guess(None, "it looks like names, contacts or free text", _keep(column, least))
     unique = many is None or many > 0.9 * column.said
     dense = column.number and column.whole and column.high - column.low < 1.1 * column.said
     if unique and dense and column.said > SINGLE:
-        return Guess(None, "nearly every row has its own number: it looks like an identifier", _keep(column))
+        return Guess(
+            None, "nearly every row has its own number: it looks like an identifier", _keep(column, least)
+        )
     return None
 
 
@@ -167,7 +170,7 @@ def _numbers(column: SeenColumn, least: int) -> Guess | None:
     if not column.number or column.zeros or _is_code(column):
         return None
     if max(abs(column.low), abs(column.high)) > _LARGEST:
-        return Guess(None, "its numbers are too large for bins", _keep(column))
+        return Guess(None, "its numbers are too large for bins", _keep(column, least))
     if column.values is not None and column.decimal is None and (column.different or 0) <= FEW:
         times: dict[float, int] = {}
         for value, n in column.values.items():
@@ -177,22 +180,25 @@ def _numbers(column: SeenColumn, least: int) -> Guess | None:
             levels = [int(v) if v.is_integer() else v for v in kept]
             if levels:
                 return Guess(Categorical(levels, format=written.NUMBER, **_options(column)))
-    return _bins(column)
+    return _bins(column, least)
 
 
-def _bins(column: SeenColumn) -> Guess:
+def _bins(column: SeenColumn, least: int) -> Guess:
     sample, look = column.sample, ""
     low, high = _ends(sample, column.low, column.high)
     if (low, high) != (column.low, column.high):
         look = "its range ends where nearly all numbers do; those beyond are clamped to it"
     step = _step(column, sample, high - low)
     if step is None:
-        return Guess(None, "its numbers are too close together for bins", _keep(column))
+        return Guess(None, "its numbers are too close together for bins", _keep(column, least))
     mass = share_in(sample)
     if column.whole and high - low < SINGLE:
         edges: list[int | float] = list(range(int(low), int(high) + 2))
     else:
         edges = round_edges(low, high, step, mass)
+    tail = Tail.of(edges, sample, column.said)
+    if tail is not None:
+        look = f"{look}; {tail.words(column.name)}" if look else tail.words(column.name)
     options = _missing(column) | ({"decimal": column.decimal} if column.decimal else {})
     return Guess(stepped(edges, step, **options), look)
 
@@ -241,7 +247,7 @@ def _levels(column: SeenColumn, least: int) -> Guess:
     values = column.values
     if values is None:
         more = f"it has more than {TRACKED:,} different values: it looks like an identifier or free text"
-        return Guess(None, more, _keep(column))
+        return Guess(None, more, _keep(column, least))
     number = column.number and column.decimal is None and not column.zeros  # codes: 4.0 is 4
     if not number and column.counts is not None:
         values = Counter({v: n for v, n in column.counts.items() if not _nothing(v)})
@@ -252,9 +258,11 @@ def _levels(column: SeenColumn, least: int) -> Guess:
     common = sorted(v for v, n in times.items() if n >= least)
     covered = sum(times[v] for v in common)
     if not common and len(times) <= MOST_LEVELS:
-        return Guess(None, f"it has no value that {least} rows share", _keep(column))
+        return Guess(None, f"it has no value that {least} rows share", _keep(column, least))
     if len(common) > MOST_LEVELS or 2 * covered < column.said:
-        return Guess(None, f"it has {len(times):,} different values, too many to be levels", _keep(column))
+        return Guess(
+            None, f"it has {len(times):,} different values, too many to be levels", _keep(column, least)
+        )
     options = _options(column, common)
     if number:
         numbers = sorted(float(v) for v in common)
@@ -293,8 +301,11 @@ def _options(column: SeenColumn, taken: list[str] | None = None) -> dict[str, An
     return options
 
 
-def _keep(column: SeenColumn) -> str:
-    """The line that would keep a column, with its most common values or its range."""
+def _keep(column: SeenColumn, least: int) -> str:
+    """The line that would keep a column, with its range or with values that enough rows share; else none.
+
+    A value that few rows carry may be one person's: it is written down nowhere.
+    """
     name = json.dumps(column.name) if not re.fullmatch(r"[A-Za-z_]\w*", column.name) else column.name
     span = column.high - column.low
     if column.number and not column.zeros and column.decimal is None and _LARGEST > span > 1:
@@ -303,5 +314,7 @@ def _keep(column: SeenColumn) -> str:
         return (
             f"{name}: {{bins: [{low}, {high}, {plain(width)}], step: {plain(column.step or width / 1000)}}}"
         )
-    common = [v for v, _ in (column.values or Counter()).most_common(_KEPT)]
+    common = [v for v, n in (column.values or Counter()).most_common(_KEPT) if n >= least]
+    if not common:
+        return ""
     return f"{name}: {{levels: {json.dumps(common, ensure_ascii=False)}, other: true, missing: true}}"

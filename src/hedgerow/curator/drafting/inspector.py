@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hedgerow.curator.rows.csv_rows import Reading
+    from hedgerow.curator.rows.engine import Engine
     from hedgerow.queries.domain.attribute import Attribute
 
 _OUTSIDE = "\x00outside"
@@ -69,10 +70,20 @@ class Inspector:
         multiline: bool = False,
         watch: Callable[[float | None], None] | None = None,
     ) -> None:
-        self._engine = FileEngine(
-            path, encoding=encoding, delimiter=delimiter, multiline=multiline, watch=watch
-        )
-        self.reading = self._engine.reading
+        file = FileEngine(path, encoding=encoding, delimiter=delimiter, multiline=multiline, watch=watch)
+        self._engine: Engine = file
+        self.reading = file.reading
+
+    @classmethod
+    def joined(cls, engine: Engine) -> Inspector:
+        """A look at facts with the tables that are joined to them.
+
+        Args:
+            engine: reads both.
+        """
+        made = cls.__new__(cls)
+        made._engine, made.reading = engine, None
+        return made
 
     def refuse_absent(self, *columns: str) -> None:
         """Refuse columns that the file does not have exactly once."""

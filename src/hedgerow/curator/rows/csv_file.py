@@ -31,6 +31,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 _LINE = re.compile(r"[^\r\n]*+")
 _STANDARD_LINE = re.compile(r'(?:[^"\r\n]++|"[^"]*+")*+')
 _END = re.compile(r"\r\n|\n|\r")
+_DECLARE = "declare its encoding, for example with --encoding latin-1 or Table.open(encoding='latin-1')"
 _NATIVE = ("utf-8", "utf-8-sig", "ascii")
 # Codecs in which bytes of one row say how those of the next are read, or plain characters spell line ends.
 _STATEFUL = re.compile(r"iso2022|hz$|utf-7|idna|punycode|(raw.)?unicode.escape|undefined")
@@ -113,10 +114,10 @@ class CsvFile:
             lines += error.object[: error.start].count(b"\r" if self.end == "\r" else b"\n")
             raise SourceError(
                 f"the data file is not {self.encoding.removesuffix('-sig').upper()} text to its end: line "
-                f"{lines} is not; declare its encoding, for example latin-1"
+                f"{lines} is not; {_DECLARE}"
             ) from None
         except UnicodeError:
-            raise SourceError("the data file is no text to its end; declare its encoding") from None
+            raise SourceError(f"the data file is no text to its end; {_DECLARE}") from None
         except (OSError, ValueError):
             raise SourceError(f"the data file {str(self.path)!r} could not be read to its end") from None
 
@@ -170,7 +171,7 @@ def _decoded(head: bytes, codec: str, *, declared: bool) -> str:
     try:
         text = codecs.getincrementaldecoder(codec)().decode(head)
     except UnicodeError:
-        hint = "declare another encoding" if declared else "declare its encoding, for example latin-1"
+        hint = "declare another encoding" if declared else _DECLARE
         raise SourceError(f"the data file is not {codec.removesuffix('-sig').upper()} text; {hint}") from None
     if not text.strip():
         raise SourceError("the data file is empty: it has no line of column names")
@@ -239,6 +240,6 @@ def _header(line: str, delimiter: str, *, strict: bool) -> list[str]:
     if any(_CONTROL.search(name) for name in names):
         raise SourceError(
             "the data file is no CSV text, as its first line holds control characters; if it is text, "
-            "declare its encoding, for example utf-16-le"
+            "declare its encoding, with --encoding utf-16-le or Table.open(encoding='utf-16-le')"
         )
     return [name.strip() for name in names]

@@ -199,7 +199,7 @@ def _plain(answer: Answer) -> dict[str, Any]:
         "source": answer.source,
         "simultaneous": answer.simultaneous,
         "notes": list(answer.notes),
-        "sources": None if answer.sources is None else list(answer.sources),
+        "sources": None if answer.sources is None else np.asarray(answer.sources).tolist(),
     }
 
 

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hedgerow.errors import UnsupportedQuery
+from hedgerow.mechanisms.session.bargain import Bargain, expected
 from hedgerow.mechanisms.session.certify import Certify, Known
 from hedgerow.mechanisms.session.explain import Explanation
 from hedgerow.mechanisms.session.people import People, people_price
 from hedgerow.mechanisms.session.price import Goal, direct_price
 from hedgerow.privacy.budget import Cost
+from hedgerow.privacy.share import percent
 from hedgerow.queries.one_form import is_nothing
 from hedgerow.queries.pieces import OneQuery, Statement
 from hedgerow.queries.reply import Asked, Reply
@@ -27,9 +29,11 @@ if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
     from hedgerow.mechanisms.session.cache import Promise
     from hedgerow.mechanisms.session.core import Core
+    from hedgerow.privacy.budget import Budget
     from hedgerow.queries.query import Query
 
 Way = Literal["people", "learned", "within"]
+_MIXED = "Numbers that would be no better than what was learned are read off that."
 _NO_ACCURACY = "people are counted by measuring: say how close, with `within_count`"
 
 
@@ -61,7 +65,9 @@ def first_price(curator: Curator, asked: Asked, goal: Goal | None) -> Cost:
     return direct_price(curator, pieces, goal, asked.bounds(asked.selects))
 
 
-def decide(core: Core, payer: Curator, asked: Asked, goal: Goal | None, promise: Promise) -> Decision:
+def decide(
+    core: Core, payer: Curator, asked: Asked, goal: Goal | None, promise: Promise, free: Promise
+) -> Decision:
     """What is done with a question now; depends on public things only.
 
     Args:
@@ -70,6 +76,7 @@ def decide(core: Core, payer: Curator, asked: Asked, goal: Goal | None, promise:
         asked: the question.
         goal: its accuracy, if any.
         promise: what is said with the answer.
+        free: what would be said with it if no accuracy were named.
     """
     known = core.cache.find(asked.key, promise, asked)
     if known is not None:
@@ -83,7 +90,10 @@ def decide(core: Core, payer: Curator, asked: Asked, goal: Goal | None, promise:
         )
     if goal is None:
         return ReadOff(core, payer, asked, promise)
-    return Vouch(core, payer, asked, promise, goal)
+    bargain = Bargain.of(core, payer, asked, goal, promise, free)
+    if bargain is not None and bargain.none:
+        return Spare(core, payer, asked, free, bargain)
+    return Vouch(core, payer, asked, promise, goal, bargain)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +118,11 @@ class Decision(ABC):
         """
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What is said beside the answer because it was decided so."""
+        return ()
+
+    @property
     def nothing(self) -> Cost:
         """A cost of zero in the ledger's currency."""
         return Cost.zero(self.payer.ledger.currency)
@@ -121,9 +136,10 @@ class Decision(ABC):
     def _said(self, source: Source, cost: Cost, error: Any, needed: Cost | None = None) -> Explanation:
         """Affordable if what is needed at least is there, the payer's and what was set aside for them."""
         there = self.payer.left + self.core.reserve.held(self.payer)
-        part = self.payer.ledger.budget.part(cost)
+        budget = self.payer.ledger.budget
         enough = (cost if needed is None else needed) <= there
-        return Explanation.new(source, part, error, self.promise.confidence, enough)
+        said = Explanation.new(source, budget.part(cost), error, self.promise.confidence, enough)
+        return said if cost.is_zero else replace(said, words=f"{said.words} {_taken(cost, budget)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,10 +191,40 @@ class ReadOff(Decision):
 
 
 @dataclass(frozen=True, eq=False)
+class Spare(ReadOff):
+    """An accuracy that would buy no narrower bound than the free one: the free answer, and why."""
+
+    bargain: Bargain
+
+    def carry_out(self) -> tuple[Answer, Cost]:
+        """What whoever names no accuracy gets, or got."""
+        known = self._known
+        return super().carry_out() if known is None else (known, self.nothing)
+
+    def describe(self, *, later: bool = False) -> Explanation:
+        """The free answer's errors, and why it is that one."""
+        known, said = self._known, super().describe(later=later)
+        if known is not None:
+            nothing = self.payer.ledger.budget.part(self.nothing)
+            said = Explanation.known(self.asked.shown(known), nothing)
+        return replace(said, words=f"{said.words} {self.bargain.words}.")
+
+    @property
+    def _known(self) -> Answer | None:
+        return self.core.cache.find(self.asked.key, self.promise, self.asked)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Why nothing was charged."""
+        return (self.bargain.words,)
+
+
+@dataclass(frozen=True, eq=False)
 class Vouch(Decision):
     """With an accuracy a comparison vouches for what was learned, or it is measured."""
 
     goal: Goal
+    bargain: Bargain | None = None
 
     def carry_out(self) -> tuple[Answer, Cost]:
         """Compare if that is due and affordable, measure what trips and what is not compared."""
@@ -195,6 +241,8 @@ class Vouch(Decision):
         answer = replace(answer, simultaneous=self.promise.simultaneous or known.certified)
         if known.vouched.any() and not known.certified:
             answer = replace(answer, sources=np.where(known.vouched, "certified", "measured"))
+        if self.bargain is not None:
+            answer = self.bargain.kept(answer)
         return self._kept(answer, self.goal), known.cost
 
     def describe(self, *, later: bool = False) -> Explanation:
@@ -214,7 +262,10 @@ class Vouch(Decision):
         else:
             compares, cost = certify.worst_one_by_one(pieces, later=later)
             needed = cost
-        return self._said(_source(compares), cost, self._expected(), needed)
+        said = self._said(_source(compares), cost, self._expected(), needed)
+        if self.bargain is None or not self.bargain.mixes:
+            return said
+        return replace(said, source="learned", words=f"{said.words} {_MIXED}")
 
     def _certify(self) -> Certify:
         together = self.promise.simultaneous
@@ -261,10 +312,9 @@ class Vouch(Decision):
 
     def _expected(self) -> Any:
         """The error that a kept goal means, in the question's unit, if what was learned is about right."""
-        counts = self.core.belief.counts(list(self.asked.pieces))
-        errors = np.full(len(counts), float(self.goal.alpha))
-        reply = self.asked.assemble(counts, errors, self.goal.confidence, self.core.most_rows)
-        return self.asked.in_unit(reply.error)
+        if self.bargain is not None:
+            return self.bargain.errors()
+        return self.asked.in_unit(expected(self.core, self.asked, self.goal).error)
 
 
 def reply_as(reply: Reply, promise: Promise, source: Source) -> Answer:
@@ -278,6 +328,11 @@ def reply_as(reply: Reply, promise: Promise, source: Source) -> Answer:
         notes=reply.notes,
         table=reply.table,
     )
+
+
+def _taken(cost: Cost, budget: Budget) -> str:
+    """What a price takes of a budget: epsilons of small prices add up to far more than they take together."""
+    return f"It takes up to {percent(cost, budget)} of the whole budget."
 
 
 def _source(certified: bool) -> Source:

@@ -239,9 +239,10 @@ class OpenSession:
     def _ask(self, asked: Asked, wish: Wish) -> tuple[Answer, Cost]:
         with self._core.turn():
             goal, promise = self._meant(asked, wish)
-            answer, cost = decide(self._core, self._payer, asked, goal, promise).carry_out()
+            decision = decide(self._core, self._payer, asked, goal, promise, self._free(asked, wish))
+            answer, cost = decision.carry_out()
             answer = asked.shown(answer)
-            return replace(answer, notes=(*answer.notes, *self._doubts(wish, goal))), cost
+            return replace(answer, notes=(*answer.notes, *decision.notes, *self._doubts(wish, goal))), cost
 
     def _in_stages(self, staged: Staged, wish: Wish) -> Answer:
         """A statement in two stages: its questions are priced, and refused, together before any is paid."""
@@ -304,7 +305,8 @@ class OpenSession:
     def _explain(self, asked: Asked, wish: Wish, *, later: bool = False) -> Explanation:
         with self._core.turn():
             goal, promise = self._meant(asked, wish)
-            said = decide(self._core, self._payer, asked, goal, promise).describe(later=later)
+            decision = decide(self._core, self._payer, asked, goal, promise, self._free(asked, wish))
+            said = decision.describe(later=later)
             return replace(said, words=" ".join((said.words, *self._doubts(wish, goal))))
 
     def _doubts(self, wish: Wish, goal: Goal | None) -> tuple[str, ...]:
@@ -330,7 +332,12 @@ class OpenSession:
         goal = self._goal(wish)
         if goal is not None:
             return goal, Promise(goal.confidence, together, float(goal.alpha))
-        return None, _indicative(_LEARNED if wish.confidence is None else wish.confidence, together)
+        return None, self._free(asked, wish)
+
+    def _free(self, asked: Asked, wish: Wish) -> Promise:
+        """What is promised with the answer if no accuracy is named."""
+        sure = _LEARNED if wish.confidence is None else wish.confidence
+        return _indicative(sure, wish.simultaneous or asked.selects)
 
     def _goal(self, wish: Wish) -> Goal | None:
         refuse_accuracy(wish.within, wish.within_count, wish.confidence)

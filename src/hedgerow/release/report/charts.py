@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from hedgerow.plot import BERRY, LEAF, PALE, THEME
 from hedgerow.queries.domain.attribute import Attribute
+from hedgerow.release.report.pairs import Pairs
 from hedgerow.release.report.views import View, short_labels
 from hedgerow.synopsis.drawing import GREENS, THOUSANDS
 
@@ -104,36 +106,70 @@ def attribute_title(name: str) -> str:
     return name.replace("_", " ")
 
 
-def associations(pairs: list[View], names: Sequence[str]) -> dict[str, Any]:
-    """The overview of pairs: a darker square for a stronger association; a click chooses the pair."""
-    rows = [
-        {"a": attribute_title(x), "b": attribute_title(y), "pair": i, "strength": round(view.association, 3)}
-        for i, view in enumerate(pairs)
-        for x, y in (view.attributes, view.attributes[::-1])
+def associations(pairs: Pairs) -> dict[str, Any]:
+    """The overview of pairs: the darker a square, the stronger; a click chooses a pair that is shown.
+
+    A pair whose table is not on the page has a point, and one that was not looked at a cross: neither is
+    drawn as if its attributes had nothing to do with each other.
+    """
+    rows = _squares(pairs)
+    many = len(pairs.names) > 18
+    step = max(12, 640 // max(len(pairs.names), 1)) if many else 30
+    axis = {"type": "nominal", "sort": [attribute_title(n) for n in pairs.names]}
+    small = {"labelFontSize": 10, "labelLimit": 110} if many else {}
+    x = {
+        **axis,
+        "field": "a",
+        "axis": {"labelAngle": -90 if many else -40, "grid": False, "orient": "top", **small},
+    }
+    y = {**axis, "field": "b", "axis": {"grid": False, **small}}
+    unknown = {"test": "datum.strength === null", "value": "#efede5"}
+    colour = {
+        "field": "strength",
+        "type": "quantitative",
+        "scale": {"range": GREENS, "domain": [0, 0.25, 0.5, 1]},
+        "legend": None,
+        "condition": unknown,
+    }
+    tips = [
+        {"field": "a", "title": "and"},
+        {"field": "b", "title": "with"},
+        {"field": "strength", "title": "association (0 to 1)", "format": ".2f"},
+        {"field": "table", "title": "its table"},
     ]
-    order = [attribute_title(n) for n in names]
-    axis = {"type": "nominal", "sort": order}
+    over = {"name": "over", "select": {"type": "point", "on": "pointerover", "clear": "pointerout"}}
+    square = {
+        "params": [over],
+        "mark": {"type": "rect", "cursor": "pointer", "cornerRadius": 2, "strokeWidth": 1 if many else 1.5},
+        "encoding": {
+            "color": colour,
+            "stroke": {"condition": {"param": "over", "empty": False, "value": BERRY}, "value": "#ffffff"},
+            "tooltip": tips,
+        },
+    }
+    mark = {
+        "mark": {"type": "text", "color": "#7d877f", "fontSize": 10, "tooltip": None},
+        "encoding": {"text": {"field": "mark"}},
+    }
     return {
         "data": {"values": rows},
-        "width": {"step": 30},
-        "height": {"step": 24},
-        "params": [{"name": "over", "select": {"type": "point", "on": "pointerover", "clear": "pointerout"}}],
-        "mark": {"type": "rect", "cursor": "pointer", "cornerRadius": 2, "strokeWidth": 1.5},
-        "encoding": {
-            "x": {**axis, "field": "a", "axis": {"labelAngle": -40, "grid": False, "orient": "top"}},
-            "y": {**axis, "field": "b"},
-            "color": {
-                "field": "strength",
-                "type": "quantitative",
-                "scale": {"range": GREENS, "domain": [0, 0.25, 0.5, 1]},
-                "legend": None,
-            },
-            "stroke": {"condition": {"param": "over", "empty": False, "value": BERRY}, "value": "#ffffff"},
-            "tooltip": [
-                {"field": "a", "title": "and"},
-                {"field": "b", "title": "with"},
-                {"field": "strength", "title": "association (0 to 1)", "format": ".2f"},
-            ],
-        },
+        "width": {"step": step},
+        "height": {"step": step if many else 24},
+        "encoding": {"x": x, "y": y},
+        "layer": [square, mark],
         "config": THEME,
     }
+
+
+def _squares(pairs: Pairs) -> list[dict[str, Any]]:
+    """Each pair twice, with how strong it is and where its table is."""
+    place = {v.attributes: i for i, v in enumerate(pairs.shown)}
+    rows = []
+    for a, b in combinations(pairs.names, 2):
+        pair = (a, b) if (a, b) in pairs.strengths else (b, a)
+        strength, at = pairs.strengths.get(pair), place.get(pair, -1)
+        where = "shown below" if at >= 0 else "not on this page" if strength is not None else "not looked at"
+        known = {"pair": at, "strength": None if strength is None else round(strength, 3), "table": where}
+        known["mark"] = "" if at >= 0 else "·" if strength is not None else "×"
+        rows += [{"a": attribute_title(x), "b": attribute_title(y), **known} for x, y in ((a, b), (b, a))]
+    return rows

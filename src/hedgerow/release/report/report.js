@@ -67,10 +67,18 @@ if (page.pairs.length) {
   chooser.addEventListener("change", () => show(Number(chooser.value)));
   if (page.associations) {
     draw("#associations", page.associations).then(({ view }) =>
-      view.addEventListener("click", (_, item) => item && item.datum && show(item.datum.pair)));
+      view.addEventListener("click", (_, item) => item && item.datum && item.datum.pair >= 0 && show(item.datum.pair)));
   }
   show(page.strongest[0]);
   page.strongest.slice(1).forEach((index, i) => draw(`#strong-${i}`, trellis(page.pairs[index])));
+}
+const find = document.getElementById("find");
+if (find) {
+  find.addEventListener("input", () => {
+    const word = find.value.trim().toLowerCase(), holds = (text) => text.toLowerCase().includes(word);
+    document.querySelectorAll("#singles .grid > div").forEach((one) => { one.hidden = !holds(one.querySelector("h3").textContent); });
+    if (chooser) for (const one of chooser.options) one.hidden = !holds(one.textContent);
+  });
 }
 Promise.allSettled(started).then((all) => {
   const failed = all.filter((one) => one.status === "rejected");

@@ -16,12 +16,13 @@ from hedgerow.errors import UnsupportedQuery
 from hedgerow.privacy.ledger.receipt import resting
 from hedgerow.queries.query import Query
 from hedgerow.release.numerals import amount, bound, rest, signed, small
-from hedgerow.release.report import charts, views
+from hedgerow.release.report import charts, stills, views
+from hedgerow.release.report.pairs import Pairs
 from hedgerow.release.report.views import View
 from hedgerow.synopsis import Synopsis
 from hedgerow.synopsis.answer import Answer
 
-_EXAMPLES = 3
+_EXAMPLES, _RANKED, _MANY = 3, 10, 12
 ABOUT = "Statistics of private rows, released once, with noise that hides each of them."
 
 
@@ -80,16 +81,21 @@ class Report:
     def _content(self) -> dict[str, Any]:
         """Everything the template asks for."""
         singles = views.one_way(self.synopsis, self.confidence)
-        pairs = views.two_way(self.synopsis, self.confidence)
-        order = sorted(range(len(pairs)), key=lambda i: -pairs[i].association)[: 1 + _EXAMPLES]
+        pairs = Pairs.of(self.synopsis, self.confidence)
+        shown, domain = pairs.shown, self.synopsis.domain
         return {
             **self.facts(),
+            **self._unscripted(singles, pairs),
             "singles": [charts.attribute_title(v.attributes[0]) for v in singles],
-            "pairs": [_title(v) for v in pairs],
-            "examples": [_title(pairs[i]) for i in order[1:]],
+            "pairs": [_title(v) for v in shown],
+            "left_out": f"{pairs.left_out:,}" if pairs.left_out else "",
+            "looked": f"{len(pairs.strengths):,}",
+            "chosen_confidence": f"{pairs.confidence:.2%}" if pairs.confidence > self.confidence else "",
+            "many": len(domain) > _MANY,
+            "examples": [_title(v) for v in shown[1 : 1 + _EXAMPLES]],
             "asked": [_question(a) for a in self.asked],
             "told": any(a.truth is not None for a in self.asked),
-            "data": self._drawn(singles, pairs, order),
+            "data": self._drawn(singles, pairs),
             "style": _resource("report.css"),
             "vega": charts.vega_script(),
             "script": _resource("report.js"),
@@ -129,6 +135,8 @@ class Report:
                 *([("claims", resting(receipt.claims))] if receipt.claims else []),
             ],
             "head": receipt.head,
+            "mechanism": s.provenance.mechanism,
+            "line": receipt.seq,
             "citations": s.citation().splitlines(),
         }
 
@@ -167,19 +175,29 @@ class Report:
             "meter": [{"kind": k, "width": round(100 * v / whole, 2), "words": w} for k, v, w in meter],
         }
 
-    def _drawn(self, singles: list[View], pairs: list[View], order: list[int]) -> str:
+    def _unscripted(self, singles: list[View], pairs: Pairs) -> dict[str, Any]:
+        """The same for browsers that run no script: pictures as SVG, the strongest pairs as tables."""
+        domain, most = self.synopsis.domain, pairs.shown[: 1 + _EXAMPLES]
+        ranked = list(pairs.strengths.items())[:_RANKED]
+        return {
+            "stills": [stills.bars(v, domain[v.attributes[0]]) for v in singles],
+            "still_pairs": [stills.Still.of(v, domain, _title(v)) for v in most],
+            "ranked": [(" × ".join(map(charts.attribute_title, p)), f"{s:.2f}") for p, s in ranked],
+        }
+
+    def _drawn(self, singles: list[View], pairs: Pairs) -> str:
         """What the drawing script reads, as JSON that no label can break out of."""
         domain = self.synopsis.domain
-        paired = domain.order(a for v in pairs for a in v.attributes)
+        paired = domain.order(a for v in pairs.shown for a in v.attributes)
         data = {
             "theme": charts.THEME,
             "thousands": charts.THOUSANDS,
             "colours": {"pale": charts.PALE, "leaf": charts.LEAF},
             "axes": {name: views.short_labels(domain[name]) for name in paired},
             "singles": [charts.one_way(v, domain[v.attributes[0]]) for v in singles],
-            "pairs": [views.table_data(v) for v in pairs],
-            "associations": charts.associations(pairs, paired) if len(pairs) > 1 else None,
-            "strongest": order,
+            "pairs": [views.table_data(v) for v in pairs.shown],
+            "associations": charts.associations(pairs) if len(pairs.shown) > 1 else None,
+            "strongest": list(range(len(pairs.shown)))[: 1 + _EXAMPLES],
         }
         text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.replace("<", "\\u003c")

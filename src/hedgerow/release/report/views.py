@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import pairwise
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,19 +20,25 @@ if TYPE_CHECKING:
 
     from hedgerow.synopsis import Synopsis
 
-_PAIR_CELLS = 600
-_ALL_CELLS = 12_000
 _LEVELS = 60
 _BLOCKS, _QUERIES, _CELLS = 16, 64, 1 << 20
 
 
 @dataclass(frozen=True)
 class View:
-    """Released counts over one or two attributes and their error bounds, in the same shape."""
+    """Released counts over one or two attributes and their error bounds, in the same shape.
+
+    Args:
+        attributes: of the table.
+        values: released counts.
+        errors: how far each may be off.
+        confidence: of each of the bounds.
+    """
 
     attributes: tuple[str, ...]
     values: NDArray[np.float64]
     errors: NDArray[np.float64]
+    confidence: float = 0.95
 
     @property
     def association(self) -> float:
@@ -45,7 +52,7 @@ class View:
             return 0.0
         expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0, keepdims=True) / total
         safe = np.maximum(expected, 1e-9)
-        variance = (self.errors / 1.96) ** 2
+        variance = (self.errors / NormalDist().inv_cdf((1 + self.confidence) / 2)) ** 2
         chi = ((table - expected) ** 2 / safe)[expected > variance**0.5].sum()
         chi -= (variance / safe)[expected > variance**0.5].sum()
         return float(np.sqrt(max(chi, 0.0) / (total * (min(table.shape) - 1))).clip(0.0, 1.0))
@@ -53,23 +60,11 @@ class View:
 
 def one_way(synopsis: Synopsis, confidence: float) -> list[View]:
     """The table of every attribute that the synopsis can give."""
-    return _views(synopsis, [(name,) for name in synopsis.domain], confidence, _LEVELS * 50)
+    return views_of(synopsis, [(name,) for name in synopsis.domain], confidence, _LEVELS * 50)
 
 
-def two_way(synopsis: Synopsis, confidence: float) -> list[View]:
-    """The tables of pairs that the synopsis can give, smallest first while they fit on a page."""
-    domain = synopsis.domain
-    pairs = sorted(combinations(domain.names, 2), key=domain.cells)
-    kept: list[tuple[str, ...]] = []
-    cells = 0
-    for pair in pairs:
-        cells += domain.cells(pair)
-        if domain.cells(pair) <= _PAIR_CELLS and cells <= _ALL_CELLS:
-            kept.append(pair)
-    return _views(synopsis, kept, confidence, _PAIR_CELLS)
-
-
-def _views(synopsis: Synopsis, sets: list[tuple[str, ...]], confidence: float, most: int) -> list[View]:
+def views_of(synopsis: Synopsis, sets: list[tuple[str, ...]], confidence: float, most: int) -> list[View]:
+    """The tables of these attributes that the synopsis can give, if they have no more cells than `most`."""
     domain, out = synopsis.domain, []
     for names in sets:
         if domain.cells(names) > most or "table" not in synopsis.can:
@@ -80,7 +75,7 @@ def _views(synopsis: Synopsis, sets: list[tuple[str, ...]], confidence: float, m
             continue
         shape = domain.shape_of(names)
         errors = np.broadcast_to(np.asarray(answer.error, dtype=np.float64), np.shape(answer.value))
-        out.append(View(names, np.reshape(answer.value, shape), errors.reshape(shape)))
+        out.append(View(names, np.reshape(answer.value, shape), errors.reshape(shape), confidence))
     return out
 
 

@@ -16,8 +16,10 @@ def main() -> None:
 
         signals.listen()
         from hedgerow.serve.cli.commands import app
+        from hedgerow.service.first_run import tell_of_compiling
 
         said = "Interrupted; every charge that was made is in the ledger."
+        tell_of_compiling()
         app()
     except SystemExit as done:
         signals.ignore()  # all is said: a signal would only spoil the exit code

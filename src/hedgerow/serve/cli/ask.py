@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -126,11 +126,18 @@ def _answered(given: Answered, json: bool, account: str | None) -> None:
         to.print(answer.words)
     if not given.learning.is_zero:
         to.print(f"Learning what rows look like, once, cost {amount(budget.part(given.learning), budget)}.")
-    to.print("Asking was free." if answer.cost is None else f"Asking cost {amount(answer.cost, budget)}.")
+    to.print("Asking was free." if answer.cost is None else f"Asking cost {_paid(answer.cost, budget)}.")
     whose = "the dataset's budget" if account is None else f"{account}'s part of the budget"
     to.print(f"Left of {whose}: {rest(given.left, budget)}.")
     for note in answer.notes:
         to.print(f"Note: {note}")
+
+
+def _paid(cost: Any, budget: Any) -> str:
+    """A price, and which part of the budget it took: small prices add up to less than their epsilons do."""
+    from hedgerow.release.numerals import amount, percent
+
+    return f"{amount(cost, budget)}, {percent(cost.cost, budget)} of the whole budget"
 
 
 def _hold(source: str) -> tuple[str, str]:
@@ -146,10 +153,14 @@ def _explained(found: Explanation, json: bool) -> None:
         return
     to = screen()
     to.print(found.words)
-    wide = float(np.max(found.error, initial=0.0))
-    if np.isfinite(wide):
+    errors = np.atleast_1d(np.asarray(found.error, dtype=np.float64)).ravel()
+    bounded = errors[np.isfinite(errors)]
+    if bounded.size:
         hold, _ = _hold(found.source)
-        to.print(f"Error bounds of up to {wide:,.4g} {hold} with {found.confidence:.4g} confidence.")
+        rest = errors.size - bounded.size
+        also = f"; {rest:,} of {errors.size:,} numbers have none that is known" if rest else ""
+        wide = f"Error bounds of up to {bounded.max():,.4g} {hold} with {found.confidence:.4g} confidence"
+        to.print(f"{wide}{also}.")
     if found.cost.epsilon:
         too_much = "" if found.affordable else ", which is more than is left"
         to.print(f"It would cost at most epsilon {found.cost.epsilon:.3g}{too_much}.")

@@ -103,19 +103,19 @@ def ask_all(synopsis: hr.Synopsis, people: Population) -> list[AnsweredQuestion]
     """Every question, its released answer, and the true one, which only a made-up population has."""
     from hedgerow.release.report.report import AnsweredQuestion
 
-    truth = exact_tables(people)
+    domain = people.every_number()
+    truth = exact_tables(people, domain)
     out = []
     for words, text in QUESTIONS:
-        question = hr.sql(synopsis.domain, text)
-        out.append(AnsweredQuestion(words, text, synopsis.answer(question), question.answer(truth)))
+        true = hr.sql(domain, text).answer(truth)
+        out.append(AnsweredQuestion(words, text, synopsis.answer(hr.sql(synopsis.domain, text)), true))
     return out
 
 
-def exact_tables(people: Population) -> Any:
+def exact_tables(people: Population, domain: hr.Domain) -> Any:
     """Weighted counts of the made-up rows themselves, in the form in which a synopsis gives them."""
     import numpy as np
 
-    domain: hr.Domain = people.domain()
     codes = domain.encode(people.columns)
 
     def linear(attributes: tuple[str, ...], weights: Any, confidence: float, numbers: int = 1) -> Any:
@@ -196,7 +196,8 @@ def _show(done: Any, asked: list[AnsweredQuestion], rows: int) -> None:
     to.print(table)
     to.print()
     to.print(
-        f"* known only as these people are made up; counts all rows, also beyond {MAX_ROWS} of a person."
+        f"* known only as these people are made up: all rows, also beyond {MAX_ROWS} of a person, within the "
+        "declared range."
     )
     for name in (DATA, SCHEMA, *(n for n in done.files if n != "report.html")):
         to.print(f"  {done.folder / name}", soft_wrap=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,6 +30,11 @@ Drawn = Annotated[
 ]
 
 
+Every = Annotated[
+    bool, typer.Option("--all", help="Show every mechanism that was compared, and not the best alone.")
+]
+
+
 def plan(
     schema: SchemaPath,
     rows: Rows,
@@ -44,6 +49,7 @@ def plan(
     no_simulate: Annotated[
         bool, typer.Option("--no-simulate", help="Leave out what has to be tried on made-up populations.")
     ] = False,
+    every: Every = False,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -88,10 +94,10 @@ def plan(
 
             step("Drawing", None)
             write(made.chart(), plot)
-    _show(made, json, plot)
+    _show(made, json, plot, every=every)
 
 
-def _show(made: hr.Plan, json: bool, plot: Path | None) -> None:
+def _show(made: hr.Plan, json: bool, plot: Path | None, *, every: bool) -> None:
     from hedgerow.service.forecast import Forecast
 
     forecast = Forecast.of_plan(made)
@@ -99,19 +105,8 @@ def _show(made: hr.Plan, json: bool, plot: Path | None) -> None:
         picture = {} if plot is None else {"plot": str(plot)}
         emit(made.to_json() | {"forecast": forecast.to_json()} | picture)
         return
-    from rich.table import Table
-
-    from hedgerow.release.plan.table import HEADS
-
     to = screen()
     to.print(made.title)
-    grid = Table(box=None, pad_edge=False)
-    for head in HEADS:
-        last = head == HEADS[-1]
-        grid.add_column(head, no_wrap=not last, overflow="fold", min_width=24 if last else None)
-    for cells in made.table():
-        grid.add_row(*cells)
-    to.print(grid)
     for line in made.said:
         to.print(line)
     if made.command:
@@ -119,3 +114,22 @@ def _show(made: hr.Plan, json: bool, plot: Path | None) -> None:
     to.print(f"All of it would buy {forecast.words}.")
     if plot is not None:
         to.print(f"  {plot}", soft_wrap=True)
+    if every:
+        to.print(_grid(made))
+    else:
+        to.print(f"{len(made.table()):,} mechanisms were compared: --all shows them.")
+
+
+def _grid(made: hr.Plan) -> Any:
+    """All that was compared."""
+    from rich.table import Table
+
+    from hedgerow.release.plan.table import HEADS
+
+    grid = Table(box=None, pad_edge=False)
+    for head in HEADS:
+        last = head == HEADS[-1]
+        grid.add_column(head, no_wrap=not last, overflow="fold", min_width=24 if last else None)
+    for cells in made.table():
+        grid.add_row(*cells)
+    return grid

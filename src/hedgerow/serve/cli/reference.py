@@ -1,6 +1,6 @@
 """The command line's reference page, from the commands.
 
-`python -m hedgerow.serve.cli.reference` writes it, and what is written from the mechanisms' cards.
+`python -m hedgerow.serve.cli.reference` writes it, the page of settings, and what is written from the cards.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.release.pages import FILES
+from hedgerow.service import config_page
 
 PAGE = "docs/cli.md"
 
@@ -87,5 +88,6 @@ def _help(param: Any) -> str:
 
 if __name__ == "__main__":
     Path(PAGE).write_text(reference(), encoding="utf-8")
+    Path(config_page.PAGE).write_text(config_page.config_page(), encoding="utf-8")
     for path, written in FILES.items():
         Path(path).write_text(written(Path(path).read_text("utf-8")), encoding="utf-8")

@@ -66,6 +66,11 @@ PayAnew = Annotated[
 ]
 
 
+Anyway = Annotated[
+    bool, typer.Option("--anyway", help="Release although the price buys noise and nothing else.")
+]
+
+
 class WithGuests(TyperCommand):
     """A command whose help also names the mechanisms that other packages brought."""
 
@@ -93,6 +98,7 @@ def release(
     out: Out = None,
     force: Replace = False,
     anew: PayAnew = False,
+    anyway: Anyway = False,
     json: Json = False,
 ) -> None:
     """Release private statistics of DATA and charge its budget.
@@ -101,9 +107,9 @@ def release(
     DATA.hedgerow.db; if there is none yet, one of the size of --epsilon is made, and that is said. It belongs
     to the rows: a release under another schema is charged to it like any other. A release that would pass it
     is refused with exit code 3, and nothing is charged; so is, with exit code 2, one whose ledger is lost, or
-    older than a receipt of it that lies in --out or beside the data. A release that was interrupted goes on,
-    and pays nothing twice, when the same command is given again - unless the data file has changed: then
-    --same-rows goes on and --anew begins anew - but for a
+    older than a receipt of it that lies in --out or beside the data, or one that would be noise alone
+    (--anyway). A release that was interrupted goes on, and pays nothing twice, when the same command is given
+    again - unless the data file has changed: then --same-rows goes on and --anew begins anew - but for a
     mechanism that is said to be paid anew.
     """
     from hedgerow.service.publication import Publication
@@ -114,22 +120,11 @@ def release(
     try:
         with progress(json) as step:
             done = Publication(
-                dataset=dataset,
-                out=folder,
-                epsilon=epsilon,
-                workload=workload,
-                mechanism=mechanism,
-                objective=objective,
-                seconds=seconds,
-                memory=memory,
-                prior=prior,
-                rows=rows,
-                expected=expect,
-                force=force,
-                anew=anew,
-                step=step,
+                dataset=dataset, out=folder, epsilon=epsilon, workload=workload, mechanism=mechanism,
+                objective=objective, seconds=seconds, memory=memory, prior=prior, rows=rows, expected=expect,
+                force=force, anew=anew, anyway=anyway, step=step,
                 foretell=(lambda words: None) if json else (lambda words: screen().print(f"{words}.")),
-            ).publish()
+            ).publish()  # fmt: skip
     except KeyboardInterrupt:
         _tell_unfinished(dataset)
         raise

@@ -201,7 +201,7 @@ def check(
     if data is not None:
         with progress(json) as step:
             whose = unit or protected_unit(data, ledger)
-            fit = inspecting.fit(found.domain, data, whose, vars(reading), step)
+            fit = inspecting.fit(found.domain, data, whose, vars(reading), step, found.tables)
     strangers = inspecting.misfits(fit)
     if confirm and not found.confirmed and not strangers:
         found.confirm()

@@ -39,6 +39,12 @@ class ServedOptions:
     unit: Annotated[str | None, typer.Option(help="The column that names a person, of a new budget.")] = None
     max_rows: Annotated[int | None, typer.Option(min=1, help="How many rows of each person are used.")] = None
     neighbours: Whom = None
+    encoding: Annotated[
+        str | None, typer.Option(help="Text encoding of a CSV file, if not UTF-8 (for example latin-1).")
+    ] = None
+    delimiter: Annotated[
+        str | None, typer.Option(help="What separates the fields of a CSV file: a character, or tab.")
+    ] = None
     learn: Annotated[
         str | None, typer.Option(help="Spend so much epsilon on learning, once, if nothing was learned yet.")
     ] = None

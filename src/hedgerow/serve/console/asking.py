@@ -217,6 +217,7 @@ def picture(answer: dict[str, Any]) -> dict[str, Any]:
     cut = answer | {"rows": answer["rows"][:_MOST_ROWS]}
     if kind in ("bars", "line", "number"):
         shown["marks"] = {name: charts.marks(cut, name) for name in numbers}
+        shown["widths"] = charts.widths(answer)
     if kind == "line":
         shown["lines"] = {name: [charts.line(answer, name, w) for w in (1000, 340)] for name in numbers}
         shown["beside"] = {name: charts.beside(cut, marks) for name, marks in shown["marks"].items()}

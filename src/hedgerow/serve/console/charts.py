@@ -9,7 +9,7 @@ from math import ceil, floor, isfinite, log10
 from typing import Any
 
 from hedgerow.release.numerals import bound, signed
-from hedgerow.service.picturing import short
+from hedgerow.service.picturing import short, unequal
 
 WIDTH = 1000  # units of a bar from end to end
 SHADES = 8
@@ -28,6 +28,7 @@ class Mark:
     whisker: tuple[float, float] | None
     source: str
     over: bool = False
+    unknown: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class LineChart:
     floor: float
     line: str
     band: str
-    points: tuple[tuple[float, float, str], ...]
+    points: tuple[tuple[float, float, str, bool], ...]
     ticks: tuple[tuple[float, str], ...]
     names: tuple[tuple[float, str], ...]
 
@@ -93,6 +94,7 @@ def marks(answer: dict[str, Any], column: str) -> list[Mark]:
     labels, _ = groups_of(answer)
     cells = [row[column] for row in answer["rows"]]
     low, high = _range(cells)
+    some = any(c.get("error") is not None for c in cells)
     made = []
     for row, cell in zip(answer["rows"], cells, strict=True):
         value, error = told(cell)
@@ -102,9 +104,19 @@ def marks(answer: dict[str, Any], column: str) -> list[Mark]:
         if cell.get("low") is not None:
             ends = (_place(cell["low"], low, high), _place(cell["high"], low, high))
         over = cell.get("high") is not None and cell["high"] > high
-        words = f"{name}: {said(cell)}"
-        made.append(Mark(name, value, error, words, (at[0], at[1] - at[0]), ends, cell["source"], over))
+        unknown = some and cell["value"] is not None and cell.get("error") is None
+        words = f"{name}: {said(cell)}" + (", error not known" if unknown else "")
+        bar = (0.0, 0.0) if unknown else (at[0], at[1] - at[0])  # its length would say nothing
+        made.append(Mark(name, value, error, words, bar, ends, cell["source"], over, unknown))
     return made
+
+
+def widths(answer: dict[str, Any]) -> str | None:
+    """A sentence about bins that are not equally wide; None where there is nothing to say."""
+    labels, _ = groups_of(answer)
+    if len(labels) != 1 or not unequal([str(row[labels[0]]) for row in answer["rows"]]):
+        return None
+    return f"Bins of {labels[0]} are not equally wide: a longer bar may only mean a wider bin."
 
 
 def heat(answer: dict[str, Any]) -> HeatMap:
@@ -160,10 +172,13 @@ def along(names: Sequence[str], cells: Sequence[dict[str, Any]], width: int, hei
     def up(value: float) -> float:
         return round(height - foot - (height - top - foot) * (value - low) / (high - low), 1)
 
-    at = [(across(i), up(cell["value"])) for i, cell in enumerate(cells)]
+    at = [(across(i), up(min(max(cell["value"], low), high))) for i, cell in enumerate(cells)]
     upper = [(across(i), up(min(c.get("high") or c["value"], high))) for i, c in enumerate(cells)]
     lower = [(across(i), up(max(_known(c, "low"), low))) for i, c in enumerate(cells)]
-    points = tuple((x, y, f"{n}: {said(c)}") for (x, y), n, c in zip(at, names, cells, strict=True))
+    points = tuple(
+        (x, y, f"{n}: {said(c)}", c.get("error") is None)
+        for (x, y), n, c in zip(at, names, cells, strict=True)
+    )
     every = max(1, -(-len(names) // max(2, (width - left) // 64)))
     shown = tuple((across(i), name) for i, name in enumerate(names) if i % every == 0)
     marked = tuple((up(value), brief(value)) for value in steps if low <= value <= high)
@@ -278,6 +293,7 @@ def _known(cell: dict[str, Any], end: str) -> float:
 
 def _range(cells: list[dict[str, Any]]) -> tuple[float, float]:
     """From where to where numbers are drawn: from zero, and over the end of what is next to unknown."""
+    cells = [c for c in cells if c.get("error") is not None] or cells  # an unknown error sets no scale
     errors = sorted(c["error"] for c in cells if c.get("error") is not None)
     most = _WIDE * errors[len(errors) // 2] if errors else 0.0
     values = [c["value"] for c in cells if c["value"] is not None]

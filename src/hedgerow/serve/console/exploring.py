@@ -39,7 +39,8 @@ def _drawn(single: Single, chosen: list[tuple[str, int]]) -> dict[str, Any]:
     """One attribute as bars, each with where a click on it leads."""
     links = [_with(chosen, single.name, i) if can else None for i, can in enumerate(single.choosable)]
     marks = None if single.answer is None else charts.marks(single.answer, "n")
-    return {"name": single.name, "marks": marks, "links": links}
+    widths = None if single.answer is None else charts.widths(single.answer)
+    return {"name": single.name, "marks": marks, "links": links, "widths": widths}
 
 
 def _chosen(call: Call) -> list[tuple[str, int]]:

@@ -16,7 +16,8 @@ from hedgerow.service.jobs import new_id
 if TYPE_CHECKING:
     from hedgerow.serve.call import Call
 
-_FILES = ("report.html", "synopsis.hedgerow", "synthetic.csv", "tables.csv", "receipt.json", "schema.yaml")
+_FILES = ("report.html", "synopsis.hedgerow", "synthetic.csv", "synthetic.parquet", "tables.csv",
+          "datapackage.json", "receipt.json", "schema.yaml")  # fmt: skip
 
 
 async def people(call: Call) -> Response:

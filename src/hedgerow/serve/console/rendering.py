@@ -12,13 +12,15 @@ from urllib.parse import urlencode
 from starlette.responses import HTMLResponse, Response
 
 import hedgerow
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, NotFound
 from hedgerow.release.numerals import bound, small
 from hedgerow.serve.call import told_to
 from hedgerow.serve.console import charts
 from hedgerow.serve.visitor import cookie_name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from jinja2 import Environment
 
     from hedgerow.serve.call import Call
@@ -52,7 +54,8 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )  # fmt: skip
     made.filters |= {"small": small, "bound": bound, "brief": charts.brief, "said": charts.said,
-                     "told": charts.told, "named": charts.named, "when": when, "ago": ago}  # fmt: skip
+                     "told": charts.told, "named": charts.named, "when": when, "ago": ago,
+                     "expected": expected}  # fmt: skip
     made.globals |= {"SOURCES": SOURCES, "version": hedgerow.__version__, "query": query, "asset": asset}
     return made
 
@@ -90,9 +93,15 @@ def refused(call: Call, error: Exception) -> Response:
     who = call.__dict__.get("who")
     told, status = told_to(error, who)
     if status == 401:
-        ended = call.host.visits.farewell(call.request.cookies.get(cookie_name(call.request)))
+        cookie = call.request.cookies.get(cookie_name(call.request))
+        ended = ("first", None) if cookie is None else call.host.visits.farewell(cookie)
         return page(call, "enter", status, ended=ended, error=None, next=safe(call.request.url.path))
     return page(call, "refused", status, error=told["error"], code=status)
+
+
+def no_page() -> NotFound:
+    """The refusal of an address that somebody typed, or followed, and that is none."""
+    return NotFound("there is no such page", hint="Look at how the address is spelled, or begin at the list.")
 
 
 def asset(name: str) -> str:
@@ -119,6 +128,30 @@ def query(**given: Any) -> str:
 def safe(path: str) -> str:
     """A path of this server to come back to; the front page if it is none."""
     return path if path.startswith("/") and not path.startswith("//") and "\\" not in path else "/"
+
+
+def expected(error: Any) -> str:
+    """The errors that an answer would have, as a sentence; empty where nothing is known of them.
+
+    >>> expected(1234.0), expected([[321.0], [None], [4321.0]])
+    ('About ± 1,240.', 'About ± 321 to ± 4,330; of 1 of 3 numbers the error is not known.')
+    """
+    every = list(_numbers(error))
+    known = [e for e in every if e is not None]
+    if not known:
+        return ""
+    low, high = bound(min(known)), bound(max(known))
+    said = f"About ± {low}" if low == high else f"About ± {low} to ± {high}"
+    left = len(every) - len(known)
+    return f"{said}; of {left:,} of {len(every):,} numbers the error is not known." if left else f"{said}."
+
+
+def _numbers(error: Any) -> Iterator[float | None]:
+    if isinstance(error, list):
+        for part in error:
+            yield from _numbers(part)
+    else:
+        yield error
 
 
 def when(time: str | datetime) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import RedirectResponse, Response
 
-from hedgerow.errors import BadValue, HedgerowError
+from hedgerow.errors import BadValue, HedgerowError, SourceError
 from hedgerow.serve.call import told_to
 from hedgerow.serve.console import rendering
 from hedgerow.service import declared, setting_up
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hedgerow.serve.call import Call, Form
 
 STEPS = (("schema", "What is in it"), ("budget", "Whom to protect, and how much"), ("learn", "Learn"))
+ENCODINGS = ("latin-1", "cp1252", "iso8859-15", "cp1250", "cp1251", "utf-16")  # that are proposed
 _FIRST = 2.0  # epsilon that is proposed
 _COLUMNS = 500
 
@@ -63,9 +64,15 @@ async def act(call: Call) -> Response:
 
 
 async def _draft(call: Call, form: Form) -> Response:
-    """A draft is on this one reply, and nowhere else."""
-    hosted = call.hosted
-    found = await call.read(lambda: setting_up.proposal(hosted))
+    """A draft is on this one reply, and nowhere else; what cannot be read is asked for its encoding."""
+    hosted, encoding = call.hosted, form.text("encoding") or None
+    try:
+        if "encoding" in form.fields:
+            await call.in_lane(lambda: call.host.read_as(hosted, encoding))
+        found = await call.read(lambda: setting_up.proposal(hosted))
+    except SourceError as error:
+        told, status = told_to(error, call.who)
+        return await _shown(call, status, error=told["error"], encoding=encoding or "")
     unit, rows = found.unit or ("", 1)
     return await _shown(call, proposal=found, drafts=found.columns, unit=unit, max_rows=max(rows, 1))
 
@@ -112,7 +119,7 @@ async def _shown(call: Call, status: int = 200, **given: Any) -> Response:
     content: dict[str, Any] = {"step": step, "steps": STEPS, "proposal": None, "drafts": (), "error": None}
     content |= {"unit": asked.get("unit", ""), "buys": [], "chosen": _FIRST, "job": None, "columns": (),
                 "fresh": new_id()}  # fmt: skip
-    content |= {"max_rows": 1} | given
+    content |= {"max_rows": 1, "encoding": hosted.settings.encoding or "", "encodings": ENCODINGS} | given
     if asked.get("max_rows"):
         content["max_rows"] = call.number("max_rows", 1, 1, 1_000_000)
     if not content["drafts"] and domain is not None and step != "done":

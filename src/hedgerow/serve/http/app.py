@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 from starlette.applications import Starlette
@@ -15,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from hedgerow.errors import BadValue
 from hedgerow.serve.call import Call, failed, nowhere, reply
 from hedgerow.serve.console.pages import PAGES, Page
-from hedgerow.serve.console.rendering import refused
+from hedgerow.serve.console.rendering import no_page, refused
 from hedgerow.serve.http import openapi, operating
 from hedgerow.serve.http.endpoints import ENDPOINTS, Endpoint
 from hedgerow.service.host import Host
@@ -77,7 +78,16 @@ def application(host: Host) -> ASGIApp:
         return reply(described)
 
     routes = [route(endpoint) for endpoint in ENDPOINTS]
-    handlers: Any = {404: _lost, 405: _no_method}
+
+    async def lost(request: Request, error: Exception) -> Response:
+        if not _wants_a_page(request):
+            return failed(nowhere(), None)
+        call = Call(request, host, readers)
+        with suppress(Exception):  # whoever is known keeps their name above the page
+            _ = call.who
+        return refused(call, no_page())
+
+    handlers: Any = {404: lost, 405: _no_method}
     app = Starlette(
         routes=[*routes, Route("/openapi.json", describe), *map(page_route, PAGES)],
         exception_handlers=handlers,
@@ -86,8 +96,10 @@ def application(host: Host) -> ASGIApp:
     return _Headed(app)
 
 
-async def _lost(request: Request, error: Exception) -> Response:
-    return failed(nowhere(), None)
+def _wants_a_page(request: Request) -> bool:
+    """Whether a person looks, with a browser; programs get data, below /v1 always."""
+    path, takes = request.url.path, request.headers.get("accept", "")
+    return "text/html" in takes and request.method in ("GET", "HEAD") and not path.startswith("/v1")
 
 
 async def _no_method(request: Request, error: Exception) -> Response:

@@ -10,6 +10,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.release.report import charts, views
+from hedgerow.release.report.pairs import Pairs
 from hedgerow.release.report.report import AnsweredQuestion, Report
 
 EVIL = "</script><img src=x onerror=alert(1)>"
@@ -123,3 +124,52 @@ def test_labels_of_bins_are_read_without_counting_signs():
 
     assert short_labels(hr.Bins([0, 1_000_000, 2_500_000])) == ["0–1,000,000", "1,000,000–2,500,000"]
     assert short_labels(hr.Bins([-1_000_000, -0.5, 0.1])) == ["-1,000,000 to -0.5", "-0.5 to 0.1"]
+
+
+def test_without_scripts_every_attribute_and_the_strongest_pairs_are_there(page, synopsis):
+    still = "".join(re.findall(r"<noscript>(.*?)</noscript>", page, re.S))
+    assert still.count('<svg class="still"') == 4
+    assert still.count('stroke-width="2.5"') == 2 + 10 + 2 + 40  # a whisker for each level
+    assert "strongest pairs" in still
+    assert still.count('<h3 class="held">') == 4
+    assert EVIL not in still
+    answer = synopsis.answer("SELECT COUNT(*) FROM t WHERE sex = 'F'")
+    assert f"{round(answer.value):,} ± " in still or f"{answer.value:.1f} ± " in still
+
+
+class Wide:
+    """Thirty attributes of 25 levels, of which two are copies; errors that are not needed to be right."""
+
+    def __init__(self) -> None:
+        self.domain = hr.Domain({f"c{i:02}": list(range(24)) for i in range(30)} | {"last": list(range(30))})
+        self.can = frozenset({"table"})
+
+    def answer(self, asked, confidence):
+        (names,) = asked.cliques
+        shape = self.domain.shape_of(names)
+        values = np.full(shape, 10.0)
+        if set(names) == {"c28", "c29"}:
+            values = np.diag(np.full(24, 200.0))
+        return hr.Answer(
+            values.ravel(), np.full(values.size, 0.05 / (1.0 - confidence)), confidence, "measured"
+        )
+
+
+def test_the_strongest_pairs_are_shown_and_all_others_are_marked():
+    pairs = Pairs.of(Wide(), 0.95)
+    assert pairs.shown[0].attributes == ("c28", "c29")  # smallest first would have left it out
+    assert len(pairs.shown) == 12_000 // 576
+    assert len(pairs.strengths) == 435  # tables with `last` are too large
+    assert pairs.left_out == 465 - len(pairs.shown)
+    marks = [row["mark"] for row in charts.associations(pairs)["data"]["values"]]
+    assert marks.count("") == 2 * len(pairs.shown)
+    assert marks.count("·") == 2 * (435 - len(pairs.shown))
+    assert pairs.names[0] in ("c28", "c29")
+    assert pairs.names[1] in ("c28", "c29")  # side by side
+
+
+def test_bars_of_tables_that_were_chosen_are_wider():
+    pairs = Pairs.of(Wide(), 0.95)
+    assert pairs.confidence == pytest.approx(1 - 0.05 * len(pairs.shown) / 435)
+    assert pairs.shown[0].errors.min() == pytest.approx(435 / len(pairs.shown))
+    assert pairs.shown[0].association == pytest.approx(1.0, abs=0.2)

@@ -1,0 +1,170 @@
+"""Bargain: whether an answer that costs would say more than the one that is free.
+
+An accuracy is a number of rows that counts may be off. What it means for an average or a sum is not what was
+named: there the bound that would be paid for can be wider than that of what was learned. Which is narrower is
+decided before a row is read, from released values only, so that no bound depends on the noise that it allows
+for, and nothing is charged for a number that would not get better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.errors import HedgerowError
+from hedgerow.mechanisms.session.price import Goal, direct_price
+from hedgerow.queries.pieces import Statement
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hedgerow.curator.curator import Curator
+    from hedgerow.mechanisms.session.cache import Promise
+    from hedgerow.mechanisms.session.core import Core
+    from hedgerow.queries.reply import Asked, Reply
+    from hedgerow.synopsis.answer import Answer
+
+_HALF = Fraction(1, 2)  # a closer accuracy is proposed at which bounds are about this part of the free ones
+
+
+def expected(core: Core, asked: Asked, goal: Goal) -> Reply:
+    """What is learned with the errors that a kept goal means, in the question's unit."""
+    counts = core.belief.counts(list(asked.pieces))
+    errors = np.full(len(counts), float(goal.alpha))
+    return asked.assemble(counts, errors, goal.confidence, core.most_rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Bargain:
+    """A question whose bounds are not the accuracy that was named: what it would get, and what is free.
+
+    Args:
+        core: the session, in its turn.
+        payer: who would pay.
+        asked: the question.
+        goal: the accuracy.
+        bought: the expected answer of that accuracy.
+        free: the learned answer, of the accuracy's confidence.
+        shown: the bounds of the learned answer as it is given to who names no accuracy.
+    """
+
+    core: Core
+    payer: Curator
+    asked: Statement
+    goal: Goal
+    bought: Reply
+    free: Reply
+    shown: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, core: Core, payer: Curator, asked: Asked, goal: Goal, promise: Promise, free: Promise
+    ) -> Bargain | None:
+        """None where bounds are what was named, or the whole session has an accuracy that is vouched for."""
+        if not isinstance(asked, Statement) or asked.question.units or not asked.pieces:
+            return None
+        if _counts(asked):  # however its groups are ordered: each bound is what was named
+            return None
+        if core.own_goal is not None:
+            return None
+        bought = expected(core, asked, goal)
+        learned = asked.learned(core.belief, promise.confidence, promise.simultaneous)
+        shown = learned
+        if (free.confidence, free.simultaneous) != (promise.confidence, promise.simultaneous):
+            shown = asked.learned(core.belief, free.confidence, free.simultaneous)
+        return cls(core, payer, asked, goal, bought, learned, _aligned(shown, bought))
+
+    @property
+    def none(self) -> bool:
+        """Whether no number would get a narrower bound than the one that is free."""
+        return not bool((self.bought.table.errors < self.shown).any())
+
+    @property
+    def words(self) -> str:
+        """Why nothing is charged, and what accuracy would be worth paying for."""
+        rows = f"within {_rows(self.goal.alpha)}"
+        said = f"Measuring this {rows} would give no narrower bounds than these, which are free: "
+        said += "nothing is charged"
+        closer = self._closer()
+        if closer is None:
+            return said
+        alpha, epsilon = closer
+        return f"{said}; within {_rows(alpha)} they would be about half as wide, for epsilon {epsilon:.3g}"
+
+    @property
+    def _better(self) -> NDArray[np.bool_]:
+        free = self.free.table.errors
+        return np.asarray(~(self.bought.table.errors < free) & np.isfinite(free))
+
+    @property
+    def mixes(self) -> bool:
+        """Whether some numbers are the learned ones; groups that their numbers put in order are not mixed."""
+        q = self.asked.question
+        return not q.order and q.limit is None and bool(self._better.any())
+
+    def kept(self, answer: Answer) -> Answer:
+        """A paid answer in which every number that was to be no better than the learned one is that."""
+        table, learned, better = answer.table, self.free.table, self._better
+        if not self.mixes:
+            return answer
+        values = np.where(better, learned.values, table.values)
+        errors = np.where(better, learned.errors, table.errors)
+        mixed = replace(table, values=values, errors=errors)
+        each = np.full(values.shape, answer.source) if answer.sources is None else answer.sources
+        sources = np.where(better, "learned", np.asarray(each).reshape(values.shape))
+        return replace(
+            answer, value=mixed.value, error=mixed.error, table=mixed, source="learned", sources=sources
+        )
+
+    def errors(self) -> Any:
+        """The bounds to expect of what is paid for."""
+        if self.asked.question.order or self.asked.question.limit is not None:
+            return self.bought.error
+        least = np.fmin(self.bought.table.errors, self.free.table.errors)
+        return replace(self.bought.table, errors=least).error
+
+    def _closer(self) -> tuple[Fraction, float] | None:
+        """An accuracy at which bounds are about half of the free ones, and what measuring that costs."""
+        alpha = self.goal.alpha
+        while alpha >= 1 and not (part := self._part(alpha)) <= 1:
+            alpha = Fraction(int(alpha / (2 if np.isinf(part) else max(Fraction(part), Fraction(5, 4)))))
+        if alpha < 1 or not part > 0 or (alpha := Fraction(int(alpha * _HALF / Fraction(part)))) < 1:
+            return None
+        goal = Goal(alpha, self.goal.confidence)
+        try:
+            cost = direct_price(
+                self.payer, list(self.asked.pieces), goal, self.asked.bounds(self.asked.selects)
+            )
+        except HedgerowError:  # more noise, or less, than can be drawn
+            return None
+        return (alpha, self.payer.ledger.budget.part(cost).epsilon) if cost <= self.payer.left else None
+
+    def _part(self, alpha: Fraction) -> float:
+        """What part of the free bounds the bounds of an accuracy would be, for the number in the middle."""
+        bought = expected(self.core, self.asked, Goal(alpha, self.goal.confidence)).table.errors
+        known = np.isfinite(self.shown) & (self.shown > 0) & ~np.isnan(bought)
+        return float(np.median(bought[known] / self.shown[known])) if known.any() else np.inf
+
+
+def _counts(asked: Statement) -> bool:
+    """Whether every number of a statement is a count of rows."""
+    q = asked.question
+    plain = all(a.denominator is None and a.quantile is None for a in q.aggregates)
+    return plain and all(form.counts for form in q.forms)
+
+
+def _aligned(free: Reply, bought: Reply) -> NDArray[np.float64]:
+    """The free bounds in the order of the groups of what would be bought."""
+    place = {group: i for i, group in enumerate(free.table.groups)}
+    out = np.full(bought.table.errors.shape, np.inf)
+    for at, group in enumerate(bought.table.groups):
+        if group in place:
+            out[at] = free.table.errors[place[group]]
+    return out
+
+
+def _rows(alpha: Fraction) -> str:
+    return f"{float(alpha):,.4g} row{'' if alpha == 1 else 's'}"

@@ -1,0 +1,112 @@
+"""Paying for an accuracy gets a narrower bound than what is free, or nothing is paid."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import hedgerow as hr
+from hedgerow.curator.rows.table import Rows
+from hedgerow.service.asking import Ask, Desk
+
+BY_SEX = "SELECT sex, AVG(spend) FROM t GROUP BY sex"
+BOTH = "SELECT sex, AVG(spend), COUNT(*) FROM t GROUP BY sex"
+EDGES = [0, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000]
+DOMAIN = hr.Domain({"sex": ["F", "M"], "spend": hr.Bins(EDGES, step=1), "k": hr.Categorical(range(3))})
+
+
+@pytest.fixture(scope="module")
+def desk():
+    rng = np.random.default_rng(4)
+    n = 4000
+    spend = np.minimum(np.exp(rng.normal(6, 1.2, n)), 90_000).astype(int)
+    rows = pd.DataFrame({"sex": rng.choice(["F", "M"], n), "spend": spend, "k": rng.integers(0, 3, n)})
+    table = hr.Table.open(rows, DOMAIN)
+    curator = hr.Curator(table, hr.Budget(20, 1e-9), ":memory:", entropy=hr.testing.seeded(5))
+    return Desk(hr.Session(epsilon=1.0).open(curator), curator)
+
+
+def ask(desk, sql, **wish):
+    return desk.session.ask(sql, **wish)
+
+
+@pytest.mark.parametrize("sql", ["SELECT AVG(spend) FROM t", BY_SEX, "SELECT SUM(spend) FROM t", BOTH])
+def test_an_accuracy_that_buys_no_narrower_bound_is_not_paid_for_and_says_so(desk, sql, monkeypatch):
+    free, spent = ask(desk, sql), desk.payer.ledger.spent(desk.payer.account)
+    for name in ("tables", "read"):  # no row is looked at
+        monkeypatch.setattr(Rows, name, lambda *_, **__: pytest.fail("rows were touched"), raising=False)
+    told = desk.explain(Ask(sql, within_count=3000))
+    assert told.cost.cost.is_zero
+    assert told.source == "learned"
+    assert "nothing is charged" in told.words
+    assert np.array_equal(told.error, free.error)
+    answer = desk.ask(Ask(sql, within_count=3000, spend=True)).answer
+    assert answer.cost is None
+    assert answer.source == "learned"
+    assert np.array_equal(answer.value, free.value)
+    assert np.array_equal(answer.error, free.error)
+    assert sum("nothing is charged" in note for note in answer.notes) == 1
+    assert desk.payer.ledger.spent(desk.payer.account) == spent
+
+
+def test_the_accuracy_that_is_proposed_is_worth_its_price(desk):
+    sql = "SELECT AVG(spend) FROM t WHERE k = 2"
+    free, told = ask(desk, sql), desk.explain(Ask(sql, within_count=3000))
+    rows = float(told.words.split("; within ")[1].split(" row")[0].replace(",", ""))
+    price = float(told.words.rsplit("epsilon ", 1)[1].rstrip("."))
+    closer = desk.explain(Ask(sql, within_count=rows))
+    assert closer.source == "measured"
+    assert closer.cost.epsilon == pytest.approx(price, rel=0.01)
+    assert 0 < closer.error < free.error
+    paid = ask(desk, sql, within_count=rows)
+    assert paid.cost is not None
+    assert paid.error < free.error
+
+
+def test_a_paid_answer_holds_the_learned_number_where_that_was_to_be_no_worse(desk):
+    free, sure = ask(desk, BOTH), ask(desk, BOTH, confidence=0.999)
+    told = desk.explain(Ask(BOTH, within_count=40))
+    paid = ask(desk, BOTH, within_count=40)
+    assert paid.cost is not None
+    learned = np.asarray(paid.sources) == "learned"
+    assert learned[:, 0].all()  # averages: 40 rows at up to 100,000 each
+    assert not learned[:, 1].any()
+    assert np.array_equal(paid.value[learned], sure.value[learned])
+    assert np.array_equal(paid.error[learned], sure.error[learned])
+    assert (paid.error[~learned] < free.error[~learned]).all()
+    assert (np.asarray(paid.error) <= sure.error).all()
+    assert (np.asarray(told.error) <= sure.error).all()
+    assert paid.source == "learned"  # the least of them
+    assert "each number that is measured" in paid.words
+    again = ask(desk, BOTH, within_count=40)
+    assert again.cached
+    assert np.array_equal(again.sources, paid.sources)
+
+
+def test_counts_are_as_close_as_was_named_whatever_was_learned(desk):
+    answer = ask(desk, "SELECT sex, COUNT(*) FROM t GROUP BY sex", within_count=900)
+    assert answer.cost is not None
+    assert answer.source == "measured"
+
+
+def test_groups_that_are_chosen_by_their_numbers_are_not_mixed(desk):
+    sql = "SELECT sex, AVG(spend) AS a FROM t GROUP BY sex ORDER BY a DESC LIMIT 1"
+    assert ask(desk, sql, within_count=3000).cost is None
+    paid = ask(desk, sql, within_count=4)
+    assert paid.sources is None
+    assert paid.source == "measured"
+
+
+def test_a_price_says_which_part_of_the_budget_it_takes(desk):
+    """Epsilons of small prices add up to far more than what they take of a budget in rho."""
+    sql = "SELECT COUNT(*) FROM t WHERE k = 1"
+    before = desk.payer.ledger.spent(desk.payer.account)
+    told = desk.explain(Ask(sql, within_count=60))
+    paid = ask(desk, sql, within_count=60).cost
+    taken = desk.payer.ledger.spent(desk.payer.account) - before
+    part = 100 * float(taken.amount / desk.payer.ledger.budget.cost.amount)
+    assert paid is not None
+    assert float(paid.cost.amount) == pytest.approx(float(taken.amount), rel=1e-3)
+    assert f"It takes up to {part:.2g}% of the whole budget." in told.words
+    assert part < 100 * paid.epsilon / desk.payer.ledger.budget.epsilon
