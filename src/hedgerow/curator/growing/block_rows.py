@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hedgerow.privacy.ledger.profile import Scope
 
 _UNTYPED = b"hedgerow untyped"
+_APPENDED = b"hedgerow appended"
 
 
 class BlockFiles:
@@ -51,6 +52,7 @@ class BlockFiles:
         import pyarrow.parquet as pq
 
         marks = {**(rows.schema.metadata or {}), _UNTYPED: b"1" if untyped else b"0"}
+        marks[_APPENDED] = secrets.token_hex(16).encode()  # the same rows again are another file
         rows = rows.replace_schema_metadata(marks)
         if self.folder is None:
             self._held[number] = rows

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from hedgerow.curator.curator import Curator
 from hedgerow.curator.growing.accepting import accept
@@ -111,7 +111,7 @@ class Growing:
         )  # fmt: skip
         if folder is not None:
             folder.mkdir(mode=0o700, exist_ok=True)
-        return cls(BlockFiles(folder), domain, made)
+        return cls(BlockFiles(folder), domain, made)._witnessed()
 
     @classmethod
     def open(
@@ -143,7 +143,7 @@ class Growing:
         except BaseException:
             opened.close()
             raise
-        return found
+        return found._witnessed()  # only now: whatever receipts tell of lost lines is in the ledger
 
     def _refuse_unknown(self) -> None:
         """An older ledger was put back: who was in the lost blocks is lost, and what was spent on them."""
@@ -159,8 +159,7 @@ class Growing:
     def _strange(self) -> bytes:
         """What files are known by that tell of blocks without a line, unless that loss is written already.
 
-        They tell of one loss. Where one was written without them - receipts told of it, or an earlier version
-        wrote it - it is the one that they tell of.
+        They tell of one loss. Where an earlier version wrote one without them, it is the one they tell of.
         """
         files = self._files.unknown(len(self._known()))
         losses = self.ledger.losses() if files else []
@@ -226,13 +225,17 @@ class Growing:
             digest = self._files.keep(number, accepted.rows, untyped=table._engine.untyped)
             self.ledger.announce(label, by, accepted.seen.packed(digest), number)
             self._files.announced(number, digest)
-        self._note()
         return replace(self._known()[-1], state=None)
+
+    def _witnessed(self) -> Self:
+        """Itself; whatever is charged through it from here on is noted outside the ledger."""
+        if self._files.folder is not None:
+            self.ledger.witness = self._note
+        return self
 
     def _note(self) -> None:
         """Write down outside the ledger what it says now: an older copy of it is noticed by that."""
-        if self._files.folder is None:
-            return
+        assert self._files.folder is not None
         for file in noted.beside(self.ledger, self._files.folder):
             with suppress(HedgerowError, OSError):  # a help, which must not hold up what was done
                 noted.note(self.ledger, file)
@@ -300,7 +303,6 @@ class Growing:
         finally:
             if not self.ledger.is_closed(account):
                 self.ledger.settle(account)
-            self._note()
 
     def left(self, first: End = None, last: End = None) -> Budget:
         """What can still be spent on every block of a range."""

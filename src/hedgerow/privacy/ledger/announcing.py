@@ -124,12 +124,12 @@ class Announcing:
         told, words = {"years": years}, f"The promise of a lifetime became one of {years} years."
         return self._write("years", owner, details=told, words=words, note=reason, asker=asker)
 
-    def end_parallel(self, reason: str, told: bytes | None = None) -> Entry:
+    def end_parallel(self, reason: str, told: bytes = b"") -> Entry:
         """Write that units may be in several blocks: every charge from here on is made to all of them.
 
         Args:
             reason: how that is known.
-            told: secret: which files told of it.
+            told: secret: which files told of it, if any did.
         """
         if not isinstance(reason, str) or not reason.strip():
             raise LedgerError("That blocks are no longer charged side by side is written with a reason.")

@@ -48,9 +48,10 @@ class Grown(Vouching):
     def lose(self, reason: str, told: bytes = b"") -> None:
         """Write that lines were lost and nobody knows what they spent: all of it counts as spent, everywhere.
 
-        No block can have been charged more than the budget, so whatever the lines said, this is no less. What
-        was set aside before is part of it: lost lines may have spent that too, so accounts with money
-        of their own are closed first. Then charging side by side ends, for good.
+        Unless they raised the budget, which only a receipt tells (`noted.excuse_older`), no block can have
+        been charged more than it: whatever the lines said, this is no less. What was set aside before is
+        part of it: lost lines may have spent that too, so accounts with money of their own are closed first.
+        Then charging side by side ends, for good.
 
         Args:
             reason: how that is known.
@@ -72,14 +73,14 @@ class Grown(Vouching):
             transaction.end_parallel(reason, told)
 
     def losses(self) -> list[bytes | None]:
-        """What told of every loss so far, as `lose` kept it; None where nothing was kept."""
+        """Which files told of each loss, none if receipts did; None in a line of an earlier version."""
         return [entry.state for entry in self.replay(BLOCKS) if entry.kind == "ended"]
 
     @property
-    def lost(self) -> bool:
-        """Whether nothing is left because lost lines may have spent it."""
-        known = any(name.startswith(LOST) for name in self._store.children(OWNER))
-        return known and self._filter.account(OWNER).remaining.amount == 0
+    def counted(self) -> Cost:
+        """What the newest loss that files told of made of all spending: the budget of then, or nothing."""
+        told = [entry.limit for entry in self.replay(BLOCKS) if entry.kind == "ended" and entry.state]
+        return told[-1] if told else Cost.zero(self._filter.currency)
 
     @property
     def ended(self) -> bool:

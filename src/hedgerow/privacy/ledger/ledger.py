@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -45,6 +45,7 @@ class Ledger(Grown):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._company = Company(store)
+        self.witness: Callable[[], None] | None = None  # is shown what was durably written
 
     @classmethod
     def open(
@@ -286,6 +287,8 @@ class Ledger(Grown):
             finally:
                 transaction.over = True
         self._company.wrote()
+        if durable and self.witness is not None:
+            self.witness()
 
     def charge(
         self,

@@ -12,13 +12,12 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hedgerow.errors import BudgetExceeded, HedgerowError, LedgerError
 from hedgerow.privacy.budget import Cost
-from hedgerow.privacy.ledger.entry import LOST
+from hedgerow.privacy.ledger.entry import LOST, OWNER
 from hedgerow.privacy.ledger.nearby import cache_folder, ledger_path
 from hedgerow.privacy.ledger.receipt import Receipt
 
@@ -79,7 +78,6 @@ def excuse_older(ledger: Ledger, files: Iterable[Path], reason: str) -> None:
     if not lost:
         return
     spent, newest = _spent_beyond(ledger, lost), max(lost, key=lambda receipt: receipt.seq)
-    counted = ledger.settings.growing is not None and ledger.lost  # blocks' files told of lost lines before
     words = f"Went on with a ledger older than line {newest.seq}, of which there is a receipt: {reason}"
     try:
         with ledger.transaction() as together:
@@ -87,13 +85,15 @@ def excuse_older(ledger: Ledger, files: Iterable[Path], reason: str) -> None:
                 together.record(request=_excuse(receipt), question=receipt.head, note=words)
             if ledger.settings.growing is not None:  # first: what was lost counts for blocks to come as well
                 together.end_parallel("Lines were lost, and with them who was in their blocks")
-            if not spent.is_zero and not counted:
+            if not spent.is_zero:
                 words = "Spent by lines that were lost."
                 scope = (1, None) if ledger.settings.cells else None  # years to come are cells as well
                 together.allot(f"{LOST}{newest.head[:16]}", spent, note=words, scope=scope)
     except BudgetExceeded as error:
         said = f"{str(error)[:1].lower()}{str(error)[1:]}"
-        raise error.worded(f"what lost lines spent is set aside first, and {said}") from None
+        refused = error.worded(f"what lost lines spent is set aside first, and {said}")
+        refused.hint = "settle accounts or raise the budget (hedgerow budget), then give the reason again"
+        raise refused from None
 
 
 def tells_of(ledger: Ledger, files: Iterable[Path]) -> bool:
@@ -131,13 +131,19 @@ def _spent_beyond(ledger: Ledger, lost: list[Receipt]) -> Cost:
     that they tell. Of blocks that are charged side by side it is all as well: a receipt tells the largest
     sum, and nobody knows of which block. One that went on but not so far is not told from one that did not.
     What open accounts still hold here may be what lost lines spent: it is spent here when it is spent again.
+    Where files of blocks told of a loss the budget of then counts as spent: it is what lies above. Receipts
+    are taken to be of the newest loss.
     """
-    known = ledger.spent()
-    for account in ledger.children():
-        if not ledger.is_closed(account) and not account.startswith(LOST):
-            known = known - ledger.held(account)
-    if ledger.settings.cells or any(ledger.newest >= receipt.seq for receipt in lost):
-        known = Cost.zero(ledger.currency)
-    amount = max(receipt.spent.amount - known.amount for receipt in lost)
-    delta = max(receipt.spent.delta - known.delta for receipt in lost)
-    return Cost(ledger.currency, max(amount, Fraction(0)), max(delta, Fraction(0)))
+    here = ledger.spent() - _held_below(ledger, OWNER)
+    parted = ledger.settings.cells or any(ledger.newest >= receipt.seq for receipt in lost)
+    beyond = [receipt.spent.beyond(ledger.counted if parted else here) for receipt in lost]
+    return Cost(ledger.currency, max(cost.amount for cost in beyond), max(cost.delta for cost in beyond))
+
+
+def _held_below(ledger: Ledger, account: str) -> Cost:
+    """What open accounts hold that were allotted from an account, directly or through others in between."""
+    held = Cost.zero(ledger.currency)
+    for child in ledger.children(account):
+        if not ledger.is_closed(child) and not child.startswith(LOST):
+            held = held + ledger.held(child) + _held_below(ledger, child)
+    return held
