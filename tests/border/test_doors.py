@@ -118,7 +118,7 @@ def test_a_release_that_was_stopped_while_its_files_took_their_names_goes_on(at,
     assert json.loads(again.stdout)["resumed"]
     assert charges() == 1
     files = {p.name for p in Path("out").iterdir() if p.is_file()}
-    assert files == {*publication.FILES, "README.md", "schema.yaml"}
+    assert files == {*publication.FILES, "README.md", "schema.yaml", "datapackage.json"}
     finished = run(*command)
     assert finished.exit_code == 2
     assert "is there already" in finished.stderr
