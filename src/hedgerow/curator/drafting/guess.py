@@ -31,6 +31,7 @@ _FINE = 1000  # steps across the middle half of numbers that have no step of the
 _MOST_STEPS = 1 << 30
 _IDS = 60  # different values of a column that is called an id
 _KEPT = 20  # levels in the line that would keep a column
+_TO_WRITE = "write its levels here"
 
 _CODES = re.compile(
     r"(?i)(^|[\W_])(zip|zipcode|post(al)?_?code|plz|postcode|fips|icd\d*|sic|naics|code)([\W_]|$)"
@@ -302,7 +303,7 @@ def _options(column: SeenColumn, taken: list[str] | None = None) -> dict[str, An
 
 
 def _keep(column: SeenColumn, least: int) -> str:
-    """The line that would keep a column, with its range or with values that enough rows share; else none.
+    """The line that would keep a column, with its range, or values that enough rows share, or room for them.
 
     A value that few rows carry may be one person's: it is written down nowhere.
     """
@@ -314,7 +315,5 @@ def _keep(column: SeenColumn, least: int) -> str:
         return (
             f"{name}: {{bins: [{low}, {high}, {plain(width)}], step: {plain(column.step or width / 1000)}}}"
         )
-    common = [v for v, n in (column.values or Counter()).most_common(_KEPT) if n >= least]
-    if not common:
-        return ""
+    common = [v for v, n in (column.values or Counter()).most_common(_KEPT) if n >= least] or [_TO_WRITE]
     return f"{name}: {{levels: {json.dumps(common, ensure_ascii=False)}, other: true, missing: true}}"
