@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from curve_worlds import BETA, cells, curator, late, off, skewed, subsets
 from curves import Curve, Series
-from worlds import BETA, cells, curator, late, off, skewed, subsets
 
 import hedgerow as hr
 from hedgerow.curator.runs.comparison import advance, begin

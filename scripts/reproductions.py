@@ -15,8 +15,8 @@ from typing import Any
 
 import curves_of_noise as noise
 import numpy as np
+from curve_worlds import BETA, cells, curator, late, off, skewed, subsets
 from curves import FOLDER, Curve, Series, write
-from worlds import BETA, cells, curator, late, off, skewed, subsets
 
 import hedgerow as hr
 from hedgerow.privacy.bounds import idc_rows

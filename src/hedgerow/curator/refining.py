@@ -58,6 +58,8 @@ def mark_of(curator: Curator, event: Event, request: str | None, exact: Any) -> 
         return None
     if not isinstance(event, Laplace | RefinedLaplace) or curator.scope is not None:
         return None  # blocks are charged one by one
+    if not isinstance(exact, list) or len(exact) != 1:
+        return None  # several answers at once, or a guest's act: neither is refined
     if isinstance(curator.table._engine, MemoryEngine):
         return _hold(curator._rows.exact, exact[0])
     return _file_mark(curator)
