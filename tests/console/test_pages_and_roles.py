@@ -9,6 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from hedgerow.serve.console.pages import PAGES
+from hedgerow.serve.console.rendering import content
 from hedgerow.serve.http.app import application
 from hedgerow.service.host import make_token
 from services.server import hosted
@@ -301,3 +302,32 @@ def test_no_text_of_a_csv_file_is_a_formula_to_a_spreadsheet(host, people):
     text = people["reader"].get(f"/d/people/answer?as=csv&sql={sql}").text
     assert text.startswith('"\'@a","n"')
     assert '"\'=1+1"' in text
+
+
+def test_numbers_are_legible_on_every_shade_of_a_heat_map():
+    """Which shades a page has depends on noise: all of them must do, in the light and in the dark."""
+    style = content("console.css").decode()
+    light, dark = ({}, {})
+    for name, colour in re.findall(r"--(s[0-8]|ink|soft)\s*:\s*(#[0-9a-f]{6})", style):
+        (dark if name in light else light)[name] = colour
+    on_light = [*[light["ink"]] * 4, *["#10150f"] * 2, *["#ffffff"] * 3]
+    on_dark = [*[dark["ink"]] * 4, *["#ffffff"] * 2, *["#0b0f0c"] * 3]
+    for colours, text in ((light, on_light), (dark, on_dark)):
+        assert len(colours) == 11
+        assert all(contrast(colours[f"s{n}"], text[n]) >= 4.5 for n in range(9))
+        assert all(contrast(colours[f"s{n}"], colours["soft"]) >= 4.5 for n in (0, 1))
+    rules = (
+        ".s4 { background: var(--s4); color: #10150f; }",
+        ".s6 { background: var(--s6); color: #fff; }",
+        ".s4, .s5 { color: #fff; } .s6, .s7, .s8 { color: #0b0f0c; }",
+    )
+    for rule in rules:
+        assert rule in style
+
+
+def contrast(one: str, other: str) -> float:
+    """As WCAG 2 counts it."""
+    parts = ([int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in (one, other))
+    bright = [[v / 12.92 if v <= 0.03928 else ((v + 0.055) / 1.055) ** 2.4 for v in p] for p in parts]
+    low, high = sorted(0.2126 * r + 0.7152 * g + 0.0722 * b for r, g, b in bright)
+    return (high + 0.05) / (low + 0.05)
