@@ -13,8 +13,8 @@ import struct
 class WireClient:
     """One connection; `sent` keeps the bytes of a sign-in for who wants to break them."""
 
-    def __init__(self, place: tuple[str, int]) -> None:
-        self.socket = socket.create_connection(place, timeout=30)
+    def __init__(self, place: tuple[str, int], source: str = "") -> None:
+        self.socket = socket.create_connection(place, timeout=30, source_address=(source, 0))
         self.file = self.socket.makefile("rb")
 
     def send(self, kind: str, content: bytes = b"") -> None:

@@ -132,7 +132,7 @@ class Grammar:
             f"{a} * 100.0 / {b}",
             f"ROUND({a} / 7.0, 2)",
             f"ABS({a} - {b})",
-            f"{a} * 2.5",
+            f"{a} * 2.5e0",
             f"COALESCE({a}, 0)",
             f"{a} / NULLIF({b}, 0)",
             f"GREATEST({a}, {b})",
@@ -141,7 +141,7 @@ class Grammar:
             f"{a} - (SELECT AVG(n) FROM t)",
             f"SQRT(ABS({a}))",
             f"-({a})",
-            f"FLOOR({a} / 10.37)",
+            f"FLOOR({a} / 10.3719)",
             f"((COUNT(*) // 7) + {a})",
             f"((COUNT(*) % 7) + {a})",
         )

@@ -17,7 +17,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.errors import HedgerowError
 from hedgerow.queries.public_rows import exact_tables
-from hedgerow.queries.sql.stages.engine import SETTINGS, ReleasedEngine
+from hedgerow.queries.sql.stages.engine import SETTINGS, NotWorkedOut, ReleasedEngine
 from hedgerow.queries.sql.stages.text import sql
 from hedgerow.queries.sql.stages.two_stages import TwoStages
 
@@ -380,3 +380,23 @@ def test_every_setting_is_as_it_should_be_and_stays_so(engine: ReleasedEngine, n
             engine.run(words)
     assert engine.run(f"SELECT current_setting('{name}')") == before
     assert duckdb.connect().execute(f"SELECT current_setting('{name}')").fetchall() != before
+
+
+def test_a_database_that_had_many_statements_is_made_anew_and_locked_again(monkeypatch: pytest.MonkeyPatch):
+    """DuckDB keeps something of every statement that groups or joins until it is closed."""
+    monkeypatch.setattr("hedgerow.queries.sql.stages.engine.LASTS", 5)
+    begin = [("CREATE TABLE kept (n INTEGER)", ()), ("INSERT INTO kept VALUES (?)", [7])]
+    with closing(ReleasedEngine(begin=begin)) as made:
+        bases = {made._base}
+        for turn in range(30):
+            with made.holding({"own": {"n": ("INTEGER", [turn])}}):
+                own = made._base
+                for _ in range(8):
+                    assert made.run("SELECT own.n, kept.n FROM own, kept") == [(turn, 7)]
+                assert made._base is own
+            bases.add(own)
+            with pytest.raises(NotWorkedOut):
+                made.run("SET threads = 2")
+            with pytest.raises(NotWorkedOut):
+                made.run("SELECT * FROM own")
+    assert len(bases) > 5

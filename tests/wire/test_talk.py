@@ -185,6 +185,20 @@ def test_after_an_error_all_is_skipped_until_sync(place, token):
     client.close()
 
 
+def test_failures_to_sign_in_are_counted_by_address_and_lock_nobody_out(place, token):
+    def found(password, source):
+        client = WireClient(place, source)
+        reply = state(client.sign_in("ann", password))
+        client.close()
+        return reply
+
+    replies = [found(f"{token}{i}", "127.0.0.2") for i in range(40)]
+    assert replies[:20] == ["28P01"] * 20
+    assert "53400" in replies
+    assert found(token, "127.0.0.2") is None
+    assert found(token + "x", "127.0.0.3") == "28P01"
+
+
 def test_who_may_sign_in(place, server, token):
     def refused(user, password, database="people"):
         client = WireClient(place)

@@ -15,12 +15,15 @@ from sqlglot import exp
 
 from hedgerow.errors import BadSQL, RangeTooLarge, UnsupportedSQL
 from hedgerow.queries.domain.bins import Bins, Dates
+from hedgerow.queries.sql.printing import printed
 from hedgerow.queries.sql.stages.engine import ReleasedEngine
 from hedgerow.service.catalogue_functions import ROWS, array, function, operator
 from hedgerow.service.catalogue_tables import TABLE, TYPES, tables
 
 if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import Domain
+
+__all__ = ["Catalogue", "kind_of", "parsed", "printed"]
 
 CELLS, COLUMNS, SECONDS = 100_000, 200, 2.0  # of a result; how long it may take
 _FUNCTIONS = ("typreceive", "typsend", "typinput", "typoutput")
@@ -37,14 +40,13 @@ class Catalogue:
 
     def __init__(self, name: str, domain: Domain) -> None:
         self._name, self.domain = name, domain
-        self._engine = ReleasedEngine()
-        self._tables: set[str] = set()
         columns = [(label, kind_of(a), bool(a.missing)) for label, a in domain.items()]
-        for table, (kinds, rows) in tables(name, columns).items():
-            self._tables.add(table)
-            self._engine.run(f"CREATE TABLE {table} ({kinds})")
-            for row in rows:
-                self._engine.run(f"INSERT INTO {table} VALUES ({','.join('?' * len(row))})", list(row))
+        found = tables(name, columns)
+        self._tables, filling = set(found), list[tuple[str, Sequence[Any]]]()
+        for table, (kinds, rows) in found.items():
+            filling.append((f"CREATE TABLE {table} ({kinds})", ()))
+            filling += [(f"INSERT INTO {table} VALUES ({','.join('?' * len(row))})", row) for row in rows]
+        self._engine = ReleasedEngine(begin=filling)
 
     def close(self) -> None:
         """Let go of it."""
@@ -72,7 +74,7 @@ class Catalogue:
             raise RangeTooLarge(f"a statement about the catalogue may have up to {COLUMNS} columns")
         if isinstance(tree, exp.Query) and not tree.args.get("limit"):
             tree = tree.limit(most + 1)
-        found, rows = self._engine.described(tree.sql(dialect="duckdb"), seconds=SECONDS)
+        found, rows = self._engine.described(printed(tree), seconds=SECONDS)
         if len(rows) > most:
             raise RangeTooLarge(f"a statement about the catalogue may have up to {most:,} rows")
         if len(found) != len(names) or "*" in names:
@@ -86,7 +88,7 @@ class Catalogue:
             if isinstance(node.this, exp.Paren) and isinstance(node.expression, exp.Identifier):
                 return node  # a part of a value, as in (keys).x
             if node.this.name.lower() not in ("pg_catalog", "information_schema"):
-                raise UnsupportedSQL(f"{node.sql()!r} is not known here")
+                raise UnsupportedSQL(f"{printed(node, '')!r} is not known here")
             return _expr(node.expression)
         if isinstance(node, exp.Table):
             return self._table(node)
@@ -126,9 +128,9 @@ class Catalogue:
         if node.catalog or made is None or (made not in self._tables and not self._is_cte(node, name)):
             if name.startswith("pg_") or schema in ("pg_catalog", "information_schema"):
                 raise UnsupportedSQL(
-                    f"the catalogue has no {node.sql()!r}: there is nothing of the kind here"
+                    f"the catalogue has no {printed(node, '')!r}: there is nothing of the kind here"
                 )
-            raise UnsupportedSQL(f"{node.sql()!r} is no table of the catalogue")
+            raise UnsupportedSQL(f"{printed(node, '')!r} is no table of the catalogue")
         if made not in self._tables:
             return node
         alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(node.name))
@@ -146,7 +148,7 @@ class Catalogue:
         return False
 
     def _cast(self, node: exp.Cast) -> exp.Expr:
-        to = node.to.sql(dialect="postgres").lower().removeprefix("pg_catalog.").strip('"')
+        to = printed(node.to, "postgres").lower().removeprefix("pg_catalog.").strip('"')
         if to in ("regclass", "regtype", "regproc", "regnamespace"):
             held = node.this
             if to == "regclass" and isinstance(held, exp.Literal) and held.is_string:
@@ -219,9 +221,7 @@ def _named(column: exp.Expr) -> str:
     inner = column.expression if isinstance(column, exp.Dot) else column
     if isinstance(inner, exp.Cast):
         return (
-            inner.this.name
-            if isinstance(inner.this, exp.Column)
-            else inner.to.sql(dialect="postgres").lower()
+            inner.this.name if isinstance(inner.this, exp.Column) else printed(inner.to, "postgres").lower()
         )
     if isinstance(inner, exp.Func):
         name = inner.name if isinstance(inner, exp.Anonymous) else inner.sql_name()

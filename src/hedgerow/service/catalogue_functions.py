@@ -14,6 +14,7 @@ from sqlglot import exp
 
 import hedgerow
 from hedgerow.errors import BadSQL, UnsupportedSQL
+from hedgerow.queries.sql.printing import printed
 from hedgerow.service.catalogue_tables import TYPES
 
 ROWS = 10_000  # of a result, and of a series
@@ -88,9 +89,7 @@ def function(node: exp.Func, table: str, user: str) -> exp.Expr:
 def _shaped(name: str, node: exp.Func) -> exp.Expr | None:
     """What a call becomes that is neither a word nor passed on as it is."""
     if name == "generate_subscripts" and node.expressions:
-        return sqlglot.parse_one(
-            f"unnest(range(1, len({node.expressions[0].sql('duckdb')}) + 1))", read="duckdb"
-        )
+        return sqlglot.parse_one(f"unnest(range(1, len({printed(node.expressions[0])}) + 1))", read="duckdb")
     if name == "_pg_expandarray":  # of the columns of keys, and there are none
         return sqlglot.parse_one("CAST(NULL AS STRUCT(x BIGINT, n BIGINT))", read="duckdb")
     if name == "format_type" and node.expressions:

@@ -12,12 +12,13 @@ from hedgerow.queries.sql.statement import sql
 
 def test_what_lies_between_two_ends_is_moved_there_and_its_error_goes_no_farther() -> None:
     value, error = between(
-        np.array([-5.0, 3.0, 12.0, np.nan, 4.0]), np.array([9, 99, 2, np.inf, np.inf]), (0, 10)
+        np.array([-5.0, 3.0, 12.0, np.nan, 4.0]), np.array([9, 99, 2, np.inf, np.inf]), 0, 10
     )
     np.testing.assert_array_equal(value, [0, 3, 10, np.nan, 4])
     np.testing.assert_array_equal(error, [9, 7, 2, np.inf, np.inf])
-    held, wide = between(np.array([50.0]), np.array([3.0]), None)
-    assert (held[0], wide[0]) == (50.0, 3.0)
+    count = sql(Domain({"k": [1, 2]}), "SELECT COUNT(*) FROM t")  # has no ends
+    held = count.combine(np.array([[50.0]]), np.array([[3.0]]))
+    assert (held.value, held.error) == (50.0, 3.0)
 
 
 def test_the_ends_of_an_average_are_those_of_the_rows_that_the_condition_leaves() -> None:

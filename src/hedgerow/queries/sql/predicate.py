@@ -60,6 +60,7 @@ class Scope:
 
     def __init__(self, domain: Domain, tables: Sequence[str] = ()) -> None:
         self.domain = domain
+        self._declared = domain.coarse if isinstance(domain, Refined) else domain
         self.tables = {t.casefold() for t in tables}
         self._columns: dict[tuple[str, str | None], SqlColumn] = {}
 
@@ -103,7 +104,9 @@ class Scope:
         if len(attributes) > 1 or len(owners) > 1:
             raise UnknownColumn(f"the name {name[:60]!r} is ambiguous; qualify or spell it exactly")
         if not owners:
-            raise UnknownColumn(f"there is no column {name[:60]!r}; {near(name, self.names)}")
+            level = any(name in body.labels for body in self.domain.values())
+            said = f"as a text it goes into single quotes, '{name[:60]}'" if level else near(name, self.names)
+            raise UnknownColumn(f"there is no column {name[:60]!r}; {said}")
         return owners[0]
 
     def _match(self, name: str, names: list[str]) -> list[str]:
@@ -117,10 +120,6 @@ class Scope:
             cut = self.domain.cuts.get(attribute) if isinstance(self.domain, Refined) else None
             self._columns[key] = column if cut is None else column.of_parts(cut, self.domain[attribute])
         return self._columns[key]
-
-    @property
-    def _declared(self) -> Domain:
-        return self.domain.coarse if isinstance(self.domain, Refined) else self.domain
 
 
 class Predicates:

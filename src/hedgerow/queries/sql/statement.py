@@ -14,7 +14,7 @@ from hedgerow.errors import RangeTooLarge, UnsupportedQuery, UnsupportedSQL
 from hedgerow.queries import argument
 from hedgerow.queries.cuts import whole
 from hedgerow.queries.domain.domain import Domain, OpenDomain
-from hedgerow.queries.domain.refined import cutting
+from hedgerow.queries.domain.refined import Refined, cutting
 from hedgerow.queries.figures import NULL
 from hedgerow.queries.form import GroupAxis
 from hedgerow.queries.question import GROUPS, GroupColumn, Question, Show, Sort
@@ -22,6 +22,7 @@ from hedgerow.queries.sql.aggregate import Aggregates
 from hedgerow.queries.sql.column import SqlColumn
 from hedgerow.queries.sql.node import only, refuse, spell
 from hedgerow.queries.sql.predicate import Predicates, Scope
+from hedgerow.queries.sql.printing import printed
 from hedgerow.queries.sql.tokens import parse
 
 _CLAUSES = {
@@ -102,8 +103,9 @@ class _Statement:
 
     def question(self) -> Question:
         """Every clause in turn: groups and conditions first, as every aggregate depends on them."""
-        self.groups, self.axes = self._groups()
-        where = self.tree.args.get("where")
+        clauses = self.tree.args
+        group, where, order, limit = (clauses.get(key) for key in ("group", "where", "order", "limit"))
+        self.groups, self.axes = ((), ()) if group is None else self._groups(group)
         conditions = []
         if where is not None:
             only(where, "this")
@@ -112,7 +114,6 @@ class _Statement:
         columns = tuple(self._show(item) for item in self.items)
         if not self.aggregates.out:
             raise UnsupportedSQL("the SELECT list has no aggregate; ask for COUNT(*), SUM or AVG")
-        order, limit = self._order(columns), self._limit()
         made = Question(
             domain=self.domain,
             text=self.text,
@@ -121,17 +122,14 @@ class _Statement:
             groups=self.groups,
             axes=self.axes,
             columns=columns,
-            order=order,
-            limit=limit,
+            order=() if order is None else self._order(order, columns),
+            limit=None if limit is None else _limit(limit),
             notes=tuple(dict.fromkeys([*self.aggregates.notes, *self.predicates.notes, *self.null_notes])),
         )
-        return whole(made)
+        return whole(made, self.domain) if isinstance(self.domain, Refined) else made
 
-    def _groups(self) -> tuple[tuple[GroupColumn, ...], tuple[GroupAxis, ...]]:
+    def _groups(self, group: exp.Expr) -> tuple[tuple[GroupColumn, ...], tuple[GroupAxis, ...]]:
         """GROUP BY columns, and one axis per attribute: the parts that its columns together tell apart."""
-        group = self.tree.args.get("group")
-        if group is None:
-            return (), ()
         only(group, "expressions")
         columns = [self._group_column(node) for node in group.expressions]
         if not columns:
@@ -184,10 +182,7 @@ class _Statement:
         key = (column.attribute, column.hierarchy)
         return keys.index(key) if key in keys else None
 
-    def _order(self, columns: tuple[Show, ...]) -> tuple[Sort, ...]:
-        order = self.tree.args.get("order")
-        if order is None:
-            return ()
+    def _order(self, order: exp.Expr, columns: tuple[Show, ...]) -> tuple[Sort, ...]:
         only(order, "expressions")
         out = []
         for node in order.expressions:
@@ -222,20 +217,6 @@ class _Statement:
         raise UnsupportedSQL(
             f"ORDER BY {spell(node)} is not supported; put it into SELECT and order by its name"
         )
-
-    def _limit(self) -> int | None:
-        limit = self.tree.args.get("limit")
-        if limit is None:
-            return None
-        if type(limit) is not exp.Limit:
-            refuse(limit, "instead of LIMIT")
-        only(limit, "expression")
-        number = limit.expression
-        if type(number) is exp.Literal:
-            only(number, "this", "is_string")
-            if not number.args.get("is_string") and number.this.isdecimal() and int(number.this[:12]) > 0:
-                return int(number.this[:12])
-        raise UnsupportedSQL("LIMIT needs a whole number of at least 1")
 
 
 def _tables(source: Any) -> list[str]:
@@ -278,12 +259,25 @@ def _name(node: exp.Expr) -> str:
     return name
 
 
+def _limit(limit: exp.Expr) -> int:
+    """How many groups are shown."""
+    if type(limit) is not exp.Limit:
+        refuse(limit, "instead of LIMIT")
+    only(limit, "expression")
+    number = limit.expression
+    if type(number) is exp.Literal:
+        only(number, "this", "is_string")
+        if not number.args.get("is_string") and number.this.isdecimal() and int(number.this[:12]) > 0:
+            return int(number.this[:12])
+    raise UnsupportedSQL("LIMIT needs a whole number of at least 1")
+
+
 def _title(node: exp.Expr) -> str:
     """The name of an output column without an alias: its SQL (the usual ones without a copy)."""
     inner = node.this
     if type(node) in (exp.Count, exp.Sum, exp.Avg) and type(inner) in (exp.Star, exp.Column):
         return f"{node.key.upper()}({'*' if type(inner) is exp.Star else inner.name})"
-    return node.sql(dialect="duckdb")
+    return printed(node)
 
 
 First = np.ndarray[Any, np.dtype[np.intp]]

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from hedgerow.serve.wire import values
 from hedgerow.serve.wire.plans import StatementPlan
-from hedgerow.service.catalogue import kind_of
+from hedgerow.service.catalogue import kind_of, printed
 from hedgerow.service.catalogue_tables import TYPES, column_kinds
 
 _SYSTEM = column_kinds()
@@ -66,7 +66,7 @@ def _beside(node: exp.Expr, columns: dict[str, int]) -> int | None:
     while isinstance(above, exp.Paren):
         above = above.parent
     if isinstance(above, exp.Cast):
-        return _NAMES.get(above.to.sql(dialect="postgres").lower())
+        return _NAMES.get(printed(above.to, "postgres").lower())
     if isinstance(above, exp.Limit | exp.Offset):
         return values.INT8
     if isinstance(above, exp.EQ | exp.NEQ | exp.GT | exp.GTE | exp.LT | exp.LTE | exp.Between | exp.In):

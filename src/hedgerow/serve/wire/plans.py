@@ -15,7 +15,7 @@ from sqlglot import exp
 from hedgerow.errors import BadSQL, UnsupportedSQL
 from hedgerow.serve.wire import spelling, values, wrapped
 from hedgerow.serve.wire.failure import ReadOnly, UnknownTable
-from hedgerow.service.catalogue import kind_of, parsed
+from hedgerow.service.catalogue import kind_of, parsed, printed
 
 ROWS = 1000  # of a preview
 _WRITES = (
@@ -140,7 +140,7 @@ def _question(text: str, table: str, domain: Any) -> StatementPlan:
     for named in real:
         known = named.name.lower() in names and named.db.lower() in ("", "public")
         if not known or named.catalog.lower() not in ("", table):
-            raise UnknownTable(f"there is no table {named.sql(dialect='postgres')!r}; there is {table!r}")
+            raise UnknownTable(f"there is no table {printed(named, 'postgres')!r}; there is {table!r}")
     if isinstance(tree, exp.Select) and _is_preview(tree):
         return _preview(tree, table, domain)
     return _asked(text, tree, table, domain)
@@ -171,7 +171,7 @@ def _preview(tree: exp.Select, table: str, domain: Any) -> StatementPlan:
     limit = tree.args.get("limit")
     number = limit.expression.name if limit is not None and limit.expression is not None else ""
     where = tree.args.get("where")
-    said = "" if where is None else where.this.sql().replace(" ", "").lower()
+    said = "" if where is None else printed(where.this, "").replace(" ", "").lower()
     never = said in ("1=0", "0=1", "false", "1<>1")
     if said not in ("", "true", "1=1") and not never:
         raise UnsupportedSQL(
@@ -219,7 +219,7 @@ def _plain(text: str, tree: exp.Query, domain: Any) -> StatementPlan:
     """A question whose columns are those of its answer, in order."""
     if any(c.is_star for c in tree.selects):
         raise UnsupportedSQL("name the columns of the inner statement instead of *")
-    names = [column.alias_or_name or column.sql() for column in tree.selects]
+    names = [column.alias_or_name or printed(column, "") for column in tree.selects]
     if len(set(names)) < len(names):
         raise UnsupportedSQL("two columns have one name: give them names of their own with AS")
     columns = tuple(_typed(_name(c), wrapped.meant(tree, c.unalias()), domain) for c in tree.selects)
@@ -229,7 +229,7 @@ def _plain(text: str, tree: exp.Query, domain: Any) -> StatementPlan:
 
 def _rewritten(tree: exp.Query) -> bool:
     """Whether it is printed anew first: two columns of one name, or a star for those of an inner one."""
-    names = [column.alias_or_name or column.sql() for column in tree.selects]
+    names = [column.alias_or_name or printed(column, "") for column in tree.selects]
     if isinstance(tree, exp.Select) and any(c.is_star for c in tree.selects):
         return wrapped.inner(tree) is not None
     return len(set(names)) < len(names)
@@ -247,7 +247,7 @@ def _with_parts(tree: exp.Query, domain: Any) -> StatementPlan:
             raise UnsupportedSQL(
                 "dp_low, dp_high, dp_error and dp_source stand in one SELECT, not in a UNION"
             )
-        return _plain(tree.sql(dialect="duckdb"), tree, domain)
+        return _plain(printed(tree), tree, domain)
     wrapped.spell_out(tree, _name)
     wrapped.ordinals(tree)
     kept: list[exp.Expr] = []
@@ -265,7 +265,7 @@ def _with_parts(tree: exp.Query, domain: Any) -> StatementPlan:
             columns.append((name, kind, values.SIZES.get(kind, -1)))
         else:
             columns.append(_typed(_name(column), wrapped.meant(tree, inner), domain))
-        key = inner.sql()
+        key = printed(inner, "")
         if key not in labels:
             labels[key] = len(kept)
             label = column.alias if part == "value" and column.alias else f"dp_column_{len(kept)}"
@@ -275,9 +275,7 @@ def _with_parts(tree: exp.Query, domain: Any) -> StatementPlan:
     tree.set("expressions", kept)
     if any(map(_is_part, tree.find_all(exp.Anonymous))):
         raise UnsupportedSQL("dp_low, dp_high, dp_error and dp_source stand among the selected columns only")
-    return StatementPlan(
-        "question", columns=tuple(columns), sql=tree.sql(dialect="duckdb"), tree=tree, picks=tuple(picks)
-    )
+    return StatementPlan("question", columns=tuple(columns), sql=printed(tree), tree=tree, picks=tuple(picks))
 
 
 def _aliased(tree: exp.Select, inner: exp.Expr) -> exp.Expr:
@@ -310,7 +308,7 @@ def _kind(inner: exp.Expr, domain: Any) -> int:
     """The type of a column: counts are whole, sums numeric, other numbers floats, groups texts."""
     if isinstance(inner, exp.Cast):
         return {"TEXT": values.TEXT, "VARCHAR": values.TEXT, "INT": values.INT4, "BIGINT": values.INT8}.get(
-            inner.to.sql().upper(), _kind(inner.this, domain)
+            printed(inner.to, "").upper(), _kind(inner.this, domain)
         )
     if isinstance(inner, exp.Paren):
         return _kind(inner.this, domain)

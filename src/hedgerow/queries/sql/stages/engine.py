@@ -21,6 +21,8 @@ SECONDS = 10.0
 """The most that one statement may take."""
 ROWS = 1 << 20
 """The most rows that one statement may return."""
+LASTS = 2000
+"""Statements after which a database is made anew: DuckDB (2.0) keeps up to 3 kB of each to its end."""
 SETTINGS: Mapping[str, Any] = {
     "enable_external_access": False,
     "python_enable_replacements": False,
@@ -51,18 +53,44 @@ class NotWorkedOut(UnsupportedSQL):
 
 
 class ReleasedEngine:
-    """A locked, empty database in memory; one thread at a time has it."""
+    """A locked database in memory; one thread at a time has it.
 
-    def __init__(self, settings: Mapping[str, Any] = SETTINGS, *, locked: bool = True) -> None:
+    Args:
+        settings: DuckDB's.
+        begin: statements that fill it, with their values; nothing else stays in it.
+        locked: whether settings are.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any] = SETTINGS,
+        begin: Sequence[tuple[str, Sequence[Any]]] = (),
+        *,
+        locked: bool = True,
+    ) -> None:
         self._lock = threading.RLock()
         self._clock = _Clock()
+        self._settings = dict(settings)
+        self._begin: list[tuple[str, Sequence[Any]]] = [(f"CREATE MACRO {macro}", ()) for macro in _MACROS]
+        self._begin += [("SET lock_configuration = true", ())] if locked else []
+        self._begin += [(text, list(values)) for text, values in begin]
+        self._held = 0
+        self._open()
+
+    def _open(self) -> None:
         import duckdb  # not before it is needed: most statements are one question
 
-        self._base = duckdb.connect(":memory:", config=dict(settings))
-        for macro in _MACROS:
-            self._base.execute(f"CREATE MACRO {macro}")
-        if locked:
-            self._base.execute("SET lock_configuration = true")
+        self._left = LASTS
+        self._base = duckdb.connect(":memory:", config=self._settings)
+        for text, values in self._begin:
+            self._base.execute(text, values)
+
+    def _spare(self) -> None:
+        """One statement more; a database that had many ends, unless something is held in it."""
+        if self._left <= 0 and not self._held:
+            self._base.close()
+            self._open()
+        self._left -= 1
 
     def close(self) -> None:
         """Let go of it."""
@@ -92,6 +120,7 @@ class ReleasedEngine:
         import duckdb
 
         with self._lock:
+            self._spare()
             self._clock.start(seconds, self._base.interrupt)
             try:
                 found: Rows = self._base.execute(text, list(values)).fetchmany(ROWS + 1)
@@ -116,6 +145,8 @@ class ReleasedEngine:
     def holding(self, tables: Mapping[str, Columns]) -> Iterator[None]:
         """Hold released tables while a statement is run on them."""
         with self._lock:
+            self._spare()
+            self._held += 1
             try:
                 for name, columns in tables.items():
                     made = ", ".join(
@@ -129,6 +160,7 @@ class ReleasedEngine:
             finally:
                 for name in tables:
                     self._base.execute(f"DROP TABLE IF EXISTS {name}")
+                self._held -= 1
 
 
 class _Clock:

@@ -13,6 +13,7 @@ from sqlglot import exp
 from hedgerow.errors import UnsupportedSQL
 from hedgerow.queries.sql.column import number_of
 from hedgerow.queries.sql.node import only, refuse
+from hedgerow.queries.sql.printing import printed
 from hedgerow.queries.sql.stages import term
 from hedgerow.queries.sql.stages.term import Term, made
 
@@ -276,7 +277,7 @@ class Expressions:
         only(node, "this", "to", "safe", "_type", "requires_string", "try_cast_behavior")
         inner, to = self.term(node.this), node.args["to"]
         if not isinstance(to, exp.DataType) or to.this not in _TYPES:
-            raise UnsupportedSQL(f"a cast to {to.sql(dialect='duckdb')[:40]} is not supported")
+            raise UnsupportedSQL(f"a cast to {printed(to)[:40]} is not supported")
         name, number = _TYPES[to.this]
         sizes = [str(number_of(p.this.this)) for p in to.expressions if type(p) is exp.DataTypeParam]
         name += f"({', '.join(sizes)})" if sizes and name == "DECIMAL" else ""

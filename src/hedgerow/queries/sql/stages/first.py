@@ -15,11 +15,13 @@ from sqlglot import exp
 
 from hedgerow.errors import CutsBin, HedgerowError, RangeTooLarge, UnsupportedSQL
 from hedgerow.queries.cuts import whole
+from hedgerow.queries.domain.refined import Refined
 from hedgerow.queries.question import Question, Result, Show
 from hedgerow.queries.sql.aggregate import Aggregates
 from hedgerow.queries.sql.column import SqlColumn
 from hedgerow.queries.sql.node import bare
 from hedgerow.queries.sql.predicate import Scope, Truth
+from hedgerow.queries.sql.printing import printed
 from hedgerow.queries.sql.stages.compilers import StagedAggregates, StagedPredicates
 from hedgerow.queries.sql.stages.keys import Keys
 from hedgerow.queries.sql.statement import null_notes
@@ -93,8 +95,8 @@ class FirstStage:
         self.slices = [self._slice(labels, extra) for labels, extra in live or made[:1]]
         self._none = not live
         self._words = (
-            [node.sql(dialect="duckdb") for node in where],
-            [node.sql(dialect="duckdb") for node in keys],
+            [printed(node) for node in where],
+            [printed(node) for node in keys],
         )
 
     def _read(
@@ -147,7 +149,7 @@ class FirstStage:
 
     def add(self, node: exp.Expr) -> str:
         """The name of the column that holds an aggregate; refuses what cannot be asked of rows."""
-        words = node.sql(dialect="duckdb")
+        words = printed(node)
         if words not in self._places:
             self._columns.append(self._added(node, words))
             self._places[words] = len(self._columns) - 1
@@ -247,7 +249,7 @@ class FirstStage:
                 dict.fromkeys([*aggregates.notes, *self.predicates.notes, *null_notes(keys.columns)])
             ),
         )
-        return whole(made)
+        return whole(made, self.domain) if isinstance(self.domain, Refined) else made
 
     def empty(self) -> dict[str, tuple[str, list[Any]]]:
         """The released table without a row, for a look at types before anything is paid."""

@@ -15,6 +15,7 @@ from sqlglot import exp
 from hedgerow.errors import HedgerowError, UnsupportedSQL
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.sql.node import bare, only
+from hedgerow.queries.sql.printing import printed
 from hedgerow.queries.sql.stages.gate import parse_unbound
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ def without_joins(domain: Domain, text: str) -> tuple[str, tuple[str, ...]]:
     >>> without_joins(domain, "SELECT p.sex FROM visits v LEFT JOIN people p ON v.person = p.id")
     ('SELECT sex FROM visits AS v', ())
     """
-    if not isinstance(domain, Domain) or not domain.tables:  # an open domain of names has no tables
-        return text, ()
     try:
         tree = parse_unbound(text)
     except HedgerowError:  # whoever compiles it says what is wrong
@@ -48,7 +47,7 @@ def without_joins(domain: Domain, text: str) -> tuple[str, tuple[str, ...]]:
         one.rewrite()
     if not found:
         return text, ()
-    return tree.sql(dialect="duckdb"), tuple(dict.fromkeys(note for one in found for note in one.notes))
+    return printed(tree), tuple(dict.fromkeys(note for one in found for note in one.notes))
 
 
 class _Joined:

@@ -20,6 +20,7 @@ from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.queries.domain.refined import MOST, CutAt
 from hedgerow.queries.sql.column import OUTSIDE, Kind, SqlColumn
 from hedgerow.queries.sql.predicate import Scope, Truth
+from hedgerow.queries.sql.printing import printed
 from hedgerow.queries.sql.stages.engine import engine
 from hedgerow.queries.sql.stages.expression import Expressions
 from hedgerow.queries.sql.stages.term import Term
@@ -142,9 +143,7 @@ class LevelExpressions(Expressions):
         (attribute,) = attributes
         listed = tuple(values.tolist())
         kind = _kind(listed)
-        return SqlColumn(
-            name, attribute, self.scope.domain[attribute], f"={node.sql(dialect='duckdb')}", kind, listed
-        )
+        return SqlColumn(name, attribute, self.scope.domain[attribute], f"={printed(node)}", kind, listed)
 
     def truth(self, node: exp.Expr) -> Truth:
         """A condition: true, false, or unknown where it is NULL."""
@@ -223,7 +222,7 @@ def plain(value: Any) -> Any:
 
 
 def _typed(node: exp.Expr) -> str:
-    return node.sql(dialect="duckdb")[:60]
+    return printed(node)[:60]
 
 
 def _kind(values: tuple[Any, ...]) -> Kind:

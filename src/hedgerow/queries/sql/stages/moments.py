@@ -15,6 +15,7 @@ from sqlglot import exp, parse_one
 from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.domain.lattice import spelled
 from hedgerow.queries.sql.column import SqlColumn
+from hedgerow.queries.sql.printing import printed
 
 _COVARIANCE = "AVG({x} * {y}) - AVG({x}) * AVG({y})"
 _SAMPLE = f"({_COVARIANCE}) * COUNT({{x}} * {{y}}) / (COUNT({{x}} * {{y}}) - 1)"
@@ -45,7 +46,7 @@ def by_moments(node: Any, centre: Callable[[Any], str] = lambda _: "0") -> exp.E
         return _read(_ONE[kind].format(x=x, y=x))
     if kind not in _TWO:
         return None
-    first, second = (part.sql(dialect="duckdb") for part in (node.this, node.expression))
+    first, second = (printed(part) for part in (node.this, node.expression))
     one, other = (_from(part, centre) for part in (node.this, node.expression))
     x = f"(CASE WHEN ({second}) IS NOT NULL THEN {one} END)"  # a pair counts where neither is NULL
     y = f"(CASE WHEN ({first}) IS NOT NULL THEN {other} END)"
@@ -67,7 +68,7 @@ def middle(column: SqlColumn) -> str:
 
 
 def _from(node: Any, centre: Callable[[Any], str]) -> str:
-    text: str = node.sql(dialect="duckdb")
+    text = printed(node)
     number = centre(node)
     return text if number == "0" else f"({text}) - ({number})"
 

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from hedgerow.errors import RangeTooLarge
 from hedgerow.queries.sql.node import bare
+from hedgerow.queries.sql.printing import printed
 
 _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 _MOST_SETS = 32
@@ -80,7 +81,7 @@ def as_union(node: Any) -> Any:
         sets = [(*done, *more) for done in sets for more in each]
     if len(sets) > _MOST_SETS:
         raise RangeTooLarge(f"GROUP BY makes {len(sets)} sets of columns, more than {_MOST_SETS}")
-    every = {n.sql(dialect="duckdb").casefold() for one in sets for n in one}
+    every = {printed(n).casefold() for one in sets for n in one}
     both, *others = [_grouped_by(node, one, every) for one in sets]
     for other in others:
         both = exp.Union(this=both, expression=other, distinct=False)
@@ -101,10 +102,10 @@ def _sets_of(part: Any) -> list[tuple[Any, ...]]:
 
 def _grouped_by(node: Any, keys: tuple[Any, ...], every: set[str]) -> Any:
     """The SELECT with these keys; others of the union's are NULL."""
-    mine = {n.sql(dialect="duckdb").casefold() for n in keys}
+    mine = {printed(n).casefold() for n in keys}
 
     def replaced(part: Any) -> Any:
-        words = part.sql(dialect="duckdb").casefold() if type(part) is not exp.Select else ""
+        words = printed(part).casefold() if type(part) is not exp.Select else ""
         return exp.Null() if words in every - mine else part
 
     made = node.copy()

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from hedgerow.errors import CutsBin, RangeTooLarge, UnsupportedSQL
 from hedgerow.queries.sql.node import bare, only, spell
+from hedgerow.queries.sql.printing import printed
 from hedgerow.queries.sql.stages.first import FirstStage
 from hedgerow.queries.sql.stages.moments import by_moments, middle
 from hedgerow.queries.sql.stages.relation import Released
@@ -206,4 +207,4 @@ def _plainer(node: Any) -> Any:
 
 def _spelling(node: exp.Expr) -> str:
     """What tells expressions apart: their words without outer parentheses, whatever the case of names."""
-    return bare(node).sql(dialect="duckdb").casefold()
+    return printed(bare(node)).casefold()

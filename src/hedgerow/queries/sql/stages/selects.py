@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from hedgerow.errors import UnsupportedSQL
 from hedgerow.queries.sql.node import only, refuse
+from hedgerow.queries.sql.printing import printed
 from hedgerow.queries.sql.stages.relation import Released, Sources, listed
 from hedgerow.queries.sql.stages.term import Term, made
 from hedgerow.queries.sql.stages.windows import AGGREGATES, Ordering, ReleasedExpressions
@@ -45,7 +46,7 @@ def named(node: Any) -> tuple[exp.Expr, str, bool]:
 
 def title(node: Any) -> str:
     """The name of an output column without an alias: its SQL."""
-    return str(node.sql(dialect="duckdb"))[:200]
+    return printed(node)[:200]
 
 
 def whole(node: Any, clause: str, least: int) -> int:

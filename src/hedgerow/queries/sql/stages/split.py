@@ -12,6 +12,7 @@ from sqlglot import exp
 from hedgerow.errors import BadSQL, RangeTooLarge, UnsupportedSQL
 from hedgerow.queries.sql.node import only, refuse
 from hedgerow.queries.sql.predicate import Scope
+from hedgerow.queries.sql.printing import printed
 from hedgerow.queries.sql.stages.first import FirstStage
 from hedgerow.queries.sql.stages.levels import literal
 from hedgerow.queries.sql.stages.lookups import NOT_JOINED, as_released, declared, with_lookup
@@ -343,7 +344,7 @@ class Split:
 
         But alone where released values may stand in it: it must not be asked before those are known.
         """
-        words = repr([[n.sql(dialect="duckdb") for n in nodes] for nodes in (where, keys)])
+        words = repr([[printed(n) for n in nodes] for nodes in (where, keys)])
         words += f" {len(self.stages)}" if alone else ""
         if words not in self._by_words:
             made = FirstStage(self.domain, self.unit, f"s{len(self.stages)}", where, keys)
@@ -372,7 +373,7 @@ class Split:
 
     def _constants(self, node: Any, names: Names, beside: exp.Expr | None = None) -> list[exp.Expr]:
         """The released values of an inner statement, as literals; a stand-in while they are not known."""
-        words, many = node.sql(dialect="duckdb"), beside is not None
+        words, many = printed(node), beside is not None
         if words not in self._known:
             self._touched.append(set())
             relation = self._shown(self.query(node, names))

@@ -53,7 +53,7 @@ def _first_or_both(
     domain: Domain, text: str, unit: str | None, params: tuple[Any, ...]
 ) -> Question | TwoStages:
     refusal: HedgerowError | None = None
-    plain, notes = without_joins(domain, text)
+    plain, notes = without_joins(domain, text) if getattr(domain, "tables", None) else (text, ())
     if not params:
         try:
             question = statement.sql(domain, plain, unit=unit)
