@@ -74,7 +74,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         Privacy(self.neighbours, self.max_rows)
-        self._check_growing()
+        if (self.growing, self.years, self.reserve) != (None, None, "0"):
+            self._check_growing()
         if self.null_units not in _NULL_UNITS:
             raise BadValue(f"Rows without a unit id are 'drop' or 'row', not {self.null_units!r}.")
         if self.unit is not None and not isinstance(self.unit, str):
@@ -323,10 +324,6 @@ class Entry:
                 hash=line.hash.hex(),
                 state=line.state,
             )
-
-    def again(self) -> Entry:
-        """The same entry, marked as replayed."""
-        return replace(self, replayed=True)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 from hedgerow.errors import BudgetExceeded, LedgerError, LimitExceeded, RequestReused
@@ -33,12 +34,12 @@ class Filter:
 
     def budget(self, seq: int | None = None) -> Budget:
         """What may be spent in all, as last raised up to a line."""
-        line = self._raise(seq)
+        line = self.store.raised(seq)
         return self.made.budget if line is None else self._promise(line)
 
     def recorded(self) -> Budget:
         """The budget as its newest line put it: an earlier version's cap promises less (`restated`)."""
-        line = self._raise()
+        line = self.store.raised()
         return self.made.budget if line is None else Raise.read(line).budget
 
     def years(self, seq: int | None = None) -> int | None:
@@ -53,17 +54,17 @@ class Filter:
 
     def base(self, seq: int | None = None) -> Budget:
         """The budget when the first answer was paid for: raises before that are first promises."""
-        line = self._raise(seq)
+        line = self.store.raised(seq)
         while line is not None and (was := Raise.read(line)).seen:
-            line = self._raise(line.seq - 1)
+            line = self.store.raised(line.seq - 1)
         return self.made.budget if line is None else was.budget
 
     def readings(self) -> tuple[Fraction, ...]:
         """The deltas at which epsilons were ever read as rho here, the present one first."""
-        found, line = [self.budget().conversion_delta], self._raise()
+        found, line = [self.budget().conversion_delta], self.store.raised()
         while line is not None:
             found += [self._promise(line).conversion_delta, Raise.read(line).budget.conversion_delta]
-            line = self._raise(line.seq - 1)
+            line = self.store.raised(line.seq - 1)
         return tuple(dict.fromkeys([*found, self.made.budget.conversion_delta]))
 
     def meant(self, epsilon: Fraction, request: str | None = None) -> Cost:
@@ -74,9 +75,6 @@ class Filter:
         paid = Entry.read(line).cost.amount
         amounts = (rho_of(epsilon, delta) for delta in self.readings())
         return Cost("rho", min(amounts, key=lambda rho: abs(rho - paid)))
-
-    def _raise(self, seq: int | None = None) -> Line | None:
-        return self.store.raised(seq)
 
     def _promise(self, line: Line) -> Budget:
         was = Raise.read(line)
@@ -163,7 +161,7 @@ class Filter:
             raise RequestReused(
                 f"The request id {request!r} was already used for another question or by another analyst."
             )
-        return entry.again()
+        return replace(entry, replayed=True)
 
 
 def least(one: Cost, other: Cost) -> Cost:

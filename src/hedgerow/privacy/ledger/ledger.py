@@ -101,7 +101,7 @@ class Ledger(Grown):
         try:
             ledger = cls(store)._agreed(budget, asked)
             if isinstance(store, SQLiteStore) and not readonly:
-                note(store, known)
+                note(store, known, reason)
                 store.sync()  # a log that was left behind
         except BaseException:
             if store is not path:

@@ -20,6 +20,7 @@ from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.ledger.entry import LOST, OWNER
 from hedgerow.privacy.ledger.nearby import cache_folder, ledger_path
 from hedgerow.privacy.ledger.receipt import Receipt
+from hedgerow.privacy.ledger.refined import OLDER
 
 if TYPE_CHECKING:
     from hedgerow.privacy.ledger.ledger import Ledger
@@ -121,7 +122,7 @@ def receipts_in(files: Iterable[Path]) -> Iterator[tuple[Path, Receipt]]:
 
 
 def _excuse(receipt: Receipt) -> str:
-    return f"older than receipt {receipt.head}"
+    return f"{OLDER}{receipt.head}"
 
 
 def _spent_beyond(ledger: Ledger, lost: list[Receipt]) -> Cost:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from hedgerow.errors import LedgerError
 from hedgerow.privacy.ledger.copies import refuse_torn
-from hedgerow.privacy.ledger.nearby import ledgers_before, ledgers_in
+from hedgerow.privacy.ledger.nearby import ledger_path, ledgers_before, ledgers_in
 from hedgerow.privacy.ledger.sqlite import Place
 from hedgerow.privacy.ledger.sqlite_store import SQLiteStore
 
@@ -70,10 +70,15 @@ class Data:
         )
 
 
-def note(store: SQLiteStore, data: Data | None) -> None:
-    """Note where ledger and data are now; a ledger that came from elsewhere is read through first."""
+def note(store: SQLiteStore, data: Data | None, reason: str | None = None) -> None:
+    """Note where ledger and data are now; a ledger that came from elsewhere is read through first.
+
+    Data that it does not know, and another ledger near them does, need a reason: they would have two budgets.
+    """
     held = set(store.places())
     now = [store.own, *(data.places() if data else [])]
+    if data is not None and data.places()[0] not in held and reason is None:
+        _refuse_another(data, Path(store.own[1]))
     if store.own not in held:
         refuse_torn(store)
     if not held.issuperset(now):
@@ -90,17 +95,38 @@ def refuse_known(data: Data, path: Path) -> None:
         )
 
 
+def _refuse_another(data: Data, path: Path) -> None:
+    """Refuse data that has a ledger and comes with one that was never theirs.
+
+    Files that are written anew may get each other's numbers, so this asks for the name as well, and leaves
+    the ledger alone that lies beside the data.
+    """
+    if path == ledger_path(data.path):
+        return
+    for other, places in _others(data, path):
+        if data.places()[0] in places:
+            raise LedgerError(
+                f"The data {str(data.path)!r} has a budget already, in the ledger {other}, and {path} is "
+                "another one: leave --ledger (`ledger=`) out or name the first, as two budgets for the same "
+                "rows add up; or move it away if this one is to take its place."
+            )
+
+
 def knowing(data: Data, path: Path) -> Path | None:
     """A ledger near data that knows them, other than the one at `path`."""
+    return next((other for other, places in _others(data, path) if data.known_to(places)), None)
+
+
+def _others(data: Data, path: Path) -> Iterator[tuple[Path, list[Place]]]:
+    """The ledgers near data, other than the one at `path`, with what each noted; not copies of ledgers."""
     for other in _near(data, path):
         if not other.is_file() or other.resolve() == path:
             continue
         with suppress(LedgerError), closing(SQLiteStore(other.resolve(), readonly=True)) as store:
             places = store.places()
             itself = {file for role, _, file in places if role == "ledger"}
-            if store.own[2] in itself and data.known_to(places):
-                return other
-    return None
+            if store.own[2] in itself:
+                yield other, places
 
 
 def _near(data: Data, path: Path) -> Iterator[Path]:

@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any
 
 from hedgerow.errors import HedgerowError, LedgerError
@@ -21,6 +22,11 @@ from hedgerow.privacy.ledger.refined import Refinings
 from hedgerow.privacy.raising import holds, restated
 
 _UNREADABLE = (HedgerowError, AttributeError, KeyError, TypeError, ValueError)
+
+
+def _told(budget: Budget) -> str:
+    """Epsilon, which people compare; rho where no epsilon is stated."""
+    return f"epsilon {budget.epsilon:.4g}" if isfinite(budget.epsilon) else f"rho {budget.rho:.4g}"
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,8 @@ class Receipt:
         note = f" {resting(self.claims)}" if self.claims else ""
         note += " It is a simulation and protects nobody." if s.simulation else ""
         return (
-            f"Ledger {s.ledger} had spent {s.budget.part(self.spent)} of {s.budget} at line {self.seq}, "
+            f"Ledger {s.ledger} had spent {_told(s.budget.part(self.spent))} of {_told(s.budget)}"
+            f"{f', delta {s.budget.delta:.4g}' if s.budget.delta else ''} at line {self.seq}, "
             f"protecting each {whom} ({s.neighbours}); its chain head was {self.head}.{note}"
         )
 

@@ -336,7 +336,14 @@ class SQLiteStore(Store):
         try:
             connection = self._look() if self.readonly else connect(f"{uri(self.path)}?mode=rw")
             try:
-                self._refuse_foreign(connection)
+                ((application,),) = connection.execute("PRAGMA application_id").fetchall()
+                ((version,),) = connection.execute("PRAGMA user_version").fetchall()
+                if application != APPLICATION:
+                    raise LedgerError(f"The file {self.path} is not a Hedgerow ledger.")
+                if version != FORMAT:
+                    raise LedgerError(
+                        f"The ledger {self.path} has format {version}, and this Hedgerow reads {FORMAT}."
+                    )
                 connection.execute("PRAGMA fullfsync=ON")
                 connection.execute("PRAGMA checkpoint_fullfsync=ON")
                 self._harden(connection, "FULL")
@@ -346,16 +353,6 @@ class SQLiteStore(Store):
         except sqlite3.Error as error:
             raise self._failure(error) from error
         return connection
-
-    def _refuse_foreign(self, connection: Connection) -> None:
-        ((application,),) = connection.execute("PRAGMA application_id").fetchall()
-        ((version,),) = connection.execute("PRAGMA user_version").fetchall()
-        if application != APPLICATION:
-            raise LedgerError(f"The file {self.path} is not a Hedgerow ledger.")
-        if version != FORMAT:
-            raise LedgerError(
-                f"The ledger {self.path} has format {version}, and this Hedgerow reads {FORMAT}."
-            )
 
     def _look(self) -> Connection:
         """Connect without writing anything, not even an index of the log; by way of a copy if need be."""

@@ -43,6 +43,12 @@ class Vouching:
         """The entry of a request id, whoever asked, if there is one."""
         return None if (line := self._store.requested(request)) is None else Entry.read(line)
 
+    def total(self, upto: int) -> Entry:
+        """The newest line of the owner's account up to a line: its running total is of the whole ledger."""
+        line = self._store.last(OWNER, upto)
+        assert line is not None  # line 0 is the owner's
+        return Entry.read(line)
+
     def lost_after(self, line: int) -> bool:
         """Whether lines are known to be lost since a line was written."""
         return lost_after(self._store, line)
