@@ -10,9 +10,11 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hr
+from hedgerow.curator.rows.plain import readable_parts
 from hedgerow.curator.rows.table import Rows
 from hedgerow.curator.rows.training import training_table
 from hedgerow.mechanisms.boost_people.inputs import columns_of
+from hedgerow.queries.domain import encoding
 
 KEY = bytes(range(32))
 SEX = hr.Domain({"sex": hr.Categorical(["F", "M", "?", "\ufffd"], other=True, missing=True)})
@@ -242,3 +244,35 @@ def test_a_code_beyond_every_integer_is_missing_in_its_own_cell():
     far = pa.array([0, 2**64 - 1, None, 2**63, 1], pa.uint64())
     coded = pa.DictionaryArray.from_arrays(far, pa.array(["F", "M"]), safe=False)
     assert table_of(pa.table({"sex": coded})) == [1, 1, 0, 0, 0, 3]
+
+
+_LONG = ["x", "y" * 300, None, "x", "z" * 90, "x", "y" * 50, "x"]
+_HELD = {
+    "long offsets": lambda cells: pa.array(cells, pa.large_string()),
+    "views": lambda cells: pa.array(cells, pa.string_view()),
+    "a dictionary": lambda cells: pa.array(cells, pa.large_string()).dictionary_encode(),
+}
+
+
+@pytest.mark.parametrize("held", _HELD)
+def test_text_that_is_longer_than_offsets_reach_is_its_own_cells_matter(monkeypatch, held):
+    """Two gigabytes are what they reach: here it is a hundred bytes, and no part may have more."""
+    monkeypatch.setattr(encoding, "SHORT", 100)
+    batch = pa.record_batch({"a": _HELD[held](_LONG)})
+    parts = list(readable_parts(batch))
+    assert [cell for part in parts for cell in part.column(0).to_pylist()] == _LONG
+    assert len(parts) > 2
+    for part in parts:
+        cells = [cell for cell in part.column(0).to_pylist() if cell is not None]
+        assert part.num_rows == 1 or sum(map(len, cells)) <= 100
+    rows = Rows(hr.Table.open(pa.table(batch), hr.Domain({"a": {"levels": ["x"], "other": True}})), bytes(32))
+    assert rows.tables([("a",)])[("a",)].tolist() == [4, 4]
+
+
+def test_a_name_that_is_longer_than_offsets_reach_is_no_text(monkeypatch):
+    monkeypatch.setattr(encoding, "SHORT", 100)
+    frame = pa.table({"a": pa.array(_LONG, pa.large_string())})
+    names = Rows(hr.Table.open(frame, hr.OpenDomain("a")), bytes(32)).names(
+        ["x", "z" * 90, "y" * 300, "\ufffd"]
+    )
+    assert list(names.values()) == [4, 1, 0, 1]

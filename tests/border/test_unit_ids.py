@@ -164,6 +164,10 @@ def typed_columns() -> Iterator[pa.Array]:
     yield pa.array([Decimal(1200), Decimal(1300), Decimal(12000)], pa.decimal128(10, -2))
     yield pa.array([Decimal("1.5"), Decimal("1.51"), Decimal(15)], pa.decimal32(9, 4))
     yield pa.array([Decimal("1.5"), Decimal("1.51"), Decimal(15)], pa.decimal64(18, 9))
+    yield pa.array([150, 2**31 - 1, -(2**31)], pa.int32()).view(
+        pa.decimal32(5, 2)
+    )  # more digits than declared
+    yield pa.array([150, 2**63 - 1, -(2**63)], pa.int64()).view(pa.decimal64(10, 2))
     for kind in (pa.string(), pa.large_string(), pa.string_view()):
         yield pa.array(["1", "1.0", "01", " 1", "é", "e\u0301", "\0", "a\0", "a"], kind)
     for kind in (pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(2)):

@@ -9,6 +9,7 @@ from random import Random
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
@@ -67,6 +68,19 @@ def opened(ledger) -> hr.Ledger:
 
 
 # ---- acceptance ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["confined", "shared"])
+def test_rows_and_a_ledger_that_do_not_grow_together_are_refused(kind):
+    growing, other = made(growing=kind), made(growing=kind)
+    growing.append(rows((1, "F", 3)), day="2026-01-01")
+    plain = hr.Table.open(rows((1, "F", 3)), DOMAIN, unit="id", max_rows=2)
+    with pytest.raises(LedgerError, match=r"open them with hedgerow\.Growing"):
+        hr.Curator(plain, ledger=growing.ledger)
+    with pytest.raises(LedgerError, match="announced by another ledger"):
+        hr.Curator(growing.table(), ledger=other.ledger)
+    with pytest.raises(LedgerError, match="announced by another ledger"):
+        hr.Curator(growing.table(), hr.Budget(epsilon=1), ":memory:")
 
 
 def test_confined_units_count_where_they_first_appeared():
@@ -168,6 +182,42 @@ def test_columns_that_no_schema_reads_are_not_kept_and_text_may_be_views():
     assert exact(growing) == [2, 0]
     assert "ward" in growing._files.read(growing._known()[0]).column_names
     assert not set(more) & set(growing._files.read(growing._known()[0]).column_names)
+
+
+_FAR = pa.array([0, 2**63 - 1, -(2**63)]).view(pa.timestamp("s"))
+_LEVELS = pa.array([b"x", b"\xff"]).view(pa.string())
+_OTHERS = [pa.array([f"{i} {j}" for j in range(100)]).dictionary_encode() for i in range(2)]
+_COLUMNS = {
+    "moments in seconds beyond all calendars": _FAR,
+    "a level that is no text": pa.DictionaryArray.from_arrays(pa.array([0, 1, 0], pa.int8()), _LEVELS),
+    "a level that is missing": pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), pa.array(["x", None])),
+    "dictionaries that do not fit into one": pa.chunked_array(
+        [o.cast(pa.dictionary(pa.int8(), pa.string())) for o in _OTHERS]
+    ),
+}
+
+
+@pytest.mark.parametrize("what", _COLUMNS)
+def test_no_cell_decides_whether_a_block_is_accepted(tmp_path, what):
+    column = _COLUMNS[what]
+    people = range(len(column))
+    block = {"id": list(people), "sex": ["F" for _ in people], "age": list(people), "more": column}
+    growing = made(tmp_path / "people")
+    growing.append(pa.table(block), day="2026-01-01")
+    assert exact(growing) == [len(people), 0]
+
+
+def test_a_cell_that_cannot_be_read_changes_nobody_elses_block(tmp_path):
+    """Files whose text is in dictionaries: the batch of such a cell comes as plain text."""
+    for name, who, sexes in (("one", [1, 2], ["F", "M"]), ("two", [3, 4], ["F", "\ufffd!"])):
+        block = pa.table({"id": who, "sex": pa.array(sexes).dictionary_encode(), "age": [30, 40]})
+        (tmp_path / "march").mkdir(exist_ok=True)
+        pq.write_table(block, tmp_path / "march" / f"{name}.parquet")
+    growing = hr.Growing.make(
+        tmp_path / "people", hr.Domain({"sex": {"levels": ["F", "M"], "other": True}}), RHO
+    )
+    growing.append(tmp_path / "march", day="2026-03-31")
+    assert exact(growing) == [2, 1, 1]
 
 
 def test_tags_are_found_again_and_counted():

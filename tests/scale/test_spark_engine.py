@@ -173,6 +173,27 @@ def test_weighted_counts_of_boosting_are_summed_where_rows_are(spark, monkeypatc
     assert expected.any()
 
 
+def test_text_that_is_not_utf8_reads_as_in_a_parquet_file(spark, tmp_path):
+    """Spark's text holds any bytes; one row that cannot be read must not decide whether all are."""
+    cells = [b"F", b"M\xff", b"\xed\xa0\x80", None, b"M", "\ufffdff".encode(), b"\xff"] * 6
+    people = [b"a", b"\xff", b"\xfe", None, b"\xff", "\ufffdff".encode(), b"ok"] * 6
+    held = pa.table({"sex": pa.array(cells, pa.binary()), "who": pa.array(people, pa.binary())})
+    rows = pa.table({name: held[name].combine_chunks().view(pa.string()) for name in held.column_names})
+    pq.write_table(rows, tmp_path / "rows.parquet")
+    frame = spark.createDataFrame(held).selectExpr("cast(sex AS string) sex", "cast(who AS string) who")
+    domain = hr.Domain({"sex": hr.Categorical(["F", "M"], other=True, missing=True)})
+    for unit in ({}, *({"unit": "who", "max_rows": 2, "null_units": rule} for rule in ("drop", "row"))):
+        found, expected = (
+            Rows(hr.Table.open(source, domain, **unit), KEY).tables([("sex",)])[("sex",)].tolist()
+            for source in (frame.repartition(3), tmp_path / "rows.parquet")
+        )
+        assert found == expected
+    names = Rows(hr.Table.open(frame.selectExpr("sex name"), hr.OpenDomain()), KEY)
+    work = name_sums.SketchSum(SketchMatrix(64, bytes(range(32)), columns="signs"))
+    file = Rows(hr.Table.open(tmp_path / "rows.parquet", hr.OpenDomain(column="sex")), KEY)
+    np.testing.assert_array_equal(names.summed_names(work)[0], file.summed_names(work)[0])
+
+
 def odd_rows() -> pa.Table:
     moments = np.array(["2023-01-01T02:30", "2023-12-31T23:59:59.999999", "1500-01-01", "2023-06-30T23:30"])
     ticks = pa.array([*moments.astype("datetime64[us]").astype(np.int64).tolist(), None])

@@ -7,6 +7,7 @@ from random import Random
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
@@ -222,3 +223,51 @@ def test_a_schema_that_joins_tables_is_checked_against_all_of_them(tmp_path, mon
     assert counted["missing"] == {"ward": 0, "sex": 1, "chapter": 1}  # the third has neither patient nor code
     assert "confirmed: true" in Path("schema.yaml").read_text()
     assert check().exit_code == 2  # patients are private, and are about nobody who was named
+
+
+def folder_with(folder, cell: str, *widths: pa.DataType):
+    """Two files of people, one of whom is described by a cell; with dictionaries, as pandas writes them."""
+    folder.mkdir()
+    for first, sexes, width in zip((0, 2), (["F", "M"], ["F", cell]), widths, strict=True):
+        who = pa.array([first, first + 1], width)
+        people = pa.table({"person": who, "sex": pa.array(sexes).dictionary_encode()})
+        pq.write_table(people, folder / f"{first}.parquet")
+    return str(folder)
+
+
+def coded_by(cell: bytes) -> pa.Table:
+    """The same in memory, where a level that is no text cannot be read."""
+    levels = (pa.array([b"F", b"M"]), pa.array([b"F", cell]))
+    codes = pa.array([0, 1], pa.int8())
+    sexes = [pa.DictionaryArray.from_arrays(codes, some.view(pa.string())) for some in levels]
+    return pa.table({"person": pa.array([0, 1, 2, 3]), "sex": pa.chunked_array(sexes)})
+
+
+@pytest.mark.parametrize("source", ["folder", "memory"])
+def test_what_one_cell_about_a_person_holds_is_that_persons_matter(tmp_path, source):
+    facts = facts_of([(0, "a", "I10"), (1, "a", "I10"), (2, "b", "J45"), (3, "b", "J45")])
+    whole = pa.int64(), pa.int64()
+    people = {
+        "folder": lambda odd: folder_with(tmp_path / f"people{odd}", "\ufffd!" if odd else "M", *whole),
+        "memory": lambda odd: coded_by(b"\xff" if odd else b"M"),
+    }[source]
+    plain, odd = (counts(facts, people(one)).sum(axis=(0, 2)).tolist() for one in (False, True))
+    assert plain[:2] == [2, 2]
+    assert odd[:2] == [2, 1]
+    assert sum(odd) == sum(plain) == 4
+
+
+def test_files_about_people_may_have_integers_of_different_width(tmp_path):
+    facts = facts_of([(i, "a", "I10") for i in range(4)])
+    people = folder_with(tmp_path / "people", "M", pa.int32(), pa.int64())
+    assert counts(facts, people).sum(axis=(0, 2)).tolist()[:2] == [2, 2]
+
+
+def test_levels_that_do_not_fit_into_one_dictionary_are_joined_all_the_same():
+    def some(first: int) -> pa.DictionaryArray:
+        levels = pa.array(["F", *(f"{first} {i}" for i in range(99))])
+        return pa.DictionaryArray.from_arrays(pa.array(range(100), pa.int8()), levels)
+
+    people = pa.table({"person": pa.array(range(200)), "sex": pa.chunked_array([some(0), some(1)])})
+    facts = facts_of([(i, "a", "I10") for i in range(200)])
+    assert counts(facts, people)[0, 0].sum() == 2

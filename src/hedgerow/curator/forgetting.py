@@ -18,8 +18,12 @@ def forgetting(*held: list[object]) -> Iterator[None]:
     except BaseException as error:
         for values in held:
             values.clear()
-        behind: BaseException | None = error
-        while behind is not None:
-            clear_frames(behind.__traceback__)
-            behind = behind.__cause__ or behind.__context__
+        waiting, met = [error], set[int]()
+        while waiting:
+            behind = waiting.pop()
+            if id(behind) not in met:
+                met.add(id(behind))
+                clear_frames(behind.__traceback__)
+                among = behind.exceptions if isinstance(behind, BaseExceptionGroup) else ()
+                waiting += [e for e in (behind.__cause__, behind.__context__, *among) if e is not None]
         raise

@@ -9,7 +9,7 @@ from hedgerow.curator.rows.table import Table
 from hedgerow.curator.rows.unit_ids import EARLIER
 from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.ledger.ledger import Ledger
+from hedgerow.privacy.ledger.ledger import Ledger, Settings
 from hedgerow.privacy.ledger.nearby import SUFFIX
 from hedgerow.privacy.ledger.place import Data
 from hedgerow.privacy.ledger.profile import Scope
@@ -38,6 +38,7 @@ def open_ledger(
         ledger = _beside(table)
     unit = table.unit
     earlier = unit is not None and unit.type == EARLIER
+    handed = isinstance(ledger, Ledger)
     if not isinstance(ledger, Ledger):
         ledger = Ledger.open(
             ledger,
@@ -67,9 +68,10 @@ def open_ledger(
         raise LedgerError(f"the dataset's ledger protects {whom}; open the table in the same way")
     if neighbours is not None and settings.neighbours != neighbours:
         raise LedgerError(f"the dataset's ledger was made for neighbours={settings.neighbours!r}")
-    _refuse_strange_blocks(table, ledger)
-    ledger.refuse_outside(account, scope_of(table))
-    if (data := known_as(table)) is not None:
+    if settings.growing is not None or isinstance(table._engine, BlockRows):
+        _refuse_strange_blocks(table, settings)
+        ledger.refuse_outside(account, scope_of(table))
+    if handed and (data := known_as(table)) is not None:  # one that was opened here has noted them
         ledger.know(data)
     return ledger
 
@@ -85,9 +87,9 @@ def scope_of(table: Table) -> Scope | None:
     return table._engine.scope if isinstance(table._engine, BlockRows) else None
 
 
-def _refuse_strange_blocks(table: Table, ledger: Ledger) -> None:
+def _refuse_strange_blocks(table: Table, settings: Settings) -> None:
     """Rows that grow are read in blocks that their ledger announced, and only with that ledger."""
-    engine, settings = table._engine, ledger.settings
+    engine = table._engine
     if isinstance(engine, BlockRows) and engine.ledger != settings.ledger:
         raise LedgerError("these blocks were announced by another ledger")
     if settings.growing is not None and not isinstance(engine, BlockRows):

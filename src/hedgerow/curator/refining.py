@@ -8,10 +8,10 @@ the exact numbers are the same ones, because the rows are; an answer is refined 
 as epsilon.
 
 The rows are the same ones if the data file is the one that it was for the weaker answer, was not touched
-since, and is read in the same way by the same version: that is the mark which answers that can be refined
-have in the ledger, as secret state. A frame in memory is its holder's, who may change it: its exact numbers
-are held, within bounds, as long as it is open, and the mark names them. Of sources that change without a
-trace there is none, and their answers are measured afresh.
+since, and is read in the same way by the same versions, time zones' rules among them: that is the mark which
+answers that can be refined have in the ledger, as secret state. A frame in memory is its holder's, who may
+change it: its exact numbers are held, within bounds, as long as it is open, and the mark names them. Of
+sources that change without a trace there is none, and their answers are measured afresh.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from hedgerow.errors import DataChanged, LedgerError
 from hedgerow.privacy.event import Event, Laplace, RefinedLaplace
 from hedgerow.privacy.ledger.filter import question_digest
 from hedgerow.queries.domain import encoding
+from hedgerow.queries.domain.days import zone_database
 from hedgerow.queries.measurement import Measurement, Noise, unpack
 
 if TYPE_CHECKING:
@@ -77,12 +78,16 @@ def _hold(held: dict[bytes, NDArray[np.int64]], exact: NDArray[np.int64]) -> byt
 
 def _file_mark(curator: Curator) -> bytes | None:
     """Changes whenever rows may have changed, or what they are read as; says nothing about them."""
+    import numpy as np
+    import pyarrow as pa
+
     import hedgerow
 
     engine = curator.table._engine
     if not isinstance(engine, FileEngine | LaterFile) or not engine.moments:
         return None
-    reader = (hedgerow.__version__, encoding.ENCODING, curator.ledger.settings.spelling)
+    versions = (hedgerow.__version__, pa.__version__, np.__version__, zone_database())
+    reader = (versions, encoding.ENCODING, curator.ledger.settings.spelling)
     about = repr((engine.moments, engine.read_as, curator.table.unit, reader))
     return hashlib.sha256(about.encode()).digest()[:16]
 

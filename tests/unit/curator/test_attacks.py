@@ -6,6 +6,8 @@ import datetime as dt
 import json
 import threading
 from decimal import Decimal
+from fractions import Fraction
+from traceback import walk_tb
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hedgerow as hr
+from hedgerow.curator import refining
+from hedgerow.curator.forgetting import forgetting
 from hedgerow.curator.noise.local import LocalReports, randomize_records
 from hedgerow.curator.rows.table import Rows
 from hedgerow.curator.statistics.people import PeopleCounts
@@ -621,6 +625,53 @@ def test_no_frame_of_an_error_holds_exact_values(monkeypatch, door):
     assert any(frame.f_code is broken.__code__ for frame in frames)
     assert not any("kept" in frame.f_locals or frame.f_locals.get("held") for frame in frames)
     assert curator.spent.epsilon == spent
+
+
+def test_no_error_behind_another_holds_exact_values():
+    """An error may have a cause, what was handled when it was raised, and others in its group."""
+
+    def failed(name: str) -> BaseException:
+        kept = [name]
+        try:
+            raise ValueError(f"broken after {len(kept)} tables")
+        except ValueError as error:
+            return error
+
+    def broken() -> None:
+        kept = ["handled"]
+        raise KeyError(len(kept))
+
+    group = ExceptionGroup("several", [failed("grouped"), failed("grouped too")])
+
+    def told() -> None:
+        try:
+            broken()
+        except KeyError:
+            raise RuntimeError("told") from group
+
+    with pytest.raises(RuntimeError) as caught, forgetting():
+        told()
+    behind = [caught.value, caught.value.__context__, group, *group.exceptions]
+    frames = [frame for error in behind for frame, _ in walk_tb(error.__traceback__)]
+    assert {frame.f_code.co_name for frame in frames} >= {"failed", "broken"}
+    assert not any("kept" in frame.f_locals for frame in frames)
+
+
+def test_no_frame_of_a_refinement_that_failed_holds_exact_values(monkeypatch):
+    made = hr.Curator(hr.Table.open({"a": [0, 1, 1]}, hr.Domain({"a": 2})), hr.Budget(epsilon=9), ":memory:")
+    made.measure("a", 1, request="first")
+    line = made.ledger.requested("first").seq
+
+    def broken(offsets, *_):
+        raise KeyboardInterrupt(f"broken with {len(offsets)} numbers")
+
+    monkeypatch.setattr(refining, "refined_laplace", broken)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        refining.refine(made, "a", line, Fraction(1))
+    frames = list(frames_of(caught.value))
+    assert any(frame.f_code is broken.__code__ for frame in frames)
+    assert not any({"exact", "offsets", "values"} & frame.f_locals.keys() for frame in frames)
+    assert made.spent.epsilon == 1
 
 
 def test_a_charge_that_is_refused_late_leaves_no_exact_values(monkeypatch):

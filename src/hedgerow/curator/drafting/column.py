@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hedgerow.curator.drafting.codes import Codes
 from hedgerow.curator.drafting.date_formats import DateFormats
 from hedgerow.queries.domain import written
 from hedgerow.queries.domain.days import as_days
@@ -56,6 +58,8 @@ class SeenColumn:
     last: float = -np.inf
     kinds: set[str] = field(default_factory=set)
     formats: DateFormats = field(default_factory=DateFormats)
+    codes: Codes = field(default_factory=Codes)
+    unanswered: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         self._sample: list[NDArray[np.float64]] = []
@@ -110,6 +114,7 @@ class SeenColumn:
         there = np.isfinite(numbers)
         numbers, times = numbers[there], times[there]
         if len(numbers):
+            self.codes.see(cells.filter(pa_mask(there)).to_pylist(), numbers, times)
             self.low, self.high = min(self.low, float(numbers.min())), max(self.high, float(numbers.max()))
             self.decimals = max(self.decimals, _decimals(numbers))
             self._keep(np.repeat(numbers, times))
@@ -129,6 +134,22 @@ class SeenColumn:
             self.dates += int(there.sum() if times is None else times[there].sum())
             days = days[there]
             self.first, self.last = min(self.first, float(days.min())), max(self.last, float(days.max()))
+
+    def answered(self, least: int) -> SeenColumn:
+        """The same column, in which numbers that stand for no answer are words for nothing."""
+        codes = self.codes.missing(least) if self.number else ()
+        if not codes:
+            return self
+        spelled = self.codes.spelled(codes)
+        made = copy.copy(self)
+        made.unanswered, made.blanks = codes, self.blanks + spelled
+        made.numbers = self.numbers - spelled.total()
+        made.readable = Counter({mark: n - spelled.total() for mark, n in self.readable.items()})
+        if self.counts is not None:
+            made.counts = Counter({text: n for text, n in self.counts.items() if text not in spelled})
+        made.low, made.high = self.codes.ends(codes)
+        made._sample = [self.sample[~np.isin(self.sample, codes)]]
+        return made
 
     @property
     def present(self) -> int:
@@ -212,6 +233,13 @@ def pa_text(texts: list[str]) -> pa.Array:
     import pyarrow as pa
 
     return pa.array(texts, pa.string())
+
+
+def pa_mask(kept: NDArray[np.bool_]) -> pa.Array:
+    """Truth values as an Arrow array."""
+    import pyarrow as pa
+
+    return pa.array(kept)
 
 
 def _matches(cells: pa.Array, pattern: str) -> NDArray[np.bool_]:

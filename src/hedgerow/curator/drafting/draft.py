@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -64,7 +65,7 @@ def draft(engine: Engine, *, least: int = 20, unit: str | None = None, look: boo
     person = (unit, 0) if unit is not None else _person(columns, guesses)
     if unit is not None:
         guesses[unit] = Guess(
-            None, f"it names people, and is no attribute: say --unit {unit} with --max-rows"
+            None, f"it names people, and is no attribute: say --unit {shlex.quote(unit)} with --max-rows"
         )
     attributes = {n: g.attribute for n, g in guesses.items() if g.attribute is not None}
     skipped = {n: g.reason for n, g in guesses.items() if g.attribute is None} | skipped

@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor
 from typing import Any
@@ -36,6 +37,9 @@ _TO_WRITE = "write its levels here"
 _CODES = re.compile(
     r"(?i)(^|[\W_])(zip|zipcode|post(al)?_?code|plz|postcode|fips|icd\d*|sic|naics|code)([\W_]|$)"
 )
+_COUNTRIES = re.compile(r"(?i)(^|[\W_])(countr(y|ies)|nation(ality)?|citizenship|iso\d*|cc)([\W_]|$)")
+_TWO_LETTERS = re.compile(r"[A-Z]{2}")
+_NAMIBIA = "NA"
 _PEOPLE = re.compile(
     r"(?i)(^|[\W_])(name|surname|(first|last|full)_?name|e?mail|phone|address|street|ssn|comment|note)s?([\W_]|$)"
 )
@@ -63,6 +67,36 @@ def guess(column: SeenColumn, least: int) -> Guess:
         column: what was seen of it.
         least: a value is proposed as a level only if so many rows carry it.
     """
+    plain = column.answered(least)
+    found = _guess(plain, least)
+    words = _of_codes(plain, least) if plain.number else ""
+    if found.attribute is None or not words:
+        return found
+    return replace(found, reason=f"{found.reason}; {words}" if found.reason else words)
+
+
+def _of_codes(column: SeenColumn, least: int) -> str:
+    """What the owner should know of numbers that stand for no answer, or may."""
+    if column.unanswered:
+        held = _listed(column.unanswered)
+        return (
+            f"{held} is taken for a missing value, as no other number is below zero; if it is a number, "
+            "write `missing: true` and declare it"
+        )
+    if doubtful := column.codes.doubtful(least):
+        held = _listed(doubtful)
+        return (
+            f"{held} lies far above all other numbers; if it stands for no answer, write `missing: "
+            f"{list(doubtful)}` and let its levels or its range end below"
+        )
+    return ""
+
+
+def _listed(codes: tuple[int, ...]) -> str:
+    return " or ".join(map(str, codes))
+
+
+def _guess(column: SeenColumn, least: int) -> Guess:
     if not column.present:
         return Guess(None, "it has no values")
     if not column.said:
@@ -80,7 +114,7 @@ def readings(column: SeenColumn, least: int) -> dict[str, Attribute]:
 
     For an owner who knows better than the guess. No level is proposed that fewer rows carry than `least`.
     """
-    chosen = guess(column, least).attribute
+    chosen, column = guess(column, least).attribute, column.answered(least)
     made: dict[str, Attribute | None] = {}
     if (levels := _levels(column, least).attribute or _some_levels(column, least)) is not None:
         made["levels"] = levels
@@ -106,7 +140,15 @@ def _some_levels(column: SeenColumn, least: int) -> Attribute | None:
 
 def _missing(column: SeenColumn) -> dict[str, Any]:
     """Numbers and dates have a missing level always; which words mean it is said where some are there."""
+    if column.unanswered:
+        return {"missing": _words(column)}
     return {"missing": written.USUAL if column.missing or column.blanks else True}
+
+
+def _words(column: SeenColumn) -> list[int | str]:
+    """Numbers that stand for no answer, and the words for nothing beside them."""
+    coded = column.codes.spelled(column.unanswered)
+    return [*column.unanswered, *sorted(word for word in column.blanks if word not in coded)]
 
 
 def _dates(column: SeenColumn, least: int) -> Guess | None:
@@ -153,7 +195,7 @@ def _identifier(column: SeenColumn, least: int) -> Guess | None:
     """Columns that tell rows or people apart; the value of somebody is nobody's statistic."""
     many = column.different
     if column.named_id and (many is None or many > _IDS):
-        unit = f"if it names people, say --unit {column.name} with --max-rows"
+        unit = f"if it names people, say --unit {shlex.quote(column.name)} with --max-rows"
         return Guess(None, f"it looks like an identifier; {unit}", _keep(column, least))
     if _PEOPLE.search(column.name) and not column.number and (many is None or many > MOST_LEVELS):
         return Guess(None, "it looks like names, contacts or free text", _keep(column, least))
@@ -250,8 +292,11 @@ def _levels(column: SeenColumn, least: int) -> Guess:
         more = f"it has more than {TRACKED:,} different values: it looks like an identifier or free text"
         return Guess(None, more, _keep(column, least))
     number = column.number and column.decimal is None and not column.zeros  # codes: 4.0 is 4
+    letters = not number and _letter_codes(column, least)
+    land = letters and _COUNTRIES.search(column.name) is not None
     if not number and column.counts is not None:
-        values = Counter({v: n for v, n in column.counts.items() if not _nothing(v)})
+        named = {_NAMIBIA} if land else set()
+        values = Counter({v: n for v, n in column.counts.items() if v in named or not _nothing(v)})
     times: dict[str, int] = {}
     for value, n in values.items():
         text = _plain_number(value) if number else value
@@ -272,7 +317,25 @@ def _levels(column: SeenColumn, least: int) -> Guess:
     look = column.repeated or ""
     if any(v.strip().lower() in written.NAMES for v in common):
         look = look or "a word for nothing is a level of it; if it is none, write `missing: usual`"
+    if letters:
+        look = _OF_LAND if land else _OF_NOTHING
     return Guess(Categorical(common, **options), look)
+
+
+_OF_LAND = (
+    "NA is a level of it, the code of Namibia; if it means nothing, write `missing: usual` and take it out"
+)
+_OF_NOTHING = (
+    "NA is taken for a missing value, though its values are codes of two letters; if it is one of them, "
+    "write it among its levels and `missing: true`"
+)
+
+
+def _letter_codes(column: SeenColumn, least: int) -> bool:
+    """Whether `NA` may be one of a column's codes: its values are two letters each, and rows hold it."""
+    values = column.values or Counter()
+    alike = len(values) > 2 and all(_TWO_LETTERS.fullmatch(value) for value in values)
+    return alike and column.blanks[_NAMIBIA] >= least
 
 
 def _nothing(value: str) -> bool:
@@ -292,8 +355,10 @@ def _options(column: SeenColumn, taken: list[str] | None = None) -> dict[str, An
     while name in (taken or ()):
         name = f"({name})"
     options: dict[str, Any] = {"other": True if name == "other" else name}
-    sure = sorted(filter(_nothing, column.blanks))
-    if column.blanks and (taken is None or len(sure) == len(column.blanks)):
+    sure = sorted(word for word in column.blanks if _nothing(word) and word not in (taken or ()))
+    if column.unanswered:
+        options["missing"] = _words(column)
+    elif column.blanks and (taken is None or len(sure) == len(column.blanks)):
         options["missing"] = written.USUAL
     elif sure:
         options["missing"] = sure

@@ -15,7 +15,8 @@ import numpy as np
 from hedgerow.curator.growing.seen import Seen, tags_of
 from hedgerow.curator.rows import bounding, unit_ids, values
 from hedgerow.curator.rows.coding import coded, owners_of
-from hedgerow.curator.rows.memory import IDS, takable
+from hedgerow.curator.rows.memory import IDS
+from hedgerow.curator.rows.plain import plain_table
 from hedgerow.queries.domain.encoding import kind_of
 
 if TYPE_CHECKING:
@@ -110,5 +111,4 @@ def _joined(batches: list[pa.RecordBatch], rows: Rows, names: list[str]) -> pa.T
     import pyarrow as pa
 
     schema = rows._table._engine.schema()
-    fields = pa.schema([schema.field(name) for name in names])
-    return takable(pa.Table.from_batches(batches).unify_dictionaries() if batches else fields.empty_table())
+    return plain_table(batches, pa.schema([schema.field(name) for name in names]))

@@ -101,7 +101,8 @@ def named_counts(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    whole = pc.fill_null(pa.chunked_array(texts, pa.string()), "").combine_chunks()
+    long = pa.large_string()  # all names of a table may be more than 32-bit offsets reach
+    whole = pc.fill_null(pa.chunked_array([text.cast(long) for text in texts], long), "").combine_chunks()
     encoded = whole.dictionary_encode()
     encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
     names = encoded.dictionary.to_pylist()

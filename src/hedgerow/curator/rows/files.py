@@ -66,8 +66,8 @@ class FileEngine:
             return
         if encoding is not None or delimiter is not None or multiline:
             raise SourceError("an encoding, a delimiter and --multiline belong to CSV files only")
-        if not name.lower().endswith((".parquet", ".pq")) and not Path(name).is_dir():
-            raise SourceError(f"{name!r} is neither CSV (.csv, .tsv, .txt, also .gz) nor Parquet")
+        if not Path(name).is_dir():
+            refuse_other(name)
         self._rows = ParquetFiles(name)
         self._stamps = {file: _stamp(file) for file in self._rows.files}
         self._moments = _moments(self._stamps)
@@ -188,7 +188,19 @@ def refuse_absent(wanted: Sequence[str], held: Sequence[str], *, untyped: bool) 
     for name in wanted:
         if held.count(name) != 1:
             how = "no column" if name not in held else "more than one column"
-            raise DomainMismatch(f"the data has {how} {name!r}; {has}")
+            do = "" if name not in held else ": rename all but one"
+            raise DomainMismatch(f"the data has {how} {name!r}; {has}{do}")
+
+
+def refuse_other(path: str | Path) -> None:
+    """Refuse a file whose name says that it holds neither CSV text nor Parquet."""
+    if is_csv(path) or str(path).lower().endswith((".parquet", ".pq")):
+        return
+    if str(path).endswith(".hedgerow"):
+        raise SourceError(f"{str(path)!r} is a release and holds no rows: ask it with `hedgerow query`")
+    raise SourceError(
+        f"{str(path)!r} is neither CSV (.csv, .tsv, .txt, also .gz) nor Parquet: save its rows as one"
+    )
 
 
 def is_csv(path: str | Path) -> bool:

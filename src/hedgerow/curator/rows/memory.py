@@ -49,14 +49,6 @@ class MemoryEngine:
         yield from self._table.select(list(columns)).to_batches(max_chunksize=BATCH_ROWS)
 
 
-def takable(table: pa.Table) -> pa.Table:
-    """A table of which rows can be taken: Arrow takes none of views of text."""
-    import pyarrow as pa
-
-    plain = [f.with_type(pa.large_string()) if pa.types.is_string_view(f.type) else f for f in table.schema]
-    return table.cast(pa.schema(plain, table.schema.metadata))
-
-
 def check_text(table: pa.Table) -> None:
     """Refuse columns whose memory is broken; what single cells hold is no matter, see `_readable`."""
     for name, column in zip(table.column_names, table.columns, strict=True):

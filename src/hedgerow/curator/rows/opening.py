@@ -64,15 +64,15 @@ def engine_of(
         return _database(source, engine, options, table, query, column), None
     if table is not None or query is not None:
         raise SourceError("`table` and `query` are for databases: postgresql://...")
+    if isinstance(source, (str, Path)):
+        later = options.later or (kept is not None and kept.path.exists())
+        return _file(source, engine, options, later=later), Path(source).absolute()
     if is_spark(source):
         if engine != "auto" or options.said:
             raise SourceError("Spark reads its DataFrames itself: leave `engine` and options of files out")
         from hedgerow.curator.rows.spark import SparkEngine
 
         return SparkEngine(source), None
-    if isinstance(source, (str, Path)):
-        later = options.later or (kept is not None and kept.path.exists())
-        return _file(source, engine, options, later=later), Path(source).absolute()
     if isinstance(source, Engine):
         if engine != "auto" or options.said:
             raise SourceError("an engine of one's own reads as it was made: leave options of files out")

@@ -21,7 +21,7 @@ import numpy as np
 from hedgerow.curator.rows import values
 from hedgerow.curator.rows.coding import Bound, Coded, coded_rows, kept_values
 from hedgerow.curator.rows.spark_names import named_sums
-from hedgerow.curator.rows.spark_pieces import SENT, in_utc, salted, sent_sums, total
+from hedgerow.curator.rows.spark_pieces import SENT, readable, salted, sent_sums, total
 from hedgerow.errors import SourceError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class SparkEngine:
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """All rows of some columns, brought here: for what is no sum, such as names of an open domain."""
         for batch in self._selected(list(dict.fromkeys(columns))).toArrow().to_batches():
-            plain = in_utc(batch)
+            plain = readable(batch)
             yield plain.select(list(columns)) if plain.num_columns else plain
 
     def summed(self, domain: Domain, work: RowSum, bound: Bound | None) -> list[NDArray[np.int64]]:
@@ -101,7 +101,7 @@ class _Count:
     work: RowSum
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = (coded_rows(self.domain, in_utc(batch), self.work.numbers) for batch in batches)
+        rows = (coded_rows(self.domain, readable(batch), self.work.numbers) for batch in batches)
         yield from sent_sums(self.work(rows))
 
 
@@ -124,7 +124,7 @@ class _Code:
 
         numbers = values.binned(self.domain)
         for batch in batches:
-            plain = in_utc(batch).select(list(self.columns))
+            plain = readable(batch).select(list(self.columns))
             rows = coded_rows(self.domain, plain, numbers, self.spelling)
             packed = _packed(rows, numbers)
             assert rows.ids is not None

@@ -15,7 +15,7 @@ import numpy as np
 
 from hedgerow.curator.rows import unit_ids
 from hedgerow.curator.rows.counted_names import named_counts
-from hedgerow.curator.rows.spark_pieces import SENT, in_utc, salted, sent_sums
+from hedgerow.curator.rows.spark_pieces import SENT, readable, salted, sent_sums
 from hedgerow.queries.domain.encoding import as_text
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class _Own:
 
         for batch in batches:
             names = _spelled(batch, self.columns)
-            ids = unit_ids.spell(in_utc(batch).column(self.columns[1]), self.spelling)
+            ids = unit_ids.spell(readable(batch).column(self.columns[1]), self.spelling)
             moved = pa.table({"id": ids.cast(pa.binary()), "name": names})
             if self.unit.null_units == "drop":
                 moved = moved.filter(pc.is_valid(moved["id"]))
@@ -138,7 +138,7 @@ def _spelled(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    return pc.fill_null(as_text(in_utc(batch).column(columns[0])), "").cast(pa.binary())
+    return pc.fill_null(as_text(readable(batch).column(columns[0])), "").cast(pa.binary())
 
 
 def _together(tables: list[pa.Table]) -> pa.Table:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hedgerow.curator.rows.parquet_files import spelled_out
 from hedgerow.errors import SourceError
 
 if TYPE_CHECKING:
@@ -21,12 +22,17 @@ PIECE = 1 << 17  # numbers in one row of what a task sends
 SENT = "part long, tables int, first long, numbers binary"
 
 
-def in_utc(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same moments, whatever zone the session shows them in."""
+def readable(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same moments, whatever zone the session shows them in; text that is not UTF-8 as in Parquet files.
+
+    Spark's text may hold any bytes, and a single row that cannot be read would decide whether all are.
+    """
     import pyarrow as pa
 
     arrays = [
-        a.cast(pa.timestamp(a.type.unit, "UTC")) if pa.types.is_timestamp(a.type) and a.type.tz else a
+        a.cast(pa.timestamp(a.type.unit, "UTC"))
+        if pa.types.is_timestamp(a.type) and a.type.tz
+        else spelled_out(a)
         for a in batch.columns
     ]
     return pa.RecordBatch.from_arrays(arrays, batch.schema.names)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.rows.engine import Engine, reading
 from hedgerow.curator.rows.files import FileEngine, refuse_absent
-from hedgerow.curator.rows.memory import IDS, MemoryEngine, takable
+from hedgerow.curator.rows.memory import IDS, MemoryEngine
+from hedgerow.curator.rows.plain import plain_table, readable_parts
 from hedgerow.curator.rows.unit_ids import refusal, spell
 from hedgerow.errors import DomainMismatch, SourceError
 from hedgerow.queries.domain.encoding import as_text, kind_of
@@ -172,8 +173,7 @@ class _Part:
         with reading():
             found = list(self.engine.batches(columns))
         schema = pa.schema([self.engine.schema().field(name) for name in columns])
-        rows = pa.Table.from_batches(found) if found else schema.empty_table()
-        rows = takable(rows.unify_dictionaries().combine_chunks())
+        rows = plain_table([part for batch in found for part in readable_parts(batch)], schema)
         ids = pa.chunked_array([spell(c) for c in rows.column(self._ids).chunks], pa.large_binary())
         texts = [pc.fill_null(_text(rows.column(n)), "\0") for n in self.brings]
         order = pa.table(
@@ -186,7 +186,7 @@ class _Part:
             raise SourceError(f"the public table {self.table.name!r} has a key in more than one row")
         order = order.take(pa.array(kept, pa.int64()))
         self._keys = order.column(0).combine_chunks()
-        self._rows = rows.take(order.column(order.num_columns - 1))
+        self._rows = rows.take(order.column(order.num_columns - 1)).combine_chunks()
 
     def places(self, keys: pa.Array) -> pa.Array:
         """Where the row of each key is; null where there is none."""
@@ -204,7 +204,8 @@ class _Part:
 def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     import pyarrow as pa
 
-    return pa.chunked_array([as_text(chunk) for chunk in column.chunks], pa.string())
+    long = pa.large_string()
+    return pa.chunked_array([as_text(chunk).cast(long) for chunk in column.chunks], long)
 
 
 def _firsts(ids: pa.ChunkedArray) -> list[int]:

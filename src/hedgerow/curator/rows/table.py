@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +18,7 @@ from hedgerow.curator.rows.engine import Engine, counted_by, reading, summed_by
 from hedgerow.curator.rows.files import FileEngine, LaterFile, refuse_absent
 from hedgerow.curator.rows.memory import IDS
 from hedgerow.curator.rows.opening import FileOptions, engine_of, row_cache
+from hedgerow.curator.rows.plain import readable_parts
 from hedgerow.curator.rows.row_cache import RowCache
 from hedgerow.curator.rows.sums import NumberSums, ProductSum, RowSum, TableCounts, WeightSum
 from hedgerow.curator.rows.unit import NullUnits, Unit
@@ -187,9 +189,13 @@ class Rows:
         self._sums: dict[tuple[Any, ...], NDArray[np.int64]] = {}
         self._tables: OrderedDict[tuple[str, ...], NDArray[np.int64]] = OrderedDict()
         self._held = 0  # bytes of those tables
-        self._named = CountedNames()
         self._lock = threading.RLock()  # one reader at a time: engines and caches are shared
         self.exact: dict[bytes, NDArray[np.int64]] = {}  # of answers about a frame, see `curator.refining`
+
+    @cached_property
+    def _named(self) -> CountedNames:
+        """Of an open domain: counts of its names."""
+        return CountedNames()
 
     @property
     def domain(self) -> Domain:
@@ -335,7 +341,7 @@ class Rows:
         """Batches of the engine; whoever wrote it, no error of it quotes a row."""
         with reading():
             for batch in self._table._engine.batches(columns):
-                yield self._named_rows(batch)
+                yield from map(self._named_rows, readable_parts(batch))
 
     def _with_values(self, names: Sequence[str]) -> Iterator[tuple[NDArray[Any], values.Remainders]]:
         """Coded rows with their own numbers, read in one pass: engines may give rows in any order."""

@@ -169,8 +169,8 @@ def _decimals(array: pa.Array) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if array.type.bit_width < 128:  # of which Arrow has no dictionaries
-        array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    if array.type.bit_width < 128:  # of which Arrow has no dictionaries; cells may have more digits than said
+        array = array.cast(pa.decimal128(38, array.type.scale))
     if array.type.scale == 0:  # then Arrow writes all digits and no exponent
         return pc.cast(array, pa.string())
     encoded = array.dictionary_encode()

@@ -28,7 +28,6 @@ Kind = TypeVar("Kind", bound=type)
 _STATISTICS: set[type] = set()
 _SCORES: set[type] = set()
 _TABLE_CELLS = 1 << 22
-_WEIGHT = 1 << 6
 
 
 def statistic(kind: Kind) -> Kind:
