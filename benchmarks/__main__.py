@@ -22,16 +22,14 @@ HEAD = """# Benchmarks
 
 Made by `make bench` (one section: `python -m benchmarks counting`). Ratios are taken within one run, on the
 machine of the run, which may be shared; absolute numbers only say what kind of machine that was. A line that
-does not reach its bar stays here, marked.
+does not reach its bar stays here, marked. A section's day is that on which its lines were written down.
 """
 MARKS = {True: "ok", False: "**not reached**"}
 FOLD = "<details markdown>\n<summary>Lines, bars, how it was run</summary>\n"
 HEADS = ("| benchmark |", "| --- |")
-COUNTS = "| section | what is measured | bars reached | not reached |\n| --- | --- | --- | --- |\n"
-MISSED = (
-    "## Bars that are not reached\n\n| section | benchmark | ours | peer | ratio | bar |\n"
-    "| --- | --- | --- | --- | --- | --- |\n"
-)
+COUNTS = "| section | what is measured | reached | not | day |\n| --- | --- | --- | --- | --- |\n"
+MISSED = "## Bars that are not reached\n"
+MISSES = "| benchmark | ours | peer | ratio | bar |\n| --- | --- | --- | --- | --- |\n"
 TABLE = "| benchmark | ours | peer | ratio | bar | |\n| --- | --- | --- | --- | --- | --- |\n"
 
 
@@ -69,7 +67,7 @@ def section(name: str) -> str:
 
 def page(sections: dict[str, str]) -> str:
     """All sections, each folded; before them how many of their lines reach their bars, and which do not."""
-    counts, missed = [], []
+    counts, missed, reached = [], [], 0
     for name in sorted(sections):
         lines = _whole(
             x for x in sections[name].splitlines() if x.startswith("| ") and not x.startswith(HEADS)
@@ -78,13 +76,24 @@ def page(sections: dict[str, str]) -> str:
         bad = [x.removesuffix(f" {MARKS[False]} |") for x in lines if x.endswith(f"| {MARKS[False]} |")]
         said = " ".join(sections[name].split("\n", 1)[1].split("\n| ")[0].split())
         first = re.split(r"(?<=[.;:])\s", said, maxsplit=1)[0].rstrip(";:.").replace("|", "\\|")
-        counts.append(f"| [{name}](#{name}) | {first} | {good} | {len(bad) or ''} |")
-        missed += [f"| [{name}](#{name}) {x}" for x in bad]
+        when = re.findall(r"^Run on .*?(\d+ \w+ \d{4})", sections[name], re.M)[-1:]
+        counts.append(f"| [{name}](#{name}) | {first} | {good} | {len(bad) or ''} | {''.join(when)} |")
+        reached += good
+        if bad:
+            missed.append((name, bad))
     folded = []
     for name in sorted(sections):
         title, body = sections[name].split("\n", 1)
         folded.append(f"{title}\n\n{FOLD}\n{body.strip()}\n\n</details>\n")
-    return "\n".join([HEAD, COUNTS + "\n".join(counts) + "\n", MISSED + "\n".join(missed) + "\n", *folded])
+    lines = reached + sum(len(bad) for _, bad in missed)
+    summary = f"**{reached} of {lines} bars are reached.**\n\n{COUNTS}" + "\n".join(counts) + "\n"
+    return "\n".join([HEAD, summary, MISSED, *(_misses(*one) for one in missed), *folded])
+
+
+def _misses(name: str, bad: list[str]) -> str:
+    """What one section does not reach, folded."""
+    title = f"<details markdown>\n<summary>{name}: {len(bad)}</summary>\n"
+    return f"{title}\nIn [{name}](#{name}).\n\n{MISSES}" + "\n".join(bad) + "\n\n</details>\n"
 
 
 def _whole(lines: Iterable[str]) -> list[str]:

@@ -1,12 +1,15 @@
 """Counts and shares of a release at three confidences: how often bars hold, and how wide they are.
 
-Rows are of shapes and seeds that no constant of a bar was chosen by, but for those that say so.
+Rows are of shapes and seeds that no constant of a bar was chosen by, but for those that say so. Numbers of
+one release share its noise: the part inside is the mean over releases of the part of each, and its standard
+error is that of releases, not of numbers.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +20,16 @@ from benchmarks._shapes import Columns
 
 KEPT = Path(__file__).parent.parent / "out" / "coverage"
 CONFIDENCES = (0.8, 0.95, 0.99)
-QUESTIONS, TABLES, CELLS = 60, 20, 50_000
-RUNS = 2
+QUESTIONS, TABLES, CELLS = 12, 6, 50_000
+PICKED = 40  # cells of a table
+RUNS = 10  # releases of a shape
 Made = Callable[[], tuple[Columns, dict[str, int]]]
 SHAPES: dict[str, tuple[Made, int, float]] = {
-    "8 attributes, 50,000 rows": (lambda: _shapes.network(71, 50_000, [2, 3, 5, 8, 4, 6, 12, 3]), 2, 1.0),
+    "looked at: 8 attributes, 50,000 rows": (
+        lambda: _shapes.network(71, 50_000, [2, 3, 5, 8, 4, 6, 12, 3]),
+        2,
+        1.0,
+    ),
     "8 attributes, 50,000 rows, eps 10": (
         lambda: _shapes.network(71, 50_000, [2, 3, 5, 8, 4, 6, 12, 3]),
         3,
@@ -33,7 +41,7 @@ SHAPES: dict[str, tuple[Made, int, float]] = {
         1.0,
     ),
     "24 attributes, 15 Zipf classes, 60,000 rows": (_shapes.classes, 2, 1.0),
-    "7 attributes, one of 105 levels, 336,776 rows": (_shapes.journeys, 2, 1.0),
+    "looked at: 7 attributes, one of 105 levels, 336,776 rows": (_shapes.journeys, 2, 1.0),
     "12 independent attributes, 20,000 rows": (_shapes.independent, 2, 1.0),
     "rankings of 8, 10,000 rows": (_shapes.rankings, 2, 1.0),
     "looked at: a ring of 14 attributes, 60,000 rows, eps 0.1": (_shapes.ring, 2, 0.1),
@@ -74,15 +82,23 @@ def asked(
         yield "shares", 2, text, share
 
 
+@lru_cache(maxsize=1)
+def _opened(shape: str) -> tuple[Columns, Any]:
+    """The rows of a shape, for all its releases."""
+    import hedgerow as hr
+
+    columns, sizes = SHAPES[shape][0]()
+    return columns, hr.Table.open(columns, hr.Domain(sizes))
+
+
 def measure(shape: str, seed: int) -> dict[str, list[list[float]]]:
     """By kind: true errors, and bars at every confidence; whether its table was measured is in the name."""
     import hedgerow as hr
 
-    make, order, epsilon = SHAPES[shape]
-    columns, sizes = make()
-    domain = hr.Domain(sizes)
-    budget = hr.Budget(epsilon=epsilon, delta=1e-9)
-    curator = hr.Curator(hr.Table.open(columns, domain), budget, ":memory:")
+    _, order, epsilon = SHAPES[shape]
+    columns, table = _opened(shape)
+    domain = table.domain
+    curator = hr.Curator(table, hr.Budget(epsilon=epsilon, delta=1e-9), ":memory:")
     synopsis = hr.AdaptiveRelease().release(curator, hr.marginals(domain, order))
     whole = synopsis.learned.reconciled is not None
     out: dict[str, list[list[float]]] = {}
@@ -94,7 +110,7 @@ def measure(shape: str, seed: int) -> dict[str, list[list[float]]]:
         held = wide == 1 or (whole and wide <= order)
         key = f"{kind}|{wide}|{'measured' if held else 'not measured'}"
         rows = out.setdefault(key, [[] for _ in range(1 + len(CONFIDENCES))])
-        pick = np.random.default_rng(len(rows[0])).permutation(off.size)[:60]
+        pick = np.random.default_rng(len(rows[0])).permutation(off.size)[:PICKED]
         for row, values in zip(rows, (off, *(np.atleast_1d(a.error) for a in answers)), strict=True):
             row += [float(v) for v in np.asarray(values).reshape(-1)[pick]]
     return out
@@ -114,9 +130,11 @@ def lines(shape: str) -> Iterator[dict[str, Any]]:
     """A line for each kind: the part of numbers inside at 80, 95 and 99%, and the widths of bars."""
     runs = [found(shape, seed) for seed in range(RUNS)]
     for key in dict.fromkeys(k for run in runs for k in run):
-        numbers = np.concatenate([np.array(run[key]) for run in runs if key in run], axis=1)
+        each = [np.array(run[key]) for run in runs if key in run]
+        numbers = np.concatenate(each, axis=1)
         kind, wide, how = key.split("|")
-        inside = [float(np.mean(numbers[0] <= bar + 1e-9)) for bar in numbers[1:]]
+        parts = np.array([(run[0] <= run[1:] + 1e-9).mean(axis=1) for run in each])
+        inside, doubt = parts.mean(axis=0), parts.std(axis=0) / max(len(each) - 1, 1) ** 0.5
         widths = [
             float(bar.mean() / max(np.quantile(numbers[0], c), 1e-9))
             for c, bar in zip(CONFIDENCES, numbers[1:], strict=True)
@@ -126,8 +144,8 @@ def lines(shape: str) -> Iterator[dict[str, Any]]:
         median = float(np.median(numbers[0] / np.maximum(numbers[2], 1e-9)))
         name = f"{shape}: {kind}" + (f", {wide} attributes" if kind != "shares" else "") + f", {how}"
         yield {
-            "name": f"{name} ({numbers.shape[1]} numbers; error/bar {median:.2f})",
-            "ours": " ".join(f"{i:.3f}" for i in inside),
+            "name": f"{name} ({numbers.shape[1]} numbers of {len(each)} releases; error/bar {median:.2f})",
+            "ours": " ".join(f"{i:.3f}+-{d:.3f}" for i, d in zip(inside, doubt, strict=True)),
             "peer": "width " + " ".join(f"{w:.2f}" for w in widths),
             "bar": f">= .79 .94 .98, width <= {most:g}",
             "passed": sure and max(widths) <= most,

@@ -65,6 +65,10 @@ class SelectMeasure:
         self.left -= self._paid(price)
         return chosen
 
+    def refused(self) -> None:
+        """The last act was refused before a row was read: the next one has its number."""
+        self._acts -= 1
+
     def _known(self, note: str) -> dict[str, Any]:
         """What the next act is known by in the ledger."""
         self._acts += 1

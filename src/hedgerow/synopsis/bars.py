@@ -19,13 +19,17 @@ from hedgerow.learning.residuals.basis import Basis, Names, subsets
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from hedgerow.synopsis.beyond import Beyond
+
     Floats = NDArray[np.float64]
 
 LEAST, RISE = 0.25, 0.4  # of its noise: what a count near zero is off by, and how that grows with its root
 USUAL = 0.15  # of its noise's variance: so far is an answer usually moved from what was measured, squared
 TAILS = 1.0  # of the normal law: how much wider bars of what was not measured are
+GROWTH = 0.25  # by this power of how many usual cells a count has its variance is more: errors go together
 SMALLEST = 1.0  # row: no bar of what was not measured is meant for less
 _SPLIT = 1 << 23  # numbers that weights may be split into
+_FEW = 6  # attributes: every set of them has its own spread
 
 
 def normal(confidence: float, numbers: int) -> float:
@@ -87,12 +91,14 @@ class Bars:
         deviations: of every measured residual, the standard deviation of a coordinate.
         ones: released distributions of single attributes.
         spread: the variance of what was not measured, in units of the count.
+        beyond: the same by sets of attributes, where some were looked at.
     """
 
     basis: Basis
     deviations: Mapping[Names, float]
     ones: Callable[[str], Floats]
     spread: float
+    beyond: Beyond | None = None
 
     def variances(self, names: Names, table: Floats, weights: Floats) -> tuple[float, float]:
         """Of a weighted count: by noise of what was measured, and by what was not."""
@@ -100,8 +106,9 @@ class Bars:
         noise = sum(self._handed_down(names, table, weights, s) for s in self._measured(names))
         squares = float((weights**2 * table).sum())
         largest = float(np.abs(weights).max(initial=0.0)) ** 2
-        part = self._unmeasured(names, weights)
-        return noise, max(self.spread * part * squares, SMALLEST**2 * largest * min(1.0, part))
+        part, spread = self._unmeasured(names, weights)
+        grown = self._grown(squares / max(largest, 1e-300), float(table.sum()), names)
+        return noise, max(spread * squares * float(grown), SMALLEST**2 * largest * min(1.0, part))
 
     def of_cells(self, names: Names, table: Floats) -> tuple[Floats, Floats]:
         """The same of every cell of a table."""
@@ -118,7 +125,14 @@ class Bars:
             noise = noise + sigma**2 * length * share**2
             held = held + prod((1.0 - p if a in s else p for a, p in shares.items()), start=1.0)
         part = np.clip(1.0 - held, 0.0, 1.0)
-        left = np.asarray(np.maximum(self.spread * part * counts, SMALLEST**2 * part))
+        spread = np.asarray(self._common(real) * part)
+        if (beyond := self._each(real)) is not None:
+            spread = np.zeros(counts.shape)
+            for s in self._others(real):
+                own = prod((1.0 - p if a in s else p for a, p in shares.items()), start=1.0)
+                spread = spread + beyond.of(s) * own
+        grown = self._grown(counts, float(counts.sum()), real)
+        left = np.asarray(np.maximum(spread * counts * grown, SMALLEST**2 * part))
         if not names:  # the total comes as a list of one
             return noise.reshape(shape), left.reshape(shape)
         given = [shape[i] for i in self._order(names)]
@@ -146,7 +160,8 @@ class Bars:
         whole = prod(square.values())
         part = min(1.0, max(0.0, 1.0 - held / whole)) if whole > 0.0 else 0.0
         squares = count * prod(square[a] / max(mean[a], 1e-300) for a in by)
-        return noise, max(self.spread * part * squares, SMALLEST**2 * part)
+        grown = float(self._grown(squares, total, tuple(by)))
+        return noise, max(self._common(tuple(by)) * part * squares * grown, SMALLEST**2 * part)
 
     def _measured(self, names: Names) -> list[Names]:
         """The measured residuals over some of these attributes."""
@@ -185,14 +200,14 @@ class Bars:
         along = self.basis.residual(s, moved) if s else moved
         return sigma**2 * float((along**2).sum())
 
-    def _unmeasured(self, names: Names, weights: Floats) -> float:
-        """The part of a weighted count's variance that no measured set of attributes holds.
+    def _unmeasured(self, names: Names, weights: Floats) -> tuple[float, float]:
+        """The part of a weighted count's variance that no measured set of attributes holds; and its spread.
 
         Under independent attributes the weights are a sum of orthogonal parts, one for each subset of
         attributes (Hoeffding); the part of a subset that was measured is not drawn anew.
         """
         if not names or prod(self.basis.sizes[a] + 1 for a in names) > _SPLIT:
-            return 1.0 if names else 0.0
+            return (1.0, self._common(names)) if names else (0.0, 0.0)
         split, chances = np.asarray(weights, dtype=np.float64), np.array(1.0)
         for i, a in enumerate(names):
             p = self._along(self.ones(a), names, a)
@@ -200,7 +215,37 @@ class Bars:
             split = np.concatenate([mean, split - mean], axis=i)
             chances = np.multiply.outer(chances, np.concatenate([[1.0], self.ones(a)]))
         energy = split**2 * chances
-        whole = float(energy.sum())
+        whole = max(float(energy.sum()), 1e-300)
+
+        def place(s: Names) -> tuple[slice | int, ...]:
+            return tuple(slice(1, None) if a in s else 0 for a in names)
+
         for s in self._measured(names):
-            energy[tuple(slice(1, None) if a in s else 0 for a in names)] = 0.0
-        return float(energy.sum()) / whole if whole > 0.0 else 0.0
+            energy[place(s)] = 0.0
+        part = float(energy.sum()) / whole
+        if (beyond := self._each(names)) is None:
+            return part, self._common(names) * part
+        own = sum(beyond.of(s) * float(energy[place(s)].sum()) for s in self._others(names))
+        return part, own / whole
+
+    def _grown(self, counts: Any, total: float, names: Names) -> Any:
+        """By how much the variance of a count is more than its share: what is off in a cell is so in others.
+
+        A set that was looked at is known by the distance of all its cells, most of them small.
+        """
+        if self.beyond is None:
+            return 1.0
+        cells = prod(self.basis.sizes[a] for a in names)
+        return np.maximum(counts * cells / max(total, 1.0), 1.0) ** GROWTH
+
+    def _common(self, names: Names) -> float:
+        """The spread of all that is not measured of some attributes."""
+        return self.spread if self.beyond is None else self.beyond.of(names)
+
+    def _each(self, names: Names) -> Beyond | None:
+        """What is known of every set of some of these attributes by itself, where there are few."""
+        return self.beyond if len(names) <= _FEW else None
+
+    def _others(self, names: Names) -> list[Names]:
+        """The sets of some of these attributes, in their order, that were not measured."""
+        return [s for s in subsets(names) if s not in self.deviations]

@@ -16,6 +16,7 @@ from hedgerow.queries.packing import pack_strategy, unpack_strategy
 from hedgerow.queries.strategies.coarse import GroupBlock
 from hedgerow.queries.strategies.strategy import ResidualStrategy
 from hedgerow.queries.workload import Workload
+from hedgerow.synopsis.beyond import Beyond
 from hedgerow.synopsis.reconciled import Reconciled
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Learned:
         corrected: whether full tables among the measurements pull the model's answers towards them.
         moments: what was measured of numbers within their bins.
         reconciled: measured residuals that tables are read from, if there are any.
+        beyond: how far larger tables than those were found to be off, if they were looked at.
     """
 
     hypothesis: FactoredHypothesis
@@ -45,6 +47,7 @@ class Learned:
     corrected: bool = False
     moments: BinMoments | None = None
     reconciled: Reconciled | None = None
+    beyond: Beyond | None = None
 
     def settled(self) -> Learned:
         """The same with a hypothesis as from a file: answers must not depend on how it was fitted."""
@@ -80,6 +83,7 @@ class Learned:
                 "measurements": [_pack_measurement(m, put, arrays) for m in self.measurements],
             }
             | ({} if self.reconciled is None else {"reconciled": self.reconciled.pack(arrays)})
+            | ({} if self.beyond is None else {"beyond": self.beyond.pack()})
         )
 
     @classmethod
@@ -100,11 +104,12 @@ class Learned:
             zeros=[Zeros(tuple(names), arrays[name]) for names, name in body["zeros"]],
         )
         measured = tuple(_unpack_measurement(m, arrays) for m in body["measurements"])
-        moments = BinMoments.from_json(domain, body.get("moments"), arrays)
+        told = body.get("moments")
+        moments = None if told is None else BinMoments.from_json(domain, told, arrays)
         held = body.get("reconciled")  # files of earlier versions have none
         reconciled = None if held is None else Reconciled.unpack(domain, measured, held, arrays)
         known = float(body["spread"]), bool(body["corrected"])
-        return cls(hypothesis, measured, *known, moments, reconciled)
+        return cls(hypothesis, measured, *known, moments, reconciled, Beyond.unpack(body.get("beyond")))
 
 
 def _pack_measurement(measurement: Measurement, put: Any, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.query import Query
+    from hedgerow.synopsis.beyond import Beyond
     from hedgerow.synopsis.learned import Learned
 
     Floats = NDArray[np.float64]
@@ -114,13 +115,17 @@ class StatedErrors:
     @cached_property
     def bars(self) -> Bars:
         """What is known of errors of tables that were not measured."""
+        return self.bars_of(self.spread, self.learned.beyond)
+
+    def bars_of(self, spread: float, beyond: Beyond | None = None) -> Bars:
+        """The same by a spread of all of them, or what a look at some of them found."""
         held = self.learned.reconciled
         if held is not None:
-            return Bars(held.evidence.basis, held.evidence.deviations, self._one, self.spread)
+            return Bars(held.evidence.basis, held.evidence.deviations, self._one, spread, beyond)
         basis = Basis({a: self.domain[a].size for a in self.domain.names if self.domain[a].size > 1})
         deviations: dict[Names, float] = {(): self.total_variance**0.5}
         deviations |= {(a,): known.variance**0.5 for a in basis.sizes if (known := self.known((a,)))}
-        return Bars(basis, deviations, self._one, self.spread)
+        return Bars(basis, deviations, self._one, spread, beyond)
 
     def _one(self, attribute: str) -> Floats:
         """The released distribution of an attribute."""
@@ -132,7 +137,8 @@ class StatedErrors:
         """The variance of the error of a cell that was not measured, in units of its count.
 
         Rows drawn from the true distribution differ from it by 1. Where tables were chosen, what is left is
-        about what the last ones showed; where all were measured, the next ones show far less than those.
+        about what the last ones showed. Where all were measured, larger ones were looked at (`Beyond`); in
+        files of before they were not, and are taken to show far less than those.
         """
         if self.learned.reconciled is None:
             return max(1.0, self._left_over * self.learned.spread)

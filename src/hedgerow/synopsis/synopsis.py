@@ -317,15 +317,9 @@ class Synopsis(ABC):
         return f"{self.provenance.mechanism} for epsilon {self.cost.epsilon:.4g}{delta}{mark}"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f'<tr><th style="text-align:left">{escape(str(name))}</th>'
-            f'<td style="text-align:left">{escape(attribute.describe())}</td></tr>'
-            for name, attribute in getattr(self.domain, "items", dict)()
-        )
         can = ", ".join(f"<code>.{name}()</code>" for name in sorted(self.can))
-        return (
-            f"<p><b>{escape(type(self).__name__)}</b>: {escape(self._words)}; {can}</p><table>{rows}</table>"
-        )
+        table = self.domain._repr_html_() if isinstance(self.domain, Domain) else ""
+        return f"<p><b>{escape(type(self).__name__)}</b>: {escape(self._words)}; {can}</p>{table}"
 
     # -- files --------------------------------------------------------------------------------------------
 

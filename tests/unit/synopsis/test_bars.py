@@ -53,7 +53,7 @@ def test_the_unmeasured_part_is_the_variance_given_all_measured_tables(measured)
     fit, *_ = np.linalg.lstsq(design * roots[:, None], weights.reshape(-1) * roots, rcond=None)
     given = (design @ fit).reshape(weights.shape)
     expected = float((chance * (weights - given) ** 2).sum() / (chance * weights**2).sum())
-    assert bars(*measured)._unmeasured(ALL, weights) == pytest.approx(expected)
+    assert bars(*measured)._unmeasured(ALL, weights) == pytest.approx((expected, expected))
 
 
 def test_nothing_is_left_where_everything_was_measured():

@@ -60,6 +60,7 @@ def test_a_session_knows_the_levels_of_a_table_too():
     with hr.Session().open(curator) as session:
         frame = session.ask(["sex", "age"]).to_pandas()
         assert "answers given" in session._repr_html_()
+        assert session._repr_html_().endswith(DOMAIN._repr_html_())
     assert list(frame.columns[:3]) == ["sex", "age", "count"]
 
 
@@ -108,8 +109,16 @@ def test_a_repr_is_a_table_that_ends(synopsis):
     assert "88 more rows" in repr(Answer(np.arange(100.0), 1.0, 0.95, "learned"))
     assert repr(Answer(1234.5, 10.0, 0.95, "measured")) == "Answer(1,234.5 ± 10.0 at 0.95, measured)"
     assert "epsilon 5" in repr(synopsis)
-    assert "<table>" in synopsis._repr_html_()
+    assert DOMAIN._repr_html_() in synopsis._repr_html_()
     assert hr.Budget(1, 1e-6)._repr_html_() == "<b>epsilon 1</b>, delta 1e-06"
+
+
+def test_names_in_brackets_are_completed():
+    plan = hr.plan(DOMAIN, 1000, hr.marginals(DOMAIN, 1), hr.Budget(1, 1e-6), simulate=False)
+    for held in (DOMAIN, plan):
+        names = held._ipython_key_completions_()
+        assert len(names) > 2
+        assert all(held[name] for name in names)
 
 
 def test_a_library_that_is_not_there_is_named_in_one_sentence(monkeypatch):

@@ -96,14 +96,21 @@ class FactoredHypothesis:
 
     def _start(self, resolutions: Resolutions) -> None:
         self.resolutions = resolutions
-        self.graph = WholeGraph(resolutions) if self.whole else Graph(resolutions)
         for z in self.zeros:
             if z.possible.shape != self.domain.shape_of(z.attributes):
                 raise DomainMismatch(f"the zeros of {' x '.join(z.attributes)} have the wrong shape")
-            self.graph.add(self._full(z.attributes))
-        for nodes in [*self.fixed, *self.potentials]:
-            self.graph.add(nodes)
+        self._begun = [*(self._full(z.attributes) for z in self.zeros), *self.fixed, *self.potentials]
+        self._graph: Graph | WholeGraph | None = None
         self._beliefs = None
+
+    @property
+    def graph(self) -> Graph | WholeGraph:
+        """Which tables there are; made when needed: what is read from a file may be asked without it."""
+        if self._graph is None:
+            self._graph = WholeGraph(self.resolutions) if self.whole else Graph(self.resolutions)
+            for nodes in self._begun:
+                self._graph.add(nodes)
+        return self._graph
 
     def __repr__(self) -> str:
         return f"FactoredHypothesis({self.domain!r}, {len(self.potentials)} tables, total={self.total:.6g})"

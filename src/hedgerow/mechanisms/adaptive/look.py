@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
 from math import hypot, pi
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+NOTE = "how far pairs are from independent"
 AIM, EACH = 0.004, 0.05  # of all rows: the noise wanted of the mean distance, and of each
 LEAST, DEAREST = 0.001, 0.03  # of the price: what a look may cost
 BLIND = 0.1  # of all rows: where the mean would be noisier, nothing is looked at
@@ -111,7 +113,8 @@ def look(run: Run, ones: Mapping[str, Target], tables: Mapping[Names, float]) ->
     doubt = each / len(pairs) ** 0.5
     if doubt > BLIND or sum(e.size for e in estimates) > CELLS:
         return Look(USUAL, float(chance.mean()), float(blur.mean()), 0.0)
-    found = run.glance(asked, min(part, DEAREST)) / n
+    price = run.price.share(Fraction(min(part, DEAREST)).limit_denominator(10_000))
+    found = run.glance(asked, price, NOTE)[0] / n
     squared = found**2 - blur**2  # errors of margins and dependence add up as squares
     apart = np.sqrt(np.maximum(squared, 0.0))
     mean = _believed(float(squared.mean()) * _shape(apart) ** 2, chance, blur, found, doubt) ** 0.5

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hedgerow.errors import RequestReused
 from hedgerow.learning.factored.consistency import Target, combined, measured_total
 from hedgerow.learning.factored.factored import FactoredHypothesis
 from hedgerow.learning.hypothesis import Fit
@@ -120,9 +121,8 @@ class Run(SelectMeasure):
         """
         sets = planning.importance(self.workload, weights)
         names = self.domain.order({a for s in sets for a in s})
-        everything = Everything(self, sets, sums=sums) if everything_too else None
-        everything = everything if everything is not None and everything.possible else None
-        self._start(hypothesis, names, everything)
+        everything = Everything.within_reach(self, sets, sums=sums) if everything_too else None
+        everything = self._begin(hypothesis, names, everything)
         if self.settings.objective == "max":
             return self._learn_all(hypothesis, sets)
         found = None if everything is None else self._all_at_once(hypothesis, everything, names)
@@ -149,6 +149,8 @@ class Run(SelectMeasure):
         shares = everything.plan()
         if everything.suits(shares, whole=hypothesis.whole):
             return everything.learn(hypothesis, shares)
+        if everything.pairs_only:
+            return None
         self._sharpen(hypothesis, names, everything)
         seen = look(self, self._ones, everything.tables)
         shares = everything.plan()  # of what is left
@@ -183,15 +185,30 @@ class Run(SelectMeasure):
         self.tell(1, 1, self.total, facts["model_cells"])
         return Learned(hypothesis, tuple(self.measurements), self.spread), facts
 
-    def glance(self, asked: TableDistances, part: float) -> NDArray[np.float64]:
-        """Measure distances for a part of the price; they decide what is measured, and are not fitted to."""
-        price = self.price.share(Fraction(part).limit_denominator(10_000))
-        (found,) = self.curator.measure_all(
-            [asked], price, **self._known("how far pairs are from independent")
-        )
+    def glance(self, asked: TableDistances, price: Cost, note: str) -> tuple[NDArray[np.float64], float]:
+        """Measure distances, which nothing is fitted to; and the standard deviation of their noise."""
+        (found,) = self.curator.measure_all([asked], price, **self._known(note))
         moved = self.curator.privacy.sensitivity(asked.norms).l2_squared
         self.left -= cost_of(events.Gaussian(moved, found.noise.scale), price.currency)
-        return np.asarray(found.values, dtype=np.float64)
+        return np.asarray(found.values, dtype=np.float64), float(found.noise.variance) ** 0.5
+
+    def _begin(
+        self, hypothesis: FactoredHypothesis, names: tuple[str, ...], everything: Everything | None
+    ) -> Everything | None:
+        """START, and what may be measured at once.
+
+        A ledger of before may hold larger first tables where triples are very many, and chosen ones after
+        them: then that is taken up.
+        """
+        try:
+            self._start(hypothesis, names, everything)
+        except RequestReused:
+            if everything is None or not everything.pairs_only:
+                raise
+            self.refused()
+            everything = None
+            self._start(hypothesis, names, None)
+        return everything
 
     def _start(
         self, hypothesis: FactoredHypothesis, names: tuple[str, ...], everything: Everything | None

@@ -109,11 +109,6 @@ class Belief(ABC):
         return self.numbers.total
 
     @property
-    def total_spread(self) -> float:
-        """The standard deviation of the number of rows."""
-        return sqrt(self.numbers.total_variance)
-
-    @property
     def version(self) -> int:
         """How many tables were learned since priming."""
         return self.numbers.version
@@ -180,15 +175,13 @@ class Belief(ABC):
 
     def count(self, query: Query) -> float:
         """The learned count of one query, in rows: from its table when that is small."""
-        if query.fine is not None and self.within is not None:
-            return self._counted(query) + self.within.adds(query)
-        return self._counted(query)
-
-    def _counted(self, query: Query) -> float:
-        """By the middles of bins, where rows are weighed by their own numbers."""
         if query.factors is None or prod(query.shape) <= SMALL:
-            return float(query.apply(self.table(query.attributes)))
-        return self._answer(query) * self.total
+            counted = float(query.apply(self.table(query.attributes)))
+        else:
+            counted = self._answer(query) * self.total
+        if query.fine is not None and self.within is not None:  # that was by the middles of bins
+            counted += self.within.adds(query)
+        return counted
 
     def counts(self, queries: Sequence[Query]) -> Floats:
         """The learned counts of many queries."""
@@ -262,7 +255,7 @@ class Belief(ABC):
         numbers = Numbers(**data["numbers"] | {"most_rows": most_rows})
         tables = {tuple(names): arrays[f"table {i}"] for i, names in enumerate(data["tables"])}
         spread = Spread(arrays["sizes"], arrays["factors"]) if "sizes" in arrays else None
-        moments = BinMoments.from_json(domain, data.get("moments"), arrays)
+        moments = BinMoments.from_json(domain, data["moments"], arrays) if "moments" in data else None
         return cls(
             domain, numbers, lambda: cls._unpack(domain, data["behind"], arrays), spread, tables, moments
         )

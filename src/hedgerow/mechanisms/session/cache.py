@@ -67,20 +67,11 @@ class Cache:
         self._forgot = False  # whether anything was let go
         self._changing = threading.Lock()  # of that: readers share it with the session
         self._unwritten: list[tuple[str, str]] = []
-        self._waiting: set[Source] = set()
+        self.waiting: set[Source] = set()  # the sources of answers that are not written down
         self._fresh: set[tuple[str, str]] = set()
 
     def __len__(self) -> int:
         return sum(map(len, self._held.values()))
-
-    @property
-    def waiting(self) -> bool:
-        """Whether something was said that is not written down."""
-        return bool(self._unwritten)
-
-    def waits(self, *sources: Source) -> bool:
-        """Whether an answer from one of these sources is not written down."""
-        return not self._waiting.isdisjoint(sources)
 
     def find(
         self, key: str, promise: Promise, asked: Asked | None = None, *, settled: bool = False
@@ -106,7 +97,7 @@ class Cache:
         self._fresh.add((key, promise.text))
         self._unwritten.append((key, promise.text))  # first: a reader lets go of what is not there
         self._put(key, promise.text, Kept(alpha, _copied(answer)))
-        self._waiting.add(answer.source)
+        self.waiting.add(answer.source)
 
     def settle(self) -> None:
         """All that was answered is in the ledger for good: whoever reads beside the session may know it."""
@@ -163,7 +154,7 @@ class Cache:
     def written(self) -> None:
         """All of it is in the ledger now."""
         self._unwritten.clear()
-        self._waiting.clear()
+        self.waiting.clear()
 
 
 def _stronger(given: Iterable[Kept], promise: Promise) -> Kept | None:

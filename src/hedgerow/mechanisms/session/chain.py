@@ -76,11 +76,19 @@ class Chain:
             fund: who pays.
             note: what the ledger says of it.
         """
-        steps = list(self._steps)
+        more = None
         if not self._enough:
             more = None if self.request in self.core.log.paid else self._missing
             if more is None:
                 return self._alone(fund, note)
+        return self._with(more, fund, note)
+
+    # -- inside -------------------------------------------------------------------------------------------
+
+    def _with(self, more: Cost | None, fund: Curator, note: str) -> tuple[NDArray[np.float64], float]:
+        """The mean of what was measured and, for a price, of one more; None where that is enough."""
+        steps = list(self._steps)
+        if more is not None:
             which = f"{self.goal.confidence} {self.numbers} {_REFINED} {len(steps)}"
             steps.append(f"{self.core.name}: {self.about} {which} {more.amount}")
         prices = [_price(request, self.direct) for request in steps]
@@ -91,8 +99,6 @@ class Chain:
         for made in made_all:
             mean = mean + made.counts * float(1 / (made.noise.scale**2 * whole))
         return mean, self._width(scales)
-
-    # -- inside -------------------------------------------------------------------------------------------
 
     def _alone(self, fund: Curator, note: str) -> tuple[NDArray[np.float64], float]:
         """Measured for itself: what was there before does not help."""

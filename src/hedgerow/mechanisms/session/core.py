@@ -20,7 +20,7 @@ from hedgerow.mechanisms.session import prime as priming
 from hedgerow.mechanisms.session.dense_belief import DenseBelief
 from hedgerow.mechanisms.session.factored_belief import FactoredBelief
 from hedgerow.mechanisms.session.guard import Guard
-from hedgerow.mechanisms.session.log import Log
+from hedgerow.mechanisms.session.log import Log, lines_of
 from hedgerow.mechanisms.session.price import Goal, direct_price, width
 from hedgerow.mechanisms.session.state import SessionState
 from hedgerow.privacy.budget import Cost
@@ -59,13 +59,14 @@ def guard_share(number: int) -> Fraction:
 
 def is_begun(curator: Curator, name: str) -> bool:
     """Whether a session was primed, or decided that priming would not pay."""
-    from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease
+    primed = curator.ledger.requested(request := f"{name}: prime")
+    if primed is not None and (primed.kind, primed.run) == ("charge", name):
+        return True
+    from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease  # which primes large domains
 
-    request = f"{name}: prime"
     if any(AdaptiveRelease(run=r).begun(curator) for r in (request, priming.pairs_run(name))):
         return True
-    lines = Log(curator, name).replay()
-    return any(e.request == request if line is None else line == _UNPRIMED for e, line in lines)
+    return any(line == _UNPRIMED for _, line in lines_of(curator.ledger, name))
 
 
 def begun_sessions(curator: Curator, named: str) -> list[str]:
@@ -95,7 +96,7 @@ class Core(SessionState):
     def __init__(
         self, plan: Session, curator: Curator, name: str, watch: priming.Watch | None = None
     ) -> None:
-        super().__init__(plan.questions)
+        self.questions = plan.questions
         self.plan, self.curator, self.name, self._watch = plan, curator, name, watch
         self.domain = finite(curator)
         self.lock = threading.RLock()

@@ -58,7 +58,7 @@ class Log:
         finds these.
         """
         lines = self._kept() if self._seen < 0 else []
-        for entry, line in self.replay(self._seen):
+        for entry, line in lines_of(self.curator.ledger, self.name, self._seen):
             self._seen = entry.seq
             if line is not None:
                 lines.append((entry.seq, line))
@@ -87,7 +87,7 @@ class Log:
             whole: also those in lines that `news` gave.
         """
         for seq in self._places.find(key, new=whole):
-            for _, line in self.replay(seq - 1):
+            for _, line in lines_of(self.curator.ledger, self.name, seq - 1):
                 yield from (answer for answer in (line or {}).get("answers", ()) if answer["key"] == key)
                 break
 
@@ -117,10 +117,6 @@ class Log:
             return
         self._owed = [(seq, {**line, "answers": []})]
         self._places.add(seq, (answer["key"] for answer in line["answers"]))
-
-    def replay(self, after: int = -1) -> Iterator[tuple[Entry, dict[str, Any] | None]]:
-        """The session's charges, and its own lines with what they say, in order."""
-        return _lines(self.curator.ledger, self.name, after)
 
     def write(self, line: dict[str, Any], *, durable: bool = True) -> None:
         """Keep one line; only what costs nothing may do without waiting for the disk."""
@@ -245,11 +241,11 @@ def _accounts(ledger: Ledger, under: str = OWNER) -> Iterator[str]:
 
 def _set_aside(ledger: Ledger, session: str, account: str) -> bool:
     """Whether a session's own lines say that an account is its reserve: a name alone could be anybody's."""
-    lines = (line for _, line in _lines(ledger, session) if line is not None)
+    lines = (line for _, line in lines_of(ledger, session) if line is not None)
     return any(line["do"] == "reserve" and line["account"] == account for line in lines)
 
 
-def _lines(ledger: Ledger, name: str, after: int = -1) -> Iterator[tuple[Entry, dict[str, Any] | None]]:
+def lines_of(ledger: Ledger, name: str, after: int = -1) -> Iterator[tuple[Entry, dict[str, Any] | None]]:
     """A session's charges, and its own lines with what they say, in order."""
     for entry in ledger.replay(name, after):
         if entry.kind == "note" and entry.content_type == _MEDIA and entry.answer is not None:

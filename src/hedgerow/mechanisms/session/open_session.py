@@ -83,6 +83,8 @@ class OpenSession:
         Args:
             payer: a curator made by `Curator.allot` or `Curator.child` from the one that opened the session.
         """
+        if payer is self._payer:
+            return self
         own = self._core.curator
         if not isinstance(payer, type(own)):
             raise UnsupportedQuery("a session is shared with a curator: the account that pays")
@@ -221,12 +223,8 @@ class OpenSession:
         said = (
             f"{len(self._core.cache):,} answers given, about {self.total:,.0f} rows, epsilon {left:.4g} left"
         )
-        rows = "".join(
-            f'<tr><th style="text-align:left">{escape(name)}</th>'
-            f'<td style="text-align:left">{escape(attribute.describe())}</td></tr>'
-            for name, attribute in self._core.domain.items()
-        )
-        return f"<p><b>Session {escape(self._core.name)}</b>: {said}</p><table>{rows}</table>"
+        name = self._core.name.removeprefix("session ")
+        return f"<p><b>Session</b> {escape(name)}: {said}</p>{self._core.domain._repr_html_()}"
 
     # -- inside -------------------------------------------------------------------------------------------
 
@@ -238,8 +236,8 @@ class OpenSession:
 
     def _ask(self, asked: Asked, wish: Wish) -> tuple[Answer, Cost]:
         with self._core.turn():
-            goal, promise = self._meant(asked, wish)
-            decision = decide(self._core, self._payer, asked, goal, promise, self._free(asked, wish))
+            goal, promise, free = self._meant(asked, wish)
+            decision = decide(self._core, self._payer, asked, goal, promise, free)
             answer, cost = decision.carry_out()
             answer = asked.shown(answer)
             return replace(answer, notes=(*answer.notes, *decision.notes, *self._doubts(wish, goal))), cost
@@ -304,8 +302,8 @@ class OpenSession:
 
     def _explain(self, asked: Asked, wish: Wish, *, later: bool = False) -> Explanation:
         with self._core.turn():
-            goal, promise = self._meant(asked, wish)
-            decision = decide(self._core, self._payer, asked, goal, promise, self._free(asked, wish))
+            goal, promise, free = self._meant(asked, wish)
+            decision = decide(self._core, self._payer, asked, goal, promise, free)
             said = decision.describe(later=later)
             return replace(said, words=" ".join((said.words, *self._doubts(wish, goal))))
 
@@ -323,21 +321,16 @@ class OpenSession:
     def _part(self, cost: Cost) -> Budget:
         return self._payer.ledger.budget.part(cost)
 
-    def _meant(self, asked: Asked, wish: Wish) -> tuple[Goal | None, Promise]:
-        """What accuracy is asked for, and what is promised with the answer.
+    def _meant(self, asked: Asked, wish: Wish) -> tuple[Goal | None, Promise, Promise]:
+        """What accuracy is asked for; what is promised with the answer, and what if no accuracy is named.
 
         Where the answer itself chooses the groups that it shows, the bounds must hold for all of them.
         """
         together = wish.simultaneous or asked.selects
         goal = self._goal(wish)
-        if goal is not None:
-            return goal, Promise(goal.confidence, together, float(goal.alpha))
-        return None, self._free(asked, wish)
-
-    def _free(self, asked: Asked, wish: Wish) -> Promise:
-        """What is promised with the answer if no accuracy is named."""
-        sure = _LEARNED if wish.confidence is None else wish.confidence
-        return _indicative(sure, wish.simultaneous or asked.selects)
+        free = _indicative(_LEARNED if wish.confidence is None else wish.confidence, together)
+        promise = free if goal is None else Promise(goal.confidence, together, float(goal.alpha))
+        return goal, promise, free
 
     def _goal(self, wish: Wish) -> Goal | None:
         refuse_accuracy(wish.within, wish.within_count, wish.confidence)

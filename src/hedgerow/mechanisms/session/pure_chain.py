@@ -44,26 +44,16 @@ def chain_of(*args: Any) -> Chain:
 class PureChain(Chain):
     """The answers to one thing in a session with a pure budget, each drawn given the one before."""
 
-    def measure(self, fund: Curator, note: str) -> tuple[NDArray[np.float64], float]:
-        """The counts, and how far off each may be; what is due is paid now.
-
-        Args:
-            fund: who pays.
-            note: what the ledger says of it.
-        """
+    def _with(self, more: Cost | None, fund: Curator, note: str) -> tuple[NDArray[np.float64], float]:
+        """The closest answer, drawn now for a price; None where the one that was given is close enough."""
         number = len(self._answers)
-        if not self._enough:
-            more = None if self.request in self.core.log.paid else self._missing
-            if more is None:
-                return self._alone(fund, note)
+        if more is None:
+            made = self._again(fund, note)
+        else:
             step, weaker = laplace_scale(self._sensitivity.l1, more), self._answers[-1]
             made = self.core.refine(fund, self.target, weaker.seq, step, note)
             number += 1
-        else:
-            made = self._again(fund, note)
         return made.counts, self._off(made.noise.scale, number)
-
-    # -- inside -------------------------------------------------------------------------------------------
 
     def _again(self, fund: Curator, note: str) -> Any:
         """The closest answer, as whoever paid for it got it."""

@@ -127,7 +127,7 @@ class SessionReading(OpenSession):
             return kind(self._core.domain, signed, self._belief.learned)
 
     def _one(self, asked: Asked, wish: Wish) -> Answer | None:
-        goal, promise = self._meant(asked, wish)
+        goal, promise, _ = self._meant(asked, wish)
         answer = self._known(asked, promise)
         if answer is None:
             if way_of(asked, goal) != "learned":

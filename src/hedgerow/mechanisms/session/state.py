@@ -31,20 +31,14 @@ if TYPE_CHECKING:
 
 
 class SessionState(ABC):
-    """What is believed, said, compared, owed and set aside; see above for the words.
+    """What is believed, said, compared, owed and set aside; see above for the words."""
 
-    Args:
-        questions: about how many different ones are expected.
-    """
-
+    questions: int  # about how many different ones are expected
     belief: Belief
     log: Log
     reserve: Reserve
     cache: Cache
     guards: list[Guard]
-
-    def __init__(self, questions: int) -> None:
-        self.questions = questions
 
     def begin(self, log: Log) -> None:
         """Know nothing yet but where the lines are."""
@@ -105,9 +99,9 @@ class SessionState(ABC):
             learned: also when there are only learned answers, which nothing but this session can repeat.
         """
         standing = self._standing()
-        said = self.cache.waiting and (learned or self.cache.waits("certified", "measured"))
+        said = self.cache.waiting if learned else self.cache.waiting - {"learned"}
         if said or standing != self._standings:
-            durable, answers = self.cache.waits("measured"), self.cache.unwritten()
+            durable, answers = "measured" in self.cache.waiting, self.cache.unwritten()
             debts, saved = ({n: pair[i] for n, pair in standing.items()} for i in (0, 1))
             line = {"do": "answers", "answers": answers, "debts": debts, "saved": saved}
             self.log.write(line, durable=durable)

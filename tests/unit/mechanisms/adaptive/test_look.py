@@ -9,7 +9,9 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease
+from hedgerow.mechanisms.adaptive.farther import NOTE as FARTHER
 from hedgerow.mechanisms.adaptive.look import DEAREST, Look
+from hedgerow.mechanisms.adaptive.look import NOTE as LOOK
 from hedgerow.privacy.events import from_json
 from hedgerow.privacy.ledger.entry import grains_from
 
@@ -55,9 +57,6 @@ def runs():
     return {made.__name__: released(made()) for made in (independent, rankings, chain)}
 
 
-LOOK = "how far pairs are from independent"
-
-
 def test_attributes_that_have_nothing_to_do_with_each_other_get_one_way_tables_alone(runs):
     _, notes = runs["independent"]
     assert LOOK in notes
@@ -66,7 +65,7 @@ def test_attributes_that_have_nothing_to_do_with_each_other_get_one_way_tables_a
 
 def test_dependence_that_is_in_every_pair_is_measured_in_every_pair(runs):
     _, notes = runs["rankings"]
-    assert notes[-2:] == [LOOK, "residuals of all tables"]
+    assert notes[-3:] == [LOOK, "residuals of all tables", FARTHER]
 
 
 def test_dependence_that_is_in_a_few_pairs_is_chosen(runs):

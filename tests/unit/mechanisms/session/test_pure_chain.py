@@ -7,6 +7,7 @@ import shutil
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import hedgerow as hr
@@ -169,9 +170,11 @@ def test_a_file_that_another_version_read_is_measured_afresh(file, tmp_path, mon
     made, session = opened(file, tmp_path / "ledger.db")
     session.ask(ONE, within_count=80)
     line = measured(made, session)[-1].seq
-    for thing, name in ((hr, "__version__"), (encoding, "ENCODING")):
+    versions = [(thing, "__version__", "another") for thing in (hr, pa, np)]
+    zones = refining, "zone_database", lambda: ("another",)  # by other rules moments fall on other days
+    for thing, name, value in (*versions, (encoding, "ENCODING", "another"), zones):
         with monkeypatch.context() as other:
-            other.setattr(thing, name, "another")
+            other.setattr(thing, name, value)
             assert not can_refine(made, ONE, line)
         assert can_refine(made, ONE, line)
     made.ledger.close()

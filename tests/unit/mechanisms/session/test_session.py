@@ -570,3 +570,12 @@ def test_very_few_rows_have_errors_that_are_numbers(rows):
     c = hr.Curator(table, hr.Budget(epsilon=1, delta=1e-6), ":memory:", neighbours="replace")
     answer = hr.Session(epsilon=0.5).open(c).ask("SELECT a, COUNT(*) FROM t GROUP BY a")
     assert np.isfinite(answer.error).all()
+
+
+def test_a_session_is_begun_by_the_charge_of_priming_and_by_no_line_that_has_its_id():
+    plan, mine, forged = hr.Session(epsilon=0.1), curator(), curator()
+    assert not plan.begun(mine)
+    plan.open(mine)
+    assert plan.begun(mine)
+    forged.ledger.record(b"", request=f"{plan._name(forged)}: prime", question="mine")
+    assert not plan.begun(forged)

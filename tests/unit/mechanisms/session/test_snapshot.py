@@ -14,7 +14,6 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.mechanisms.session import calibration, log, snapshot
-from hedgerow.mechanisms.session.log import Log
 from hedgerow.mechanisms.session.snapshot import SealedFile
 
 DOMAIN = hr.Domain({"sex": ["F", "M"], "age": hr.bins(0, 100, 10), "k": hr.Categorical(range(3)), "c": 4})
@@ -323,9 +322,11 @@ def test_a_session_is_the_same_whether_its_lines_are_read_or_kept(people, monkey
     given = _asked(people, range(12))
     assert {source for _, source in given} == {"certified", "measured"}
     kept = next(people.with_name("people.csv.hedgerow.cache").glob("*.log.npz"))
-    read = Log.replay
+    read = log.lines_of
     seen = []
-    monkeypatch.setattr(Log, "replay", lambda self, after=-1: seen.append(after) or read(self, after))
+    monkeypatch.setattr(
+        log, "lines_of", lambda of, name, after=-1: seen.append(after) or read(of, name, after)
+    )
     state, again = _state(people), _asked(people, range(12))
     assert min(seen) > 0  # nobody read from the beginning
     assert [a for a, _ in again] == [a for a, _ in given]

@@ -1,0 +1,95 @@
+"""What a look at larger tables says of their bars: spreads from noisy distances."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import pi
+
+import numpy as np
+import pytest
+
+from hedgerow.learning.residuals.basis import Basis, subsets
+from hedgerow.synopsis.bars import Bars
+from hedgerow.synopsis.beyond import WIDER, Beyond
+
+SIZES = {"a": 6, "b": 5, "c": 4, "d": 6, "e": 3}
+ONES = {a: np.full(n, 1.0 / n) for a, n in SIZES.items()}
+SETS = list(combinations(SIZES, 3))
+ROWS = 200_000.0
+
+
+def bars(beyond: Beyond | None = None) -> Bars:
+    measured = [s for t in combinations(SIZES, 2) for s in subsets(t)]
+    return Bars(Basis(SIZES), dict.fromkeys(measured, 10.0), ONES.__getitem__, 1.0, beyond)
+
+
+def tables() -> dict[tuple[str, ...], np.ndarray]:
+    return {t: np.full([SIZES[a] for a in t], ROWS / np.prod([SIZES[a] for a in t])) for t in SETS}
+
+
+def distances(spreads: dict[tuple[str, ...], float]) -> list[float]:
+    """How far rows would be from such tables."""
+    known = bars(Beyond(spreads, 1.0))
+    return [float(np.sqrt(2 / pi * sum(known.of_cells(t, table))).sum()) for t, table in tables().items()]
+
+
+def found(spreads: dict[tuple[str, ...], float], sigma: float) -> Beyond:
+    return Beyond.found(bars(Beyond.even(SETS)), tables(), distances(spreads), sigma)
+
+
+def test_distances_without_noise_give_back_every_spread():
+    spreads = {t: 4.0 * (1 + i) for i, t in enumerate(SETS)}
+    assert found(spreads, 1e-3).spreads == pytest.approx({t: WIDER * s for t, s in spreads.items()}, rel=1e-3)
+
+
+def test_under_much_noise_all_sets_are_taken_alike_and_no_less_than_they_are():
+    spreads = dict.fromkeys(SETS, 30.0)
+    seen = found(spreads, 2000.0)
+    assert max(seen.spreads.values()) == pytest.approx(min(seen.spreads.values()), rel=1e-6)
+    assert 30.0 <= seen.other / WIDER <= 60.0
+
+
+def test_a_set_that_stands_out_makes_the_others_that_were_not_looked_at_wider():
+    even = found(dict.fromkeys(SETS, 30.0), 1.0)
+    one = found(dict.fromkeys(SETS, 30.0) | {SETS[0]: 2000.0}, 1.0)
+    assert one.other > 2.0 * even.other
+    assert one.spreads[SETS[1]] == pytest.approx(30.0 * WIDER, rel=0.05)
+
+
+def test_other_sets_have_the_mean_of_those_next_to_them():
+    seen = Beyond({("a", "b", "c"): 4.0, ("a", "b", "d"): 10.0}, 7.0)
+    assert seen.of(("a", "b", "c")) == 4.0
+    assert seen.of(("a", "c", "d")) == 7.0
+    assert seen.of(("a", "b", "c", "d")) == pytest.approx((4.0 + 10.0 + 7.0 + 7.0) / 4)
+    assert seen.of(("a", "b")) == 7.0
+    assert seen.of(("c", "d")) == seen.of(tuple(f"x{i}" for i in range(40))) == 7.0
+
+
+def test_bars_grow_with_the_spread_of_the_sets_inside_and_no_others():
+    quiet = dict.fromkeys(SETS, 1.0)
+    weights = np.zeros((6, 5, 4))
+    weights[:2, :2, :2] = 1.0
+    table = tables()["a", "b", "c"]
+    one = bars(Beyond(quiet, 1.0)).variances(("a", "b", "c"), table, weights)
+    loud = bars(Beyond(quiet | {("a", "b", "c"): 50.0}, 1.0)).variances(("a", "b", "c"), table, weights)
+    elsewhere = bars(Beyond(quiet | {("a", "b", "e"): 50.0}, 1.0)).variances(("a", "b", "c"), table, weights)
+    assert loud == pytest.approx((one[0], 50.0 * one[1]))
+    assert elsewhere == pytest.approx(one)
+
+
+def test_cells_all_at_once_are_as_one_by_one():
+    known = bars(Beyond({t: float(3 + i) for i, t in enumerate(SETS)}, 9.0))
+    names = ("a", "b", "c", "e")
+    table = np.random.default_rng(3).random((6, 5, 4, 3)) * 500
+    noise, left = known.of_cells(names, table)
+    weights = np.zeros(table.shape)
+    weights[2, 1, 3, 0] = 1.0
+    assert known.variances(names, table, weights) == pytest.approx((noise[2, 1, 3, 0], left[2, 1, 3, 0]))
+
+
+def test_packed_and_unpacked_it_is_the_same():
+    seen = Beyond({("a", "b", "c"): 4.0}, 7.5)
+    again = Beyond.unpack(seen.pack())
+    assert again is not None
+    assert (again.spreads, again.other) == (seen.spreads, seen.other)
+    assert Beyond.unpack(None) is None
