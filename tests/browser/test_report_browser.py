@@ -14,6 +14,7 @@ import services
 from hedgerow.release.population import UNIT, Population
 from hedgerow.release.report.report import Report
 from hedgerow.serve.cli.demo import ask_all
+from services.browser import chromium
 
 FLAGS = [
     "--headless",
@@ -90,3 +91,15 @@ def test_the_page_is_wide_enough_for_a_phone_and_a_screen(report, tmp_path):
         assert data[:8] == b"\x89PNG\r\n\x1a\n"
         assert struct.unpack(">II", data[16:24]) == (width, 1600)
         assert len(data) > 30_000  # a blank page is far smaller
+
+
+def test_no_chart_is_cut_off_or_left_out_on_paper(report):
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": 690, "height": 1000})
+        page.goto(report.as_uri())
+        page.wait_for_selector("body[data-charts]")
+        page.emulate_media(media="print")
+        sides = page.evaluate("""() => [...document.querySelectorAll(".chart svg")].map((drawn) => {
+            const box = drawn.getBoundingClientRect(); return [box.left, box.right]; })""")
+    assert len(sides) == 15
+    assert all(0 <= left < right <= 690 for left, right in sides)

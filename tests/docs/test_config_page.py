@@ -33,7 +33,7 @@ def test_every_variable_that_the_code_reads_has_a_line():
 def test_the_example_is_a_configuration(tmp_path):
     (tmp_path / "hedgerow.toml").write_text(blocks(PAGE, "toml")[0])
     (tmp_path / "people.csv").write_text("person_id\n")
-    (tmp_path / "schema.yaml").write_text("attributes: {}\n")
+    (tmp_path / "schema.yaml").write_text("attributes: {sex: [F, M]}\n")
     made = Config.load(tmp_path / "hedgerow.toml").check()
     assert made.limits.asks_per_minute == 600
     assert made.datasets[0].called == "people"

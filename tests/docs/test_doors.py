@@ -12,7 +12,7 @@ from hedgerow.serve.cli.commands import app
 from pages import ROOT, blocks
 from sizes import FULL
 
-DOORS = {"analyst.md": 4, "engineer.md": 5}
+DOORS = {"research.md": 4, "analyst.md": 4, "engineer.md": 5}
 
 
 def typed(page: str) -> list[list[str]]:

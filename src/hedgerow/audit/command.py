@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.audit import exact, one_sided
-from hedgerow.audit.controls import Control, controls
+from hedgerow.audit.controls import controls
 from hedgerow.audit.coupled.cases import cases, replays
 from hedgerow.audit.coupled.planted import planted
 from hedgerow.audit.coupled.replay import LIMITS
@@ -89,18 +89,13 @@ def run_planted(*, progress: Progress | None = None) -> list[Finding]:
     return found
 
 
-def controls_hold(findings: Sequence[Finding], chosen: Sequence[Control] | None = None) -> bool:
-    """Whether exactly the wrong ones were refuted."""
-    wrong = {c.name: c.wrong for c in (chosen or controls())}
-    return all(f.refuted == wrong[f.name] for f in findings)
-
-
 def run_ledger(path: str) -> Finding:
     """Replay one ledger: a ledger file, or that of a data file."""
     beside = ledger_path(path)
     found = beside if beside.exists() else Path(path)
     with Ledger.open(found, readonly=True) as ledger:
-        return replay(ledger).finding(f"ledger {found.name}")
+        replayed = replay(ledger)
+    return replayed.finding(f"ledger {found.name}, {replayed.currency}")
 
 
 def exact_findings(epsilons: Sequence[float] = EPSILONS) -> list[Finding]:

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from hedgerow.audit.confidence import epsilon_bound
 from hedgerow.audit.finding import Finding
 
-Sampler = Callable[[Any, int], NDArray[Any]]
 Progress = Callable[[str], None]
 Score = Callable[[NDArray[np.float64], NDArray[np.int64]], NDArray[np.float64]]
 Event = Callable[[], list[NDArray[np.bool_]]]

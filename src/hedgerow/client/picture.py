@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _MOST = 40  # rows that are shown
 _WIDE, _HIGH = 160, 14  # of a bar
-_CELL = "text-align:left;white-space:nowrap;padding:.2em 1.2em .2em 0"
+_CELL = "text-align:left;white-space:nowrap;padding-right:1em"
 
 
 def text(answer: ServedAnswer) -> str:
@@ -33,9 +33,9 @@ def html(answer: ServedAnswer) -> str:
         "<tr>" + "".join(_td(row[name], scales.get(name)) for name in answer.columns) + "</tr>"
         for row in answer.rows[:_MOST]
     )
-    more = f"<p>... {len(answer) - _MOST} more rows</p>" if len(answer) > _MOST else ""
+    more = f"<p>… and {len(answer) - _MOST:,} more rows</p>" if len(answer) > _MOST else ""
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f"{table}{more}<p>{escape(_words(answer))}</p>"
+    return f"{table}{more}<p><small>{escape(_words(answer))}</small></p>"
 
 
 def _words(answer: ServedAnswer) -> str:

@@ -126,7 +126,7 @@ def _single(domain: Domain | None, given: Any, unit: str | None) -> Meant:
 
         return sql(domain, given, unit=unit)
     if isinstance(given, Question | Staged):
-        if domain is not None and given.domain != domain:
+        if domain is not None and given.domain is not domain and given.domain != domain:
             raise DomainMismatch(
                 "the statement was compiled for another domain; compile it with hr.sql again"
             )

@@ -31,11 +31,8 @@ _SAID = (
 _SHOWN = 3  # of the comparisons that cut bins
 
 
-def whole(question: Question) -> Question:
-    """The same question about the declared cells."""
-    domain = question.domain
-    if not isinstance(domain, Refined):
-        return question
+def whole(question: Question, domain: Refined) -> Question:
+    """The same question about the declared cells, after it was compiled for parts of them."""
     forms = tuple(_form(domain, form) for form in question.forms)
     kept = any(f.worth is not None and f.worth.cuts for form in forms for f in form.factors)
     said = domain.said if kept else ()

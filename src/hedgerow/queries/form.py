@@ -248,6 +248,8 @@ class LinearForm:
 
     def _of_group(self, group: int) -> list[Factor]:
         """The factors, and each group attribute's mask multiplied into the factor that holds it."""
+        if not self.axes and not group:  # without GROUP BY there is one group
+            return list(self.factors)
         cells = self._cell_of(group)
         out = {f.attributes: f for f in self.factors}
         for axis, cell in zip(self.axes, cells, strict=True):

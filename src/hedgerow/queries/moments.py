@@ -127,10 +127,10 @@ class BinMoments:
 
     @classmethod
     def from_json(
-        cls, domain: Domain, data: dict[str, Any] | None, arrays: Mapping[str, NDArray[Any]]
-    ) -> BinMoments | None:
+        cls, domain: Domain, data: dict[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> BinMoments:
         """The inverse of `to_json`."""
-        return None if data is None else cls(domain, arrays["moments"], Noise.from_json(data["noise"]))
+        return cls(domain, arrays["moments"], Noise.from_json(data["noise"]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -338,11 +338,13 @@ def _width(piece: Piece, count: float, error: float, rows: float) -> float:
 def read_all(domain: Domain, given: Any, unit: str | None = None) -> Asked | Staged | list[Asked | Staged]:
     """Any question by its queries; a list of several is read whole before any of it is asked."""
     meant = understood(domain, given, unit)
-    for part in meant if isinstance(meant, list) else [meant]:
+    parts = meant if isinstance(meant, list) else [meant]
+    for part in parts:
         cliques = part.cliques if isinstance(part, Workload) else [part.attributes]
         if not isinstance(part, WholeTable | Staged) and any(domain.order(c) != tuple(c) for c in cliques):
             raise DomainMismatch("a query names its attributes in the domain's order; make it with Query.of")
-    return [_by_queries(m) for m in meant] if isinstance(meant, list) else _by_queries(meant)
+    asked = [part if isinstance(part, Staged) else by_queries(part) for part in parts]
+    return asked if isinstance(meant, list) else asked[0]
 
 
 def read(domain: Domain, given: Any, unit: str | None = None) -> Asked:
@@ -371,10 +373,6 @@ def _workload(meant: Meant) -> Workload:
             raise meant.refusal()
         return Workload.together([_statement(q).workload for q in meant.questions])
     return meant.workload if isinstance(meant, WholeTable) else _statement(meant).workload
-
-
-def _by_queries(meant: Meant) -> Asked | Staged:
-    return meant if isinstance(meant, Staged) else by_queries(meant)
 
 
 def by_queries(meant: Meant) -> Asked:

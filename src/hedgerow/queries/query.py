@@ -54,7 +54,8 @@ class Query:
         """Refuse weights outside [0, 1] and freeze them: sensitivity is read off them once."""
         if (self.factors is None) == (self.dense is None) or len(self.attributes) != len(self.shape):
             raise UnsupportedQuery("a query has either factors or dense weights, over one axis per attribute")
-        _refuse_unit(self.scale, self.offset)
+        finite("a query's scale", self.scale)
+        finite("a query's offset", self.offset)
         if self.fine is not None:
             _refuse_fine(self.fine, self.attributes, self.shape)
         if self.dense is not None:
@@ -232,7 +233,8 @@ class SparseQuery:
         """Refuse weights outside [0, 1] and elements that read alike, and keep a copy that nobody changes."""
         if not isinstance(self.weights, Mapping):
             raise UnsupportedQuery("a sparse query is a mapping of names to weights; see SparseQuery.of")
-        _refuse_unit(self.scale, self.offset)
+        finite("a query's scale", self.scale)
+        finite("a query's offset", self.offset)
         weights = dict(self.weights)
         if not all(isinstance(w, int) and 0 <= w <= ONE for w in weights.values()):
             raise UnsupportedQuery("weights must lie between 0 and 1, in units of 1/ONE")
@@ -323,12 +325,6 @@ def _refuse_fine(fine: Any, attributes: tuple[str, ...], shape: tuple[int, ...])
     if type(fine) is not Fine:
         raise UnsupportedQuery("what rows are worth is made by compiling SQL")
     fine.check(attributes, shape)
-
-
-def _refuse_unit(scale: Any, offset: Any) -> None:
-    """A question's unit is a pair of finite numbers."""
-    finite("a query's scale", scale)
-    finite("a query's offset", offset)
 
 
 def _fixed(given: Any, shape: tuple[int, ...]) -> NDArray[np.int64]:

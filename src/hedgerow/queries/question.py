@@ -177,9 +177,11 @@ class Question:
     @cached_property
     def labels(self) -> tuple[tuple[str, ...], ...]:
         """The labels of every group, in the order of the forms' groups."""
+        if not self.groups:
+            return ((),) * self.size
         cells = self._cells
         names = [[c.labels[i] for i in cells[c.axis].tolist()] for c in self.groups]
-        return tuple(zip(*names, strict=True)) if names else ((),) * self.size
+        return tuple(zip(*names, strict=True))
 
     @property
     def _cells(self) -> tuple[NDArray[np.intp], ...]:
@@ -355,13 +357,14 @@ class Question:
             left = None if left is None else left.over(bottom, off)
         if left is not None:
             value, error = value + left.value, left.on(error)
-        value, error = between(value, error, a.ends)
+        if a.ends is not None:
+            value, error = between(value, error, *a.ends)
         return a.scale * value + a.plus, abs(a.scale) * error
 
     def _arrange(self, values: NDArray[np.float64]) -> NDArray[np.intp]:
         """Which groups are shown, in order: stable, so ties keep the declared order."""
         keys: list[NDArray[Any]] = []
-        cells = self._cells
+        cells = self._cells if self.order else ()
         for sort in reversed(self.order):
             if sort.aggregate:
                 null, key = np.isnan(values[:, sort.index]), np.nan_to_num(values[:, sort.index])

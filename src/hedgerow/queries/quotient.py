@@ -11,16 +11,13 @@ if TYPE_CHECKING:
 
 
 def between(
-    value: NDArray[np.float64], error: NDArray[np.float64], ends: tuple[float, float] | None
+    value: NDArray[np.float64], error: NDArray[np.float64], low: float, high: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """A number that lies between two ends, and its error: no part of rows averages beyond what a row can be.
 
     What is beyond an end is moved to it, which brings it nearer to wherever the truth is; and the truth is no
     farther than the other end. An error without end stays one: there may be no rows, and so no average.
     """
-    if ends is None:
-        return value, error
-    low, high = ends
     inside = np.clip(value, low, high)
     least = np.minimum(error, np.maximum(inside - low, high - inside))
     return inside, np.where(np.isfinite(error), least, error)

@@ -55,7 +55,8 @@ class Schema:
         mark = held.get("confirmed", True)
         if not isinstance(mark, (bool, list, dict)):
             raise DomainMismatch(f"`confirmed` in {str(path)!r} is true or false, not {mark!r}")
-        tables = JoinedTable.declared(held.get("tables")) if "attributes" in held else ()
+        told = held.get("tables") if "attributes" in held else None
+        tables = () if told is None else JoinedTable.declared(told)
         beside = tuple(replace(table, source=str(path.parent / table.source)) for table in tables)
         return cls(path, domain, mark is not False, beside)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from hedgerow.errors import of_system
+from hedgerow.errors import HedgerowError, of_system
 
 
 @contextmanager
@@ -35,6 +35,8 @@ def whole(path: Path, mode: int = 0o666) -> Iterator[Path]:
         mode: who may read and write a new one, as far as the umask allows; 0o600 is never widened.
     """
     target = path.resolve()
+    if target.is_dir():
+        raise HedgerowError(f"the file {str(path)!r} cannot be written, as it is a folder: name a file in it")
     with naming(path):
         if target.exists() and not target.is_file():
             yield path

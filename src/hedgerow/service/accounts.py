@@ -100,15 +100,13 @@ def part_of(ledger: Ledger, name: str) -> Part:
     return Part(name, spent if closed else spent + left, spent, closed, ledger.limit(newest) is None)
 
 
-def payer(curator: Curator, name: str | None) -> Curator:
-    """Whose budget pays: the curator of somebody's account, or the owner's own.
+def payer(curator: Curator, name: str) -> Curator:
+    """The curator of somebody's account, whose budget pays.
 
     Args:
         curator: the owner's.
-        name: whose account; the owner's if None.
+        name: whose account.
     """
-    if name is None:
-        return curator
     if curator.account != OWNER:
         raise LedgerError(
             "a part of the budget pays for all blocks, not for a range: leave out --as, or --from and --to"

@@ -1,4 +1,4 @@
-"""Addresses of databases where commands take files: written so that a path holds them whole."""
+"""Addresses of databases and servers where commands take files: a path holds them whole."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ _LOCAL = re.compile(r"(postgres(?:ql)?):///(?!/)([^?#]*)(\?[^#]*)?(#.*)?")
 def is_address(text: object) -> bool:
     """Whether somebody means a database, also where a path has lost a slash of it."""
     return re.match(r"postgres(ql)?:/", str(text)) is not None
+
+
+def is_remote(data: Path) -> bool:
+    """Whether DATA is a dataset at a server, also where a path has lost a slash of its address."""
+    return re.match(r"https?:/", str(data)) is not None
 
 
 def as_path(text: str) -> Path:

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.curator.rows.table import Table
 from hedgerow.errors import BadValue, HedgerowError
+from hedgerow.privacy.ledger.announcing import is_day
 from hedgerow.release.schema import Schema
 from hedgerow.service.dataset import make_budget
-from hedgerow.service.places import find_ledger, is_there, schema_beside
+from hedgerow.service.places import find_ledger, is_there, refuse_missing, schema_beside
 from hedgerow.service.setting_up import schema_path
 
 if TYPE_CHECKING:
@@ -70,6 +72,8 @@ class Grower:
         """Append a file as a block; the block, and what the owner should know."""
         from hedgerow.service.budgeting import growing_words
 
+        if self.epsilon is not None:
+            self._refuse(file, day, reading)
         growing = self.open()
         try:
             if tables := Schema.load(self.schema or schema_beside(self.data)).tables:
@@ -79,6 +83,15 @@ class Grower:
             return block, [growing.words, *growing_words(growing.ledger)]
         finally:
             growing.ledger.close()
+
+    def _refuse(self, file: Path, day: str | None, reading: dict[str, Any]) -> None:
+        """Refuse a first block that cannot be one before a budget is made for it, for good."""
+        refuse_missing(file, None)
+        if day is not None and not is_day(day):
+            raise HedgerowError(f"a block is named by a file, or by a day such as 2026-03-31, not {day!r}")
+        schema = Schema.load(self.schema or schema_beside(self.data))
+        if not schema.tables:
+            Table.open(file, schema.domain, unit=self.unit, max_rows=self.max_rows, **reading)
 
     @staticmethod
     def _joined(

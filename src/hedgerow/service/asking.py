@@ -189,7 +189,8 @@ class Desk:
             meant = ask.meant(*_columns(self.payer))
             if not ask.spend or ask.max_epsilon is not None:
                 self.refuse(ask, self.explain(ask))
-            self._bind(ask)
+            if ask.request is not None:
+                self._bind(ask)
             return self._answered(ask, self.session.ask(meant, **ask.wish))
 
     def _answered(self, ask: Ask, answer: Answer) -> Answered:
@@ -230,8 +231,6 @@ class Desk:
 
     def _bind(self, ask: Ask) -> None:
         """A request id belongs to one question, asked by one account; durable once anything is charged."""
-        if ask.request is None:
-            return
         question, who = ask.bound, self.payer.account
         words = "A request id was bound to its question"
         try:
@@ -317,7 +316,7 @@ class Visit:
             if self.learning.known(curator)[1] is None:
                 return self._first_question(curator)
             self.step("Learning", None)
-            payer = accounts.payer(curator, self.account)
+            payer = curator if self.account is None else accounts.payer(curator, self.account)
             with self.learning.open(curator, self._first, self.step) as session:
                 return Desk(session.share(payer), payer).explain(self.ask)
 
@@ -329,16 +328,14 @@ class Visit:
             with self._trial(table, known) as trial:
                 self.learning.refuse(trial, self.learning.price(trial), self._first)
         with self.dataset.curator(table, known) as curator:
-            payer, owned = accounts.payer(curator, self.account), self.account is None
-            if not (self.ask.spend and owned) and self.learning.known(curator)[1] is None:
+            payer = curator if self.account is None else accounts.payer(curator, self.account)
+            if not (self.ask.spend and payer is curator) and self.learning.known(curator)[1] is None:
                 self._refuse_unpaid()
             before = curator.ledger.spent(curator.account)
             self.step("Learning", None)
             session = self.learning.open(curator, self._first, self.step)
-            after = curator.ledger.spent(
-                curator.account
-            )  # less than before when somebody gave a reserve back meanwhile
-            paid = after - before if before <= after else Cost.zero(after.currency)
+            after = curator.ledger.spent(curator.account)
+            paid = after.beyond(before)  # it is less when somebody gave a reserve back meanwhile
             with session:
                 return self._answered(Desk(session.share(payer), payer, paid))
 

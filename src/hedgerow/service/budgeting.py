@@ -14,10 +14,11 @@ from hedgerow.mechanisms.session.log import give_back
 from hedgerow.privacy.budget import epsilon_of
 from hedgerow.privacy.ledger.ledger import Ledger, verify_export
 from hedgerow.privacy.ledger.receipt import Receipt, resting
-from hedgerow.release.numerals import amount, rest, small
+from hedgerow.release.numerals import amount, rest, small, used_up
 from hedgerow.release.schema import Schema
 from hedgerow.service.dataset import make_budget
 from hedgerow.service.places import Named, open_ledger, refuse_missing, schema_beside
+from hedgerow.service.prospect import loose_words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,6 +49,8 @@ def begin(dataset: Dataset, epsilon: str) -> Ledger:
     budget = make_budget(epsilon, dataset.delta)
     dataset.refuse_put_back()
     _look(dataset)
+    if words := loose_words(budget, None):
+        dataset.tell(words)
     whom: Any = {"unit": dataset.unit, "max_rows": dataset.max_rows}
     return Ledger.open(
         dataset.path,
@@ -214,7 +217,7 @@ def pairs_beside(data: Path) -> int | None:
 def _why_not_the_difference(ledger: Ledger) -> str:
     """Why what is spent and what is left are together more than the budget, where they are."""
     budget, spent, left = ledger.budget, ledger.spent(), ledger.remaining()
-    if ledger.currency != "rho" or spent.is_zero or not budget.part(left).epsilon:
+    if ledger.currency != "rho" or spent.is_zero or used_up(left, budget) or not budget.part(left).epsilon:
         return ""
     whole, used, kept = (small(budget.part(part).epsilon) for part in (budget.cost, spent, left))
     return (

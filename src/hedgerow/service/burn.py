@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.privacy.ledger.entry import OWNER, grains_from
-
 if TYPE_CHECKING:
     from hedgerow.privacy.budget import Cost
     from hedgerow.privacy.ledger.ledger import Ledger
@@ -43,17 +41,9 @@ class Burn:
     @classmethod
     def of(cls, ledger: Ledger, now: datetime | None = None) -> Burn:
         """Of a dataset's ledger."""
-        whole = ledger.budget
-        shares: list[tuple[datetime, Cost]] = []
-        for entry in ledger.export()["entries"]:
-            line = entry["line"]
-            if line["account"] != OWNER:
-                continue
-            cost = grains_from(line["spent"])
-            if not shares or cost != shares[-1][1]:
-                shares.append((_time(line["time"]), cost))
+        whole, shares = ledger.budget, _steps(ledger)
         most = float(whole.cost.amount)
-        points = [(t, whole.part(cost).epsilon, float(cost.amount) / most) for t, cost in _thinned(shares)]
+        points = [(t, whole.part(cost).epsilon, float(cost.amount) / most) for t, cost in shares]
         parts = [(when, float(cost.amount)) for when, cost in shares]
         left = float(ledger.remaining().amount)
         now = now or datetime.now(UTC)
@@ -86,10 +76,15 @@ def pace(points: tuple[tuple[datetime, float], ...], left: float, now: datetime)
     return None if more > _FAR.total_seconds() else now + timedelta(seconds=more)
 
 
-def _thinned(shares: list[Any]) -> list[Any]:
-    """At most so many points, the first and the last among them."""
-    step = -(-len(shares) // _MOST)
-    return shares if step <= 1 else [*shares[:-1:step], shares[-1]]
+def _steps(ledger: Ledger) -> list[tuple[datetime, Cost]]:
+    """Times and totals that differ, of at most so many lines: no more are read of a ledger of any length."""
+    newest = ledger.newest
+    found: list[tuple[datetime, Cost]] = []
+    for seq in sorted({newest * i // _MOST for i in range(_MOST + 1)}):
+        line = ledger.total(seq)
+        if not found or line.spent != found[-1][1]:
+            found.append((_time(line.time), line.spent))
+    return found
 
 
 def _time(text: str) -> datetime:

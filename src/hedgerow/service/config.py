@@ -11,6 +11,7 @@ from typing import Any, get_args, get_type_hints
 
 from hedgerow.errors import HedgerowError, missing, of_system
 from hedgerow.privacy.ledger.url import LedgerUrl
+from hedgerow.release.schema import Schema
 from hedgerow.service.address import as_path
 from hedgerow.service.dataset import Dataset, make_budget
 
@@ -107,6 +108,8 @@ class DatasetSettings:
             raise missing(Path(self.path))
         if self.schema is not None and not Path(self.schema).exists():
             raise missing(Path(self.schema))
+        if self.schema is not None:
+            Schema.load(Path(self.schema))
 
 
 @dataclass(frozen=True)

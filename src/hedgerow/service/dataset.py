@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -109,9 +110,9 @@ class Dataset:
     schema: Path | None = None
     tell: Callable[[str], Any] = field(default=lambda words: None, repr=False)
 
-    @property
+    @cached_property
     def path(self) -> Where:
-        """The ledger's file or database, whether it is there or not."""
+        """The ledger's file or database, whether it is there or not; found once, before it is open."""
         if self.database is not None and self.ledger is None:
             raise HedgerowError("rows in a database have no ledger beside them: name theirs with --ledger")
         return find_ledger(self.data, self.ledger)
@@ -217,7 +218,7 @@ class Dataset:
         if self.ends:
             raise HedgerowError("--from and --to are for data that grow, and these are one table")
         unit_type = EARLIER if unit and known.spelling == 1 else known.unit_type
-        if tables := self.tables:
+        if domain.tables and (tables := self.tables):
             return known, self._joined(domain, tables, unit, max_rows, unit_type)
         if self.database is not None:
             table = Table.open(self._facts(unit), domain, unit=unit, max_rows=max_rows, unit_type=unit_type)
@@ -340,17 +341,17 @@ class Dataset:
             elif self.older is not None:
                 witness.excuse_older(ledger, self.receipts(out), self.older.strip())
             try:
-                yield self._for_range(curator)
+                yield self._for_range(curator) if self.ends else curator
             finally:
                 for file in self.receipts():
                     with suppress(HedgerowError, OSError):  # a help, which must not hold up what was paid for
                         witness.note(ledger, file)
 
     def _for_range(self, curator: Curator) -> Curator:
-        """The curator that pays for a range of blocks alone, where one was named."""
+        """The curator that pays for a range of blocks alone."""
         from hedgerow.curator.growing.lasting import range_account
 
-        return curator.child(range_account(curator.ledger, curator.table)) if self.ends else curator
+        return curator.child(range_account(curator.ledger, curator.table))
 
     def receipts(self, out: Path | None = None) -> list[Path]:
         """Where receipts lie: in a release's folder, beside the ledger, beside the data."""

@@ -156,7 +156,8 @@ class Host:
         if found is None:
             raise NoToken(
                 "this needs a token, and none that is good was sent",
-                hint="send the header `Authorization: Bearer hr_...`, or ask the owner for a new token",
+                hint="send the header `Authorization: Bearer hr_...` (clients: set HEDGEROW_TOKEN), or ask "
+                "the owner for a new token",
             )
         minute = tokens.stamp(now)[:17] + "00Z"
         self._used |= {found.id: minute, (found.source or found.id).removeprefix("login "): minute}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.drafting.guess import MOST_LEVELS
@@ -121,7 +122,7 @@ def unit_words(found: Draft) -> str:
         return f"{name!r} names people, and is no attribute"
     return (
         f"{name!r} seems to name people who have several rows: protect them and not rows, with "
-        f"`--unit {name} --max-rows {rows}` (95 of 100 have at most so many)"
+        f"`--unit {shlex.quote(name)} --max-rows {rows}` (95 of 100 have at most so many)"
     )
 
 

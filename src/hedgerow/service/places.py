@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from glob import glob
 from pathlib import Path
 
+from hedgerow.curator.rows.files import refuse_other
 from hedgerow.errors import HedgerowError, LedgerError, missing
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.ledger.nearby import ledger_path
@@ -69,15 +71,20 @@ def refuse_unnamed(data: Path, path: Where) -> None:
 
 def refuse_missing(data: Path, ledger: Named) -> None:
     """Refuse data that are not there, and data beside which no ledger can lie when none is named."""
-    if data.is_file() or LedgerUrl.of(data) is not None:
+    if LedgerUrl.of(data) is not None:
         return
-    if data.is_dir():
+    if data.is_file():
+        if not is_ledger(data):
+            refuse_other(data)
+    elif data.is_dir():
         if not any(data.rglob("*.parquet")):
             raise HedgerowError(
                 f"the folder {str(data)!r} holds no Parquet files: name a CSV or Parquet file"
             )
     elif data.exists():
         raise HedgerowError(f"{str(data)!r} is no file that can be read again: write its rows to one")
+    elif re.match(r"(?i)\s*(select|with)\s", str(data)):
+        raise HedgerowError("the data comes first, and then the statement: hedgerow ask DATA SQL")
     elif not any(sign in str(data) for sign in "*?["):
         raise missing(data)
     elif ledger is None:

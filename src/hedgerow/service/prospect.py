@@ -35,6 +35,9 @@ ASSUMED = 50_000
 LOOSE = 10
 """An epsilon above this protects hardly anybody."""
 
+LIKELY = 1e-4
+"""A delta above this is a chance that somebody meets."""
+
 _ONES = Fraction(1, 3)  # of the price: tables of single attributes
 _USELESS, _GOOD = 0.10, 0.03  # of the rows in other cells than they should be
 _MEAN = 0.8  # E|Z| of a normal Z, about
@@ -134,7 +137,7 @@ class Prospect:
             f"this release buys counts of one attribute's level within about ±{bound(self.ones)} rows{part}"
         )
         if self.pairs is not None:
-            many = f"{len(self.tables):,} larger tables"
+            many = f"{len(self.tables):,} larger table{'s' * (len(self.tables) != 1)}"
             said += f", and cells of {many} within ±{bound(self.pairs)} by noise alone"
         if self.off is None:
             return f"{said}; that is good from about {bound(self.needed)} rows on"
@@ -221,6 +224,11 @@ def measured_rows(ledger: Ledger) -> float | None:
 def loose_words(budget: Budget, epsilon: float | None) -> str:
     """A warning about a promise that is none; empty where it is one."""
     largest = max(budget.epsilon, epsilon or 0.0)
+    if budget.delta > LIKELY:
+        return (
+            f"WARNING: delta {budget.delta:g} is a weak promise: with that chance it need not hold at all; "
+            "let delta be far below one in the number of people, such as 1e-9"
+        )
     if largest <= LOOSE:
         return ""
     return (

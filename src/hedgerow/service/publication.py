@@ -19,6 +19,7 @@ from hedgerow.errors import (
     UnsupportedQuery,
     of_system,
 )
+from hedgerow.mechanisms.mechanism import finite
 from hedgerow.privacy.ledger.nearby import SUFFIX, ledger_path
 from hedgerow.privacy.ledger.url import LedgerUrl, Where
 from hedgerow.privacy.rational import exact
@@ -131,9 +132,10 @@ class Publication:
             self.dataset.tell(words)
         prior = None if self.prior is None else _public(self.prior, domain)
         plan = self._plan(domain)
-        if not self.anyway:
-            self._refuse_noise(asked, known, plan)
-        offer, why = self._offer(domain, asked, known, plan)
+        begun, rows = self._begun(plan)
+        if not self.anyway and begun is None:  # else it goes on with what it has paid for
+            self._refuse_noise(domain, asked, known, rows)
+        offer, why = self._offer(domain, asked, known, begun, rows)
         catalogue.refuse(offer, domain, asked, known)
         told = self._told(offer, prior)
         self.dataset.refuse_put_back(self.out)
@@ -155,19 +157,27 @@ class Publication:
                     self.out.rmdir()
             raise
 
-    def _offer(self, domain: Domain, asked: Workload, known: Settings, plan: str) -> tuple[Card, str]:
+    def _begun(self, plan: str) -> tuple[Card | None, float | None]:
+        """The mechanism of an unfinished release that is gone on with, else the rows as far as is public."""
+        rows = None if self.expected is None else float(self.expected)
+        if not self.dataset.has_ledger:
+            return None, rows
+        with open_ledger(self.dataset.data, self.dataset.ledger) as ledger:
+            if (begun := runs.begun_by(ledger, plan)) and not self.anew:
+                return begun, rows
+            return None, measured_rows(ledger) if rows is None else rows
+
+    def _offer(
+        self, domain: Domain, asked: Workload, known: Settings, begun: Card | None, rows: float | None
+    ) -> tuple[Card, str]:
         """The mechanism that was named; `auto` is what a plan of this release recommends, and why.
 
         A release that was begun goes on by its own mechanism, whatever would be recommended now.
         """
         if self.mechanism != catalogue.AUTO:
             return catalogue.mechanism(self.mechanism), ""
-        rows = None if self.expected is None else float(self.expected)
-        if self.dataset.has_ledger:
-            with open_ledger(self.dataset.data, self.dataset.ledger) as ledger:
-                if (begun := runs.begun_by(ledger, plan)) and not self.anew:
-                    return begun, "it was begun by it"
-                rows = measured_rows(ledger) if rows is None else rows
+        if begun is not None:
+            return begun, "it was begun by it"
         spends = known.budget
         if self.epsilon is not None:
             spends = make_budget(self.epsilon, spends.delta_exact)
@@ -175,21 +185,15 @@ class Publication:
         found = recommend(domain, asked, spends, known.privacy, rows, takes=wishes, step=self.step)
         return found.card, found.why
 
-    def _refuse_noise(self, asked: Workload, known: Settings, plan: str) -> None:
+    def _refuse_noise(self, domain: Domain, asked: Workload, known: Settings, rows: float | None) -> None:
         """Refuse a price that buys noise alone; of public numbers only, before a ledger is made."""
-        rows, budget = None if self.expected is None else float(self.expected), known.budget
-        if self.dataset.has_ledger:
-            with open_ledger(self.dataset.data, self.dataset.ledger) as ledger:
-                if runs.begun_by(ledger, plan) and not self.anew:
-                    return  # it goes on with what it has paid for
-                rows = measured_rows(ledger) if rows is None else rows
+        budget = known.budget
 
         def price_of(epsilon: str | float) -> Cost:
             return make_budget(epsilon, budget.delta_exact).cost
 
         price = budget.cost if self.epsilon is None else price_of(self.epsilon)
-        found = Prospect.of(self.dataset.domain, asked, known.privacy, price, rows)
-        found.refuse_noise(price_of)
+        Prospect.of(domain, asked, known.privacy, price, rows).refuse_noise(price_of)
 
     def _foretell(self, curator: Curator, asked: Workload, why: str) -> None:
         """Say why by this mechanism, and what the price buys, before it is spent; of public numbers only.
@@ -204,7 +208,7 @@ class Publication:
         if words := loose_words(budget, None if self.epsilon is None else float(exact(self.epsilon))):
             self.dataset.tell(words)
         rows = measured_rows(curator.ledger) if self.expected is None else self.expected
-        found = Prospect.of(self.dataset.domain, asked, curator.privacy, price, rows)
+        found = Prospect.of(finite(curator), asked, curator.privacy, price, rows)
         (self.dataset.tell if found.useless else self.foretell)(found.words[0].upper() + found.words[1:])
 
     def _told(self, offer: Card, prior: Synopsis | None) -> dict[str, Any]:
@@ -362,6 +366,8 @@ def refuse_existing(path: Path, *, force: bool, option: str = "--out", ledger: W
 
 def writable(folder: Path) -> None:
     """Make a folder if need be, and see that a file can be written there."""
+    if folder.is_file():
+        raise HedgerowError(f"the folder {str(folder)!r} cannot be written, as it is a file: choose another")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=folder, prefix=".hedgerow-")

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from hedgerow.errors import UnsupportedQuery
-from hedgerow.privacy.budget import Cost
 from hedgerow.queries.sql.stages.text import sql
 from hedgerow.release.numerals import amount, rest
 from hedgerow.service import accounts, budgeting, describing, wire
@@ -158,7 +157,8 @@ class DataStay(Stay):
             known, table = dataset.open(dataset.domain, None, later=True)
             dataset.refuse_put_back()
             self._curator = opened.enter_context(dataset.curator(table, known))
-            self._payer = accounts.payer(self._curator, account)
+            own = self._curator
+            self._payer = own if account is None else accounts.payer(own, account)
             self._desk: Desk | None = None
             if Learning().known(self._curator)[1] is not None:
                 session = opened.enter_context(Learning().open(self._curator))
@@ -185,8 +185,7 @@ class DataStay(Stay):
         ledger, who = self._curator.ledger, self._curator.account
         before = ledger.spent(who)
         session = self._opened.enter_context(Learning().open(self._curator, ask.foreseen, step))
-        after = ledger.spent(who)
-        paid = after - before if before <= after else Cost.zero(after.currency)
+        paid = ledger.spent(who).beyond(before)
         self._desk = Desk(session, self._curator)
         return self._told(Desk(session, self._curator, paid).ask(ask))
 

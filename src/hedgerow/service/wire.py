@@ -278,7 +278,7 @@ def schema(domain: Domain, settings: Settings) -> Plain:
                 "name": name,
                 "kind": kind,
                 "levels": list(a.labels[: a.size - a.missing]),
-                "step": 1 if getattr(a, "whole", False) else None,
+                "step": 1 if getattr(a, "whole", False) else getattr(a, "step", None),
                 "missing": bool(a.missing),
             }
         )

@@ -110,7 +110,8 @@ def test_nobody_asks_between_the_price_and_the_answer(desk, monkeypatch):
         assert not asked.wait(1.0)
 
     monkeypatch.setattr(desk, "_bind", meanwhile)  # which comes between the two
-    assert desk.ask(Ask(COUNT, within_count=30, spend=True, max_epsilon=1)).answer.cost.epsilon <= 1
+    question = Ask(COUNT, within_count=30, spend=True, max_epsilon=1, request="bound")
+    assert desk.ask(question).answer.cost.epsilon <= 1
     thread[0].join()
     other.ledger.close()
     assert asked.is_set()

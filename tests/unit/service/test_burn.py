@@ -7,6 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import hedgerow as hr
+from hedgerow.privacy.event import Pure
+from hedgerow.privacy.ledger.entry import Entry
+from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.service.burn import Burn, pace
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -37,3 +40,18 @@ def test_the_pace_so_far_says_when_it_ends():
     assert pace(points[:1], 0.4, NOON + 4 * hour) is None
     assert pace(points, 0.4, NOON + timedelta(minutes=5)) is None
     assert pace(points, 1e9, NOON + 4 * hour) is None
+
+
+def test_a_long_ledger_is_read_at_a_few_lines(monkeypatch):
+    ledger = Ledger.open(":memory:", budget=hr.Budget(epsilon=1))
+    for _ in range(500):
+        ledger.charge(Pure("1/5000"), lambda: (b"", None))
+    read = []
+    monkeypatch.setattr(Entry, "read", lambda line, read_one=Entry.read: read.append(line) or read_one(line))
+    monkeypatch.setattr(Ledger, "export", None)
+    parts = [part for _, _, part in Burn.of(ledger).points]
+    assert len(read) < 130
+    assert len(parts) == 121
+    assert parts[0] == 0
+    assert parts[-1] == pytest.approx(0.1)
+    assert parts == sorted(parts)

@@ -128,3 +128,10 @@ def test_json_has_no_infinity():
         "a": [None, [None, 1.5]],
         "b": {"c": None},
     }
+
+
+def test_a_step_is_told_as_it_was_declared():
+    ledger = Ledger.open(":memory:", budget=hr.Budget(epsilon=1))
+    bins = {"a": hr.bins(0, 10, 5, step=1), "b": hr.Bins([0, 1, 9], step=0.01), "c": hr.bins(0, 10, 5)}
+    told = wire.schema(hr.Domain(bins), ledger.settings)["attributes"]
+    assert [one["step"] for one in told] == [1, 0.01, None]

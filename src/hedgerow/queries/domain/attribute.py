@@ -56,9 +56,9 @@ class Attribute:
 
     def __post_init__(self) -> None:
         """Refuse options of another kind, as a hand-written schema may have them."""
-        level, words = written.words_of(self.missing)
-        object.__setattr__(self, "missing", level)
-        object.__setattr__(self, "words", words)
+        if not isinstance(self.missing, bool):  # the words that mean it, beside empty cells
+            object.__setattr__(self, "words", written.words_of(self.missing))
+            object.__setattr__(self, "missing", True)
         if not isinstance(self.other, (bool, str)):
             raise DomainMismatch(f"`other` is true, false or the level's name, not {self.other!r}")
         tree = self.hierarchy

@@ -12,8 +12,9 @@ from __future__ import annotations
 import datetime as dt
 import re
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import TZPATH, ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
@@ -59,6 +60,25 @@ def zone_is_known(zone: str) -> bool:
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return False
     return True
+
+
+@lru_cache(maxsize=1)
+def zone_database() -> tuple[str | None, ...]:
+    """Which rules of time zones are read here, as far as they say: by others, days differ."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    said: list[str | None] = []
+    for folder in TZPATH:
+        try:
+            with (Path(folder) / "tzdata.zi").open(encoding="utf-8") as rules:
+                said.append(rules.readline().strip())
+        except OSError:
+            said.append(None)
+    try:
+        said.append(version("tzdata"))  # where the system has none
+    except PackageNotFoundError:
+        said.append(None)
+    return tuple(said)
 
 
 def _of_moments(array: pa.Array, zone: str | None) -> Days:

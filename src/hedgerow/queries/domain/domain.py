@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from html import escape
 from math import prod
 from os import PathLike
 from pathlib import Path
@@ -55,8 +56,8 @@ class Domain(Mapping[str, Attribute]):
         if not attributes:
             raise DomainMismatch("a domain needs at least one attribute")
         self._attributes = {str(name): _attribute(str(name), spec) for name, spec in attributes.items()}
-        self.lookups = lookups_of(lookups)
-        joined = JoinedTable.declared(tables, files=False)
+        self.lookups = {} if lookups is None else lookups_of(lookups)
+        joined = () if tables is None else JoinedTable.declared(tables, files=False)
         self.tables = {table.name: replace(table, source=None) for table in joined}
 
     @classmethod
@@ -75,7 +76,11 @@ class Domain(Mapping[str, Attribute]):
         if body is schema and isinstance(schema, dict) and isinstance(schema.get("confirmed"), bool):
             body = {name: spec for name, spec in schema.items() if name != "confirmed"}
         if not isinstance(body, dict):
-            raise DomainMismatch("a schema is a mapping of attribute names to their levels")
+            raise DomainMismatch(
+                "a schema is a mapping of attribute names to their levels: `hedgerow schema infer` writes one"
+            )
+        if None in body:
+            raise DomainMismatch("an attribute needs a name; put the words null and ~ into quotes")
         for key in schema if body is schema.get("attributes") else ():
             if key not in _BESIDE:
                 raise DomainMismatch(f"a schema has no {key!r} beside `attributes`{_near(key, _BESIDE)}")
@@ -135,6 +140,17 @@ class Domain(Mapping[str, Attribute]):
 
     def __repr__(self) -> str:
         return f"Domain({', '.join(f'{name}: {a.size}' for name, a in self.items())})"
+
+    def _repr_html_(self) -> str:
+        left = 'style="text-align:left;padding-right:1em"'
+        rows = "".join(
+            f"<tr><th {left}>{escape(name)}</th><td {left}>{escape(attribute.describe())}</td></tr>"
+            for name, attribute in self.items()
+        )
+        return f"<table>{rows}</table>"
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self._attributes)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -25,6 +25,8 @@ ENCODING = 1
 _NUMBER = r"(?i)^\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)\s*$"
 _UNREADABLE = "\ufffd"
 _UNITS = ("s", "ms", "us", "ns")  # of time, in Arrow
+SHORT = 2**31 - 1
+"""Bytes of text that 32-bit offsets reach."""
 
 
 def text_of(value: object) -> str:
@@ -75,6 +77,8 @@ def typed_arrow(values: Any) -> pa.Array | None:
             return values.chunk(0)
         if pa.types.is_dictionary(values.type):  # not every pair of dictionaries can be made one
             values = pa.chunked_array([c.dictionary_decode() for c in values.chunks], values.type.value_type)
+        if pa.types.is_string(values.type):  # all of it may be more than short offsets reach
+            values = values.cast(pa.large_string())
         return values.combine_chunks()
     if isinstance(values, pa.Array):
         return values
@@ -161,6 +165,8 @@ def as_text(array: pa.Array) -> pa.Array:
     kind = kind_of(array.type)
     if kind == "float":
         return _float_text(array)
+    if pa.types.is_large_string(array.type) and array.nbytes > SHORT:  # a cell may be too long by itself
+        array = pc.if_else(pc.greater(pc.binary_length(array), SHORT), _UNREADABLE, array)
     return _day_text(array) if kind == "date" else pc.cast(array, pa.string())
 
 

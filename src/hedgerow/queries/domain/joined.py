@@ -61,8 +61,6 @@ class JoinedTable:
             tables: a mapping of names to their entries, or tables.
             files: whether each must say where it is.
         """
-        if tables is None:
-            return ()
         if isinstance(tables, Mapping):
             return tuple(cls._one(str(name), told, files) for name, told in tables.items())
         if isinstance(tables, Sequence) and all(isinstance(table, JoinedTable) for table in tables):

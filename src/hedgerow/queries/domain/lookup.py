@@ -106,8 +106,6 @@ class Lookup:
 
 def lookups_of(given: Any) -> dict[str, Lookup]:
     """Lookups by name; whatever is wrong with one is said with its name."""
-    if given is None:
-        return {}
     if not isinstance(given, Mapping):
         raise DomainMismatch("lookups are a mapping of their names to their rows")
     made: dict[str, Lookup] = {}

@@ -21,6 +21,8 @@ def read_schema(path: str | Path) -> Any:
         text = Path(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise DomainMismatch(f"there is no schema file {name}") from None
+    except IsADirectoryError:
+        raise DomainMismatch(f"{name} is a folder, and a schema is a file") from None
     except PermissionError as error:
         raise of_system(error, f"the schema file {name} cannot be read") from None
     except (OSError, UnicodeDecodeError):
@@ -58,7 +60,20 @@ def _from_yaml(text: str, name: str) -> Any:
         elif isinstance(node, yaml.SequenceNode):
             _spelled(node.value, name)
             left += node.value
+        else:
+            _possible(loader, node, name)
     return None if root is None else loader.construct_document(root)
+
+
+def _possible(loader: Any, node: Any, name: str) -> None:
+    """Refuse a date or number by its form that is none, such as the 13th month."""
+    try:
+        loader.construct_object(node)
+    except ValueError as error:
+        raise DomainMismatch(
+            f"the schema file {name} has {node.value} in line {node.start_mark.line + 1}, which cannot be: "
+            f"{error}"
+        ) from None
 
 
 def _spelled(nodes: list[Any], name: str) -> None:

@@ -49,17 +49,14 @@ _PARTS = {
     "S": r"(?P<S>\d{2})(?:[.,]\d+)?",
     "p": r"(?P<p>[AaPp])\.?[Mm]\.?",
 }  # fmt: skip
-_EITHER = (("H", "I"),)
 
 
-def words_of(given: Any) -> tuple[bool, str | tuple[Any, ...]]:
-    """What `missing` declares: whether there is a level, and which words mean it beside empty cells."""
-    if isinstance(given, bool):
-        return given, ()
+def words_of(given: Any) -> str | tuple[Any, ...]:
+    """What `missing` declares where it is neither true nor false: which words mean it beside empty cells."""
     if given == USUAL:
-        return True, USUAL
+        return USUAL
     if isinstance(given, list | tuple) and all(isinstance(w, str | int | float) for w in given):
-        return True, tuple(given)
+        return tuple(given)
     raise DomainMismatch(f"`missing` is true or false, `usual`, or a list of words, not {given!r}")
 
 

@@ -157,6 +157,9 @@ class Plan:
         """The recommended mechanism's name on the command line."""
         return cards.card(self.recommended).command if self.recommended else ""
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return [row.mechanism for row in self.rows]
+
     def __getitem__(self, mechanism: str) -> Prediction:
         for row in self.rows:
             if isinstance(mechanism, str) and row.mechanism == mechanism:
@@ -182,14 +185,21 @@ class Plan:
         return "\n".join([self.title, "", *text, "", *self.said])
 
     def _repr_html_(self) -> str:
+        sides = ("left", "left", *["right;white-space:nowrap"] * 5, "left")  # words left, numbers right
+
         def line(cells: Sequence[str], tag: str) -> str:
-            return "<tr>" + "".join(f"<{tag}>{escape(c)}</{tag}>" for c in cells) + "</tr>"
+            made = (
+                f'<{tag} style="text-align:{s}">{escape(c)}</{tag}>'
+                for s, c in zip(sides, cells, strict=True)
+            )
+            return f"<tr>{''.join(made)}</tr>"
 
         body = "".join(line(cells, "td") for cells in self.table())
         head = line(HEADS, "th")
         return (
-            f"<p>{escape(self.title)}</p><table><thead>{head}</thead><tbody>{body}</tbody></table>"
-            + "".join(f"<p>{escape(line)}</p>" for line in self.said)
+            f"<p><b>Plan</b>: {escape(self.title)}</p>"
+            f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
+            f"<p><small>{'<br>'.join(map(escape, self.said))}</small></p>"
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.serve.cli.options import CsvOptions, Json, LedgerFile, SchemaFile
+from hedgerow.serve.cli.options import CsvOptions, Json, LedgerFile, OlderLedger, SchemaFile, UnitColumn
 from hedgerow.serve.cli.terminal import emit, screen
 
 
@@ -45,9 +45,7 @@ def append(
             "shared: blocks share it; yearly: the rows of each year of arrival have it."
         ),
     ] = How.confined,
-    unit: Annotated[
-        str | None, typer.Option(help="The column that names a person; without it, each row is protected.")
-    ] = None,
+    unit: UnitColumn = None,
     max_rows: Annotated[int | None, typer.Option(min=1, help="How many rows of each person count.")] = None,
     years: Annotated[
         int | None, typer.Option(min=1, help="yearly: for how many years the promise of a lifetime is.")
@@ -56,14 +54,7 @@ def append(
         str, typer.Option(help="confined: the part of a block's budget that is kept for ranges of blocks.")
     ] = "0",
     ledger: LedgerFile = None,
-    older: Annotated[
-        str | None,
-        typer.Option(
-            "--older-than-receipt",
-            metavar="REASON",
-            help="Use a ledger older than what was charged to it, and set that aside: why.",
-        ),
-    ] = None,
+    older: OlderLedger = None,
     json: Json = False,
 ) -> None:
     """Append FILE to DATA as a block, for good; the first one needs --epsilon, and says whom to protect.

@@ -11,6 +11,7 @@ from hedgerow.serve.cli.options import As, Data, DataOptions, Json, SchemaFile, 
 from hedgerow.serve.cli.progress import progress
 from hedgerow.serve.cli.terminal import emit, printing, screen, table_of
 from hedgerow.service import wire
+from hedgerow.service.address import is_remote
 
 if TYPE_CHECKING:
     from hedgerow.service.asking import Answered, Ask, Explanation, FirstQuestion
@@ -66,14 +67,15 @@ def ask(
     to the data file as it was then, and to the schema: when the file has changed, --same-rows goes on; when
     either has, --anew learns again and pays again, from the same budget.
     """
-    from hedgerow.serve.cli import remote
     from hedgerow.service.asking import Ask
     from hedgerow.service.learning import Learning
 
-    there = remote.is_remote(str(data))
+    there = is_remote(data)
     spends = not there if spend is None else spend
     question = Ask(sql, (), within, within_count, confidence, spends, max_epsilon, request)
     if there:
+        from hedgerow.serve.cli import remote
+
         remote.ask(str(data), question, explain=explain, json=json)
     else:
         _ask_here(
@@ -84,25 +86,19 @@ def ask(
 def _ask_here(
     dataset: Dataset, question: Ask, learning: Learning, account: str | None, explain: bool, json: bool
 ) -> None:
-    from hedgerow.service.asking import Visit
+    from hedgerow.service.asking import Answered, FirstQuestion, Visit
 
     with progress(json) as step:
         visit = Visit(dataset, question, learning, step, account)
         found = visit.explain() if explain else visit.answer()
     pays = learning.epsilon is not None or learning.anew
     with printing(_KEPT) if pays and not explain else nullcontext():
-        _told(found, json, account)
-
-
-def _told(found: Answered | Explanation | FirstQuestion, json: bool, account: str | None) -> None:
-    from hedgerow.service.asking import Answered, FirstQuestion
-
-    if isinstance(found, Answered):
-        _answered(found, json, account)
-    elif isinstance(found, FirstQuestion):
-        _unlearned(found, json)
-    else:
-        _explained(found, json)
+        if isinstance(found, Answered):
+            _answered(found, json, account)
+        elif isinstance(found, FirstQuestion):
+            _unlearned(found, json)
+        else:
+            _explained(found, json)
 
 
 def _unlearned(found: FirstQuestion, json: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.serve.cli.options import Data, Json, LedgerFile
+from hedgerow.serve.cli.options import Data, Json, LedgerFile, OlderLedger
 from hedgerow.serve.cli.terminal import emit, screen
 
 
@@ -31,14 +31,7 @@ def backup(
 def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `backup` wrote.", show_default=False)],
     data: Data,
-    older: Annotated[
-        str | None,
-        typer.Option(
-            "--older-than-receipt",
-            metavar="REASON",
-            help="Use a ledger older than what was charged to it, and set that aside: why.",
-        ),
-    ] = None,
+    older: OlderLedger = None,
     ledger: LedgerFile = None,
     json: Json = False,
 ) -> None:

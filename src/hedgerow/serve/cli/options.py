@@ -92,18 +92,31 @@ LedgerFile = Annotated[
         "environment says the same.",
     ),
 ]
+TextEncoding = Annotated[
+    str | None, typer.Option(help="Text encoding of a CSV file, if not UTF-8 (for example latin-1).")
+]
+Delimiter = Annotated[
+    str | None, typer.Option(help="What separates the fields of a CSV file: a character, or tab.")
+]
+UnitColumn = Annotated[
+    str | None, typer.Option(help="The column that names a person; without it, each row is protected.")
+]
+OlderLedger = Annotated[
+    str | None,
+    typer.Option(
+        "--older-than-receipt",
+        metavar="REASON",
+        help="Use a ledger older than what was charged to it, and set that aside: why.",
+    ),
+]
 
 
 @dataclass(frozen=True)
 class CsvOptions:
     """How a CSV file is read."""
 
-    encoding: Annotated[
-        str | None, typer.Option(help="Text encoding of a CSV file, if not UTF-8 (for example latin-1).")
-    ] = None
-    delimiter: Annotated[
-        str | None, typer.Option(help="What separates the fields of a CSV file: a character, or tab.")
-    ] = None
+    encoding: TextEncoding = None
+    delimiter: Delimiter = None
     multiline: Annotated[
         bool,
         typer.Option(
@@ -118,9 +131,7 @@ class BudgetOptions(CsvOptions):
 
     table: Table = None
     query: Select = None
-    unit: Annotated[
-        str | None, typer.Option(help="The column that names a person; without it, each row is protected.")
-    ] = None
+    unit: UnitColumn = None
     max_rows: Annotated[int | None, typer.Option(min=1, help="How many rows of each person are used.")] = None
     neighbours: Whom = None
     ledger: LedgerFile = None

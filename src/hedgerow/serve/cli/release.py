@@ -192,7 +192,8 @@ def _show(done: Any, json: bool) -> None:
     if done.error is not None:
         part = ""
         with suppress(UnsupportedQuery):  # the number of rows may not be among what was released
-            part = f" ({100 * done.error / max(done.synopsis.total, 1.0):.2g}% of the rows)"
+            share = done.error / max(done.synopsis.total, 1.0)
+            part = f" ({100 * share:.2g}% of the rows)" if share < 1 else " (more than all rows)"
         learned = ", indicative as it is learned" if done.synopsis.source == "learned" else ""
         to.print(f"Stated error: {bound(done.error)} rows{part} on average, with 0.95 confidence{learned}.")
     for name in done.files:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from hedgerow.client.client import Client, connect
@@ -12,11 +11,6 @@ from hedgerow.serve.cli.terminal import emit, screen, table_of
 if TYPE_CHECKING:
     from hedgerow.client.served import ServedAnswer
     from hedgerow.service.asking import Ask
-
-
-def is_remote(data: str) -> bool:
-    """Whether DATA is a dataset at a server."""
-    return re.match(r"https?:/", data) is not None
 
 
 def at(url: str) -> Client:

@@ -224,8 +224,8 @@ def _show(found: Any, fit: Any, strangers: list[str]) -> None:
     to = screen()
     to.print(_attributes(found.domain))
     cells = found.domain.size
-    to.print(f"{len(found.domain)} attributes, {cells:,} possible rows." if cells < 10**15 else
-             f"{len(found.domain)} attributes, {cells:.1e} possible rows.")  # fmt: skip
+    many = f"{len(found.domain)} attribute{'s' * (len(found.domain) != 1)}"
+    to.print(f"{many}, {cells:,} possible rows." if cells < 10**15 else f"{many}, {cells:.1e} possible rows.")
     if fit is not None:
         _show_fit(to, fit, found.domain)
     if strangers:

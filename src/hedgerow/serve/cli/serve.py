@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.serve.cli.options import Json, LedgerFile, Select, Table, Whom, data_path
+from hedgerow.serve.cli.options import (
+    Delimiter,
+    Json,
+    LedgerFile,
+    Select,
+    Table,
+    TextEncoding,
+    Whom,
+    data_path,
+)
 from hedgerow.serve.cli.terminal import emit, in_utf8, say, screen
 
 if TYPE_CHECKING:
@@ -39,12 +48,8 @@ class ServedOptions:
     unit: Annotated[str | None, typer.Option(help="The column that names a person, of a new budget.")] = None
     max_rows: Annotated[int | None, typer.Option(min=1, help="How many rows of each person are used.")] = None
     neighbours: Whom = None
-    encoding: Annotated[
-        str | None, typer.Option(help="Text encoding of a CSV file, if not UTF-8 (for example latin-1).")
-    ] = None
-    delimiter: Annotated[
-        str | None, typer.Option(help="What separates the fields of a CSV file: a character, or tab.")
-    ] = None
+    encoding: TextEncoding = None
+    delimiter: Delimiter = None
     learn: Annotated[
         str | None, typer.Option(help="Spend so much epsilon on learning, once, if nothing was learned yet.")
     ] = None

@@ -20,6 +20,7 @@ from hedgerow.serve.cli.options import As, DataOptions, Json, SchemaFile, data_p
 from hedgerow.serve.cli.progress import progress
 from hedgerow.serve.cli.statements import cut, says_something
 from hedgerow.serve.cli.terminal import in_utf8, say, screen, table_of
+from hedgerow.service.address import is_remote
 
 if TYPE_CHECKING:
     from hedgerow.service.stay import Stay, Told
@@ -64,13 +65,7 @@ def shell(
     are read from standard input to its end; with --json each of them gets one object on a line. The exit code
     is that of the last error. `.help` lists the commands.
     """
-    from hedgerow.serve.cli import remote
-
-    with (
-        _remote(str(thing))
-        if remote.is_remote(str(thing))
-        else _here(opening, thing, schema, account) as stay
-    ):
+    with _remote(str(thing)) if is_remote(thing) else _here(opening, thing, schema, account) as stay:
         talk = Shell(stay, thing, json=json)
         if command is not None:
             talk.read(command, last=True)

@@ -11,6 +11,7 @@ from hedgerow.serve.console import charts, rendering
 from hedgerow.service import setting_up, wire
 from hedgerow.service.burn import Burn
 from hedgerow.service.forecast import Forecast
+from hedgerow.service.spendings import spendings
 from hedgerow.service.takings import Takings
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ async def budget(call: Call) -> Response:
 
     def found() -> dict[str, Any]:
         told = wire.budget(ledger, None if who.owns else who.name)
-        spent = wire.ledger_lines(ledger)["spendings"] if who.owns else []
+        spent = [s.to_json(ledger.budget) for s in spendings(ledger)] if who.owns else []
         return {"told": told, "burn": Burn.of(ledger), "spendings": spent,
                 "buys": Forecast.of_ledger(ledger).words,
                 "shares": Takings.of(ledger) if who.owns else None}  # fmt: skip

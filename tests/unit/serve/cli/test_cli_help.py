@@ -35,9 +35,20 @@ def test_every_command_explains_itself_and_speaks_json(path):
 
 def test_help_loads_nothing_heavy():
     code = (
-        "import sys\nfrom hedgerow.serve.cli.commands import app\n"
+        "import sys\nfrom typer.main import get_command\nfrom hedgerow.serve.cli.commands import app\n"
+        "assert len(dict(get_command(app).commands)) > 10\n"  # each is built
         "heavy = {'numpy', 'numba', 'pyarrow', 'duckdb', 'vl_convert', 'sqlglot', 'jinja2', 'yaml'}\n"
         "sys.exit(bool(heavy & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_command_loads_no_other():
+    code = (
+        "import sys\nfrom typer.main import get_command\nfrom hedgerow.serve.cli.commands import HOMES, app\n"
+        "get_command(app).commands['ask']\n"
+        "files = {home.split('.')[0] for home in HOMES.values()}\n"
+        "sys.exit([f for f in files if f'hedgerow.serve.cli.{f}' in sys.modules] != ['ask'])"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
