@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from math import ceil, floor, log, log10
 from pathlib import Path
 
@@ -39,6 +39,11 @@ class Curve:
     setting: str
     xs: list[float]
     series: list[Series] = field(default_factory=list)
+
+    def of(self, measured: Mapping[str, list[float]], promised: Mapping[str, list[float]]) -> Curve:
+        """The curve with its lines: what was measured, then what proofs promise for it."""
+        lines = [Series(name, ys) for name, ys in measured.items()]
+        return replace(self, series=lines + [Series(name, ys, True) for name, ys in promised.items()])
 
     def save(self) -> None:
         """The points, for whoever wants to draw them again."""

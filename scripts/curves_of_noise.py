@@ -35,10 +35,9 @@ def laplace() -> Curve:
 
         measured.append(late(draw))
     bound = [theory.w3.thm_3_8(k, k / epsilon, BETA) for k in ks]
-    return Curve(
-        "laplace", "k", "largest error of k counts, in rows", "epsilon 1, a row moves all k", ks,
-        [Series("measured", measured), Series("[W3] Thm 3.8", bound, True)],
-    )  # fmt: skip
+    return Curve("laplace", "k", "largest error of k counts, in rows", "epsilon 1, a row moves all k", ks).of(
+        {"measured": measured}, {"[W3] Thm 3.8": bound}
+    )
 
 
 def response() -> Curve:
@@ -59,9 +58,8 @@ def response() -> Curve:
         measured.append(late(draw))
     bound = [theory.w3.randomized_response(k, n, size, 1.0, BETA) / n for n in ns]
     return Curve(
-        "randomized-response", "n", "largest error of 100 queries, part of n", "|X| = 8, epsilon 1", ns,
-        [Series("measured", measured), Series("[W3], Hoeffding", bound, True)],
-    )  # fmt: skip
+        "randomized-response", "n", "largest error of 100 queries, part of n", "|X| = 8, epsilon 1", ns
+    ).of({"measured": measured}, {"[W3], Hoeffding": bound})
 
 
 def histogram() -> Curve:
@@ -81,9 +79,8 @@ def histogram() -> Curve:
         measured.append(late(draw))
         bound.append(theory.w3.histogram(k, size / 2, 2.0, BETA, laplace=True))
     return Curve(
-        "histogram", "|X|", "largest error of 100 queries, in rows", "epsilon 1, rows may be swapped", sizes,
-        [Series("measured", measured), Series("[W3]", bound, True)],
-    )  # fmt: skip
+        "histogram", "|X|", "largest error of 100 queries, in rows", "epsilon 1, rows may be swapped", sizes
+    ).of({"measured": measured}, {"[W3]": bound})
 
 
 def sparse_vector() -> Curve:
@@ -137,10 +134,9 @@ def small_db() -> Curve:
         measured.append(late(draw))
         own.append(max(said))
     bound = [theory.dr14.thm_4_5(n, 4, 14, 1.0, BETA) for n in ns]
-    return Curve(
-        "small-db", "n", "largest error of 14 queries, part of n", "|X| = 4, epsilon 1", ns,
-        [Series("measured", measured), Series("stated, Prop. 4.4", own, True), Series("Thm 4.5", bound, True)],
-    )  # fmt: skip
+    return Curve("small-db", "n", "largest error of 14 queries, part of n", "|X| = 4, epsilon 1", ns).of(
+        {"measured": measured}, {"stated, Prop. 4.4": own, "Thm 4.5": bound}
+    )
 
 
 def projection() -> Curve:
@@ -164,17 +160,12 @@ def projection() -> Curve:
         column = float(np.sqrt(max(np.sum([q.weights / 2**20 for q in questions], axis=0))))
         bound.append(theory.ntz_projection(n, k, size, column / (2 * 0.95 * rho) ** 0.5, column, BETA))
     return Curve(
-        "projection", "k", "root mean square error, in rows", "|X| = 64, n = 3,000, epsilon 1", ks,
-        [
-            Series("Gaussian noise alone", plain),
-            Series("measured, projected", projected),
-            Series("[NTZ13] with constants", bound, True),
-        ],
-    )  # fmt: skip
+        "projection", "k", "root mean square error, in rows", "|X| = 64, n = 3,000, epsilon 1", ks
+    ).of({"Gaussian noise alone": plain, "measured, projected": projected}, {"[NTZ13] with constants": bound})
 
 
 def factorization() -> Curve:
-    """Prefixes of an ordered attribute: noise on cells grows with the root of |X|, factorised noise with its log."""
+    """Prefixes of an ordered attribute: noise on cells grows as the root of |X|, factorised as its log."""
     sizes = [16, 32, 64, 128, 256, 512]
     cellwise, measured, stated = [], [], []
     for size in sizes:
@@ -190,13 +181,11 @@ def factorization() -> Curve:
         spread = float(np.max(run(hr.Factorization(), 0).error)) / 1.96
         stated.append(theory.gaussian_union(size, spread, BETA))
     return Curve(
-        "factorization", "|X|", "largest error of all prefixes, in rows", "epsilon 1, delta 1e-6", sizes,
-        [
-            Series("noise on cells", cellwise),
-            Series("measured, factorised", measured),
-            Series("union bound, exact variances", stated, True),
-        ],
-    )  # fmt: skip
+        "factorization", "|X|", "largest error of all prefixes, in rows", "epsilon 1, delta 1e-6", sizes
+    ).of(
+        {"noise on cells": cellwise, "measured, factorised": measured},
+        {"union bound, exact variances": stated},
+    )
 
 
 def composition() -> Curve:
@@ -227,9 +216,8 @@ def experts() -> Curve:
         hedge.append(_regret(theory.experts.Hedge(number, gamma), t))
     bound = [theory.w12.thm_12_4(number, t) for t in rounds]
     return Curve(
-        "experts", "T", "regret, largest of ten sequences", "16 experts, losses of 1 and -1", rounds,
-        [Series("linear weights", linear), Series("Hedge", hedge), Series("[W12] Thm 12.4", bound, True)],
-    )  # fmt: skip
+        "experts", "T", "regret, largest of ten sequences", "16 experts, losses of 1 and -1", rounds
+    ).of({"linear weights": linear, "Hedge": hedge}, {"[W12] Thm 12.4": bound})
 
 
 def _regret(make: Any, rounds: int) -> float:
@@ -254,6 +242,9 @@ def running_totals() -> Curve:
     each = [alone * t**0.5 for t in days]
     promised = [alone * theory.running_factor(t, t) for t in days]
     return Curve(
-        "running-totals", "T", "standard deviation of the last day's total, rows", "epsilon 1, delta 1e-6", days,
-        [Series("every day measured anew", each), Series("square root of the sums", promised, True)],
-    )  # fmt: skip
+        "running-totals",
+        "T",
+        "standard deviation of the last day's total, rows",
+        "epsilon 1, delta 1e-6",
+        days,
+    ).of({"every day measured anew": each}, {"square root of the sums": promised})

@@ -18,6 +18,7 @@ FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
 INK, SOFT, LEAF, BERRY, RULE, PAPER, TINT = (
     "#26312b", "#5a655f", "#3f7355", "#8c2f4a", "#e4e1d8", "#fdfcf9", "#e3ebe2",
 )  # fmt: skip
+NARROW = "<style>@media (max-width: 460px) { text { font-size: 19px } }</style>"  # on a phone
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', Arial, sans-serif"
 
 
@@ -65,7 +66,7 @@ class Frame:
         self, xs: Sequence[tuple[float, str]], ys: Sequence[tuple[float, str]], below: str, beside: str
     ) -> list[str]:
         """Rules, marks and what the axes are."""
-        parts = []
+        parts = [NARROW]
         for y, words in ys:
             _, here = self.at(xs[0][0], y)
             parts.append(line([(self.left, here), (self.left + self.width, here)], RULE, 1))
@@ -73,7 +74,9 @@ class Frame:
         bottom = self.top + self.height
         for x, words in xs:
             there, _ = self.at(x, ys[0][0])
-            parts.append(text(there, bottom + 20, words, fill=SOFT, anchor="middle"))
+            edge = x == xs[-1][0] and len(words) > 5  # a long one would be cut off at the paper's edge
+            at, anchor = (there + 26, "end") if edge else (there, "middle")
+            parts.append(text(at, bottom + 22, words, fill=SOFT, anchor=anchor))
         parts.append(text(self.left + self.width / 2, bottom + 42, below, anchor="middle"))
         parts.append(text(12, 22, beside))
         return parts
@@ -114,8 +117,11 @@ def error() -> str:
     for e in (0.1, 1.0, 10.0):
         x, y = frame.at(e, _off(e))
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{LEAF}"/>')
-        side = "end" if e > 5 else "start"
-        parts.append(text(x + (-8 if e > 5 else 8), y - 8, f"1,000 ± {_off(e):.0f}", anchor=side))
+        last = e > 5  # no room to its right
+        words = f"1,000 ± {_off(e):.0f}"
+        parts.append(
+            text(x if last else x + 8, y - (30 if last else 8), words, anchor="end" if last else "start")
+        )
     return svg(660, 346, "The error of one count against epsilon", parts)
 
 

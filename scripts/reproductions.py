@@ -2,8 +2,8 @@
 
 Each function, here and in `curves_of_noise.py`, runs one algorithm over a range of n, k, |X| or epsilon on
 made-up rows and puts what it measured beside what the theorem promises. A measured point is what three
-quarters of (mostly) 20 runs stay below: a promise that may fail with probability 5% should lie above it. Seeds
-are fixed, so the same command draws the same picture. Rows are public here; no release is made like this.
+quarters of (mostly) 20 runs stay below: a promise that may fail with probability 5% should lie above it.
+Seeds are fixed, so the same command draws the same picture. Rows are public here; no release is made so.
 """
 
 from __future__ import annotations
@@ -123,13 +123,15 @@ def sparse_mw() -> Curve:
 
         measured.append(late(draw, 3))
     return Curve(
-        "sparse-mw", "n", "largest error of 50 questions, part of n", "4 names each, no universe, epsilon 4", ns,
-        [
-            Series("measured", measured),
-            Series("3 alpha, NumericSparse with Thm 3.5", bound, True),
-            Series("[BR11] Thm 3.8, order of", order, True),
-        ],
-    )  # fmt: skip
+        "sparse-mw",
+        "n",
+        "largest error of 50 questions, part of n",
+        "4 names each, no universe, epsilon 4",
+        ns,
+    ).of(
+        {"measured": measured},
+        {"3 alpha, NumericSparse with Thm 3.5": bound, "[BR11] Thm 3.8, order of": order},
+    )
 
 
 def _least(n: int, m: int, k: int, epsilon: float) -> float:
@@ -168,14 +170,15 @@ def sparse_project() -> Curve:
         stated.append(max(float(releases[0].answer(q).error) for q in asked))
     proof = [theory.br11.thm_4_9(n, m, k, 0.999, 1e-6, BETA) for m in sizes]
     return Curve(
-        "sparse-project", "m", "largest error of 20 questions, in rows", "n = 5,000 names, epsilon 1, delta 1e-6",
+        "sparse-project",
+        "m",
+        "largest error of 20 questions, in rows",
+        "n = 5,000 names, epsilon 1, delta 1e-6",
         sizes,
-        [
-            Series("measured, tuned mode", measured),
-            Series("stated, one answer at 95%", stated, True),
-            Series("[BR11] Thm 4.9 (T of order n^4)", proof, True),
-        ],
-    )  # fmt: skip
+    ).of(
+        {"measured, tuned mode": measured},
+        {"stated, one answer at 95%": stated, "[BR11] Thm 4.9 (T of order n^4)": proof},
+    )
 
 
 def boost_queries() -> Curve:
@@ -203,13 +206,8 @@ def boost_queries() -> Curve:
         measured.append(max(r[1] for r in runs))
     order = [theory.drv10.thm_5_5(n, size, k, 1.0, float(np.log(1 / BETA))) for n in ns]
     return Curve(
-        "boost-queries", "n", "largest error of 254 queries, part of n", "|X| = 8, 100 sampled, epsilon 1", ns,
-        [
-            Series("measured", measured),
-            Series("stated, lambda + mu", stated, True),
-            Series("[DRV10] Thm 5.5, order of", order, True),
-        ],
-    )  # fmt: skip
+        "boost-queries", "n", "largest error of 254 queries, part of n", "|X| = 8, 100 sampled, epsilon 1", ns
+    ).of({"measured": measured}, {"stated, lambda + mu": stated, "[DRV10] Thm 5.5, order of": order})
 
 
 def boost_people() -> Curve:
@@ -229,8 +227,8 @@ def boost_people() -> Curve:
             return float(np.mean(model.predict(fresh) != (fresh.sum(axis=1) > 27)))
 
         tuned.append(float(np.mean([draw(seed) for seed in range(5)])))
-    return Curve(
-        "boost-people", "n", "wrong predictions", "six features, epsilon 1", ns, [Series("measured", tuned)]
+    return Curve("boost-people", "n", "wrong predictions", "six features, epsilon 1", ns).of(
+        {"measured": tuned}, {}
     )
 
 
