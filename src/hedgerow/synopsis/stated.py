@@ -11,11 +11,13 @@ import numpy as np
 from hedgerow.learning.residuals.basis import Basis
 from hedgerow.queries.query import ONE
 from hedgerow.synopsis.bars import TAILS, Bars, heavy, measured_bar, normal
-from hedgerow.synopsis.limits import KnownTable, measured_whole
+from hedgerow.synopsis.margins import KnownTable, measured_whole, ones_of
+from hedgerow.synopsis.reconciled import MeasuredResiduals
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from hedgerow.learning.residuals.noisy import NoisyResiduals
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.query import Query
     from hedgerow.synopsis.beyond import Beyond
@@ -100,15 +102,28 @@ class StatedErrors:
         """The table as it was measured at full detail, if it was, and the noise of its cells."""
         if attributes not in self._wholes:
             held = self.learned.reconciled
-            found = None if held is None else held.whole(self.domain, attributes)
+            found = self._alone(attributes) if held is None else held.whole(self.domain, attributes)
             self._wholes[attributes] = found or measured_whole(self.learned.measurements, attributes)
         return self._wholes[attributes]
+
+    def _alone(self, attributes: Names) -> KnownTable | None:
+        """One attribute's table by all that were measured, where they are noisy enough to add up."""
+        if len(attributes) != 1 or self._ones is None or attributes not in self._ones.values:
+            return None
+        return MeasuredResiduals(self._ones, self.domain, attributes, attributes)
+
+    @cached_property
+    def _ones(self) -> NoisyResiduals | None:
+        """What all measured tables say of single attributes, where tables were chosen."""
+        return None if self.learned.reconciled is not None else ones_of(self.domain, self.learned.measurements)
 
     @property
     def total_variance(self) -> float:
         """Of the number of rows."""
         if self.learned.reconciled is not None:
             return self.learned.reconciled.evidence.deviations[()] ** 2
+        if self._ones is not None:
+            return self._ones.deviations[()] ** 2
         sums = [m.noise.variance * m.values.size for m in self.learned.measurements]
         return 1.0 / sum(1.0 / max(v, 1e-9) for v in sums) if sums else 0.0
 
@@ -120,8 +135,9 @@ class StatedErrors:
     def bars_of(self, spread: float, beyond: Beyond | None = None) -> Bars:
         """The same by a spread of all of them, or what a look at some of them found."""
         held = self.learned.reconciled
-        if held is not None:
-            return Bars(held.evidence.basis, held.evidence.deviations, self._one, spread, beyond)
+        known = self._ones if held is None else held.evidence
+        if known is not None:
+            return Bars(known.basis, known.deviations, self._one, spread, beyond)
         basis = Basis({a: self.domain[a].size for a in self.domain.names if self.domain[a].size > 1})
         deviations: dict[Names, float] = {(): self.total_variance**0.5}
         deviations |= {(a,): known.variance**0.5 for a in basis.sizes if (known := self.known((a,)))}
