@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 LEAST, RISE = 0.25, 0.4  # of its noise: what a count near zero is off by, and how that grows with its root
 USUAL = 0.15  # of its noise's variance: so far is an answer usually moved from what was measured, squared
+ROOM = 1.05  # times the bar of what was measured: numbers of one release share its noise
 TAILS = 1.0  # of the normal law: how much wider bars of what was not measured are
 GROWTH = 0.25  # by this power of how many usual cells a count has its variance is more: errors go together
 SMALLEST = 1.0  # row: no bar of what was not measured is meant for less
@@ -74,7 +75,7 @@ def measured_bar(value: Any, noisy: Any, deviation: Any, wide: float, *, counts:
     """
     left = near_zero(value, deviation) if counts else 1.0
     beyond = np.maximum((value - noisy) ** 2 / np.maximum(deviation, 1e-12) ** 2 - USUAL, 0.0)
-    return wide * left * np.sqrt(1.0 + beyond)
+    return ROOM * wide * left * np.sqrt(1.0 + beyond)
 
 
 @dataclass(frozen=True, eq=False)
