@@ -66,13 +66,22 @@ class NoisyTable:
         return self.noise.half_width(confidence, numbers=numbers)
 
 
-def measured_whole(measurements: Sequence[Measurement], attributes: tuple[str, ...]) -> NoisyTable | None:
+def measured_whole(
+    measurements: Sequence[Measurement], attributes: tuple[str, ...], *, margins: bool = True
+) -> NoisyTable | None:
     """A table as it was measured at full detail, and the noise of its cells; None if it was not.
 
-    Gaussian measurements are averaged with inverse-variance weights, those of larger tables that have this
-    one as a margin among them; with Laplace noise the best is taken.
+    Gaussian measurements are averaged with inverse-variance weights; with Laplace noise the best is taken.
+
+    Args:
+        measurements: all there are.
+        attributes: of the table.
+        margins: whether larger tables that have this one as a margin count too.
     """
-    found = [x for t in MeasuredTable.all_of(measurements) if (x := _margin(t, attributes)) is not None]
+    tables = [
+        t for t in MeasuredTable.all_of(measurements) if margins or set(t.attributes) == set(attributes)
+    ]
+    found = [x for t in tables if (x := _margin(t, attributes)) is not None]
     alone = [x for x in found if x.cells == 1]
     if not alone or len(found) < 2 or any(x.noise.family != "gaussian" for x in found):
         best = min(alone, key=lambda x: x.noise.variance, default=None)

@@ -197,7 +197,7 @@ class MeasuredResiduals:
 
 
 def _width(deviation: float, normal: bool, confidence: float, numbers: int) -> float:
-    """By the normal law and a step of the lattice, where that is fine; else as of one number on whole rows."""
+    """By the normal law and a step of the lattice, where that is fine; else as of a number of whole rows."""
     if deviation <= 0.0:
         return 0.0
     if normal:

@@ -115,15 +115,15 @@ class StatedErrors:
     @cached_property
     def _ones(self) -> NoisyResiduals | None:
         """What all measured tables say of single attributes, where tables were chosen."""
-        return None if self.learned.reconciled is not None else ones_of(self.domain, self.learned.measurements)
+        return (
+            None if self.learned.reconciled is not None else ones_of(self.domain, self.learned.measurements)
+        )
 
     @property
     def total_variance(self) -> float:
         """Of the number of rows."""
         if self.learned.reconciled is not None:
             return self.learned.reconciled.evidence.deviations[()] ** 2
-        if self._ones is not None:
-            return self._ones.deviations[()] ** 2
         sums = [m.noise.variance * m.values.size for m in self.learned.measurements]
         return 1.0 / sum(1.0 / max(v, 1e-9) for v in sums) if sums else 0.0
 
@@ -135,13 +135,14 @@ class StatedErrors:
     def bars_of(self, spread: float, beyond: Beyond | None = None) -> Bars:
         """The same by a spread of all of them, or what a look at some of them found."""
         held = self.learned.reconciled
-        known = self._ones if held is None else held.evidence
-        if known is not None:
-            return Bars(known.basis, known.deviations, self._one, spread, beyond)
+        if held is not None:
+            return Bars(held.evidence.basis, held.evidence.deviations, self._one, spread, beyond)
         basis = Basis({a: self.domain[a].size for a in self.domain.names if self.domain[a].size > 1})
         deviations: dict[Names, float] = {(): self.total_variance**0.5}
-        deviations |= {(a,): known.variance**0.5 for a in basis.sizes if (known := self.known((a,)))}
-        return Bars(basis, deviations, self._one, spread, beyond)
+        for a in basis.sizes:  # by its own table alone: so `CHOSEN` was found
+            own = measured_whole(self.learned.measurements, (a,), margins=False)
+            deviations |= {} if own is None else {(a,): own.variance**0.5}
+        return Bars(basis, deviations, self._one, spread, beyond, chosen=True)
 
     def _one(self, attribute: str) -> Floats:
         """The released distribution of an attribute."""

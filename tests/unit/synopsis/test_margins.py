@@ -1,4 +1,4 @@
-"""What measured tables say of tables inside them, and the tails of noise on a coarse and on a fine lattice."""
+"""What measured tables say of tables inside them; tails of noise on a coarse and on a fine lattice."""
 
 from __future__ import annotations
 
@@ -84,7 +84,9 @@ def test_noise_on_whole_rows_with_finer_noise_has_the_tails_of_the_normal_law(pa
 def evidence(whole: float, scale: float, deviation: float = 2.0) -> NoisyResiduals:
     values = {(): np.array(100.0), ("a",): np.zeros(2)}
     shares = {(): whole, ("a",): whole}
-    return NoisyResiduals(Basis({"a": 3, "b": 4}), values, dict.fromkeys(values, deviation), None, shares, scale)
+    return NoisyResiduals(
+        Basis({"a": 3, "b": 4}), values, dict.fromkeys(values, deviation), None, shares, scale
+    )
 
 
 def test_bars_are_of_the_normal_law_where_the_lattice_is_fine_and_of_a_bound_elsewhere():
