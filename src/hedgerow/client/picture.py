@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from html import escape
-from math import ceil, inf
 from typing import TYPE_CHECKING, Any
+
+from hedgerow.figures import about, bound, signed
 
 if TYPE_CHECKING:
     from hedgerow.client.served import ServedAnswer
@@ -53,14 +54,7 @@ def _cell(cell: Any) -> str:
     value, error = cell["value"], cell.get("error")
     if value is None:
         return "unknown"
-    if error is None or not 0 < error < inf:
-        return f"{value:,.6g} ± {'?' if error is None else f'{error:,.4g}'}"
-    places, shown = 0, float(error)
-    while shown < 10 and places < 9:
-        shown, places = shown * 10, places + 1
-    return (
-        f"{value:,.{places}f} ± {ceil(shown) / 10**places:,.{places}f}"  # two digits of an error, rounded up
-    )
+    return f"{about(value)} ± ?" if error is None else f"{signed(value, error)} ± {bound(error)}"
 
 
 def _scale(answer: ServedAnswer, name: str) -> tuple[float, float] | None:

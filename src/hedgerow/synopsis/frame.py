@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.errors import HedgerowError
-from hedgerow.queries.figures import NULL, bound, signed
+from hedgerow.figures import NULL, bound, signed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,7 +63,7 @@ class Frame:
     >>> import numpy as np
     >>> n = FrameColumn("n", np.array([12.0, 30.0]), np.array([2.0, 3.0]), ["measured"] * 2)
     >>> Frame((LabelColumn("sex", ["F", "M"]), n)).text().splitlines()
-    ['sex      n     ±', 'F    12.00  2.00', 'M    30.00  3.00']
+    ['sex     n    ±', 'F    12.0  2.0', 'M    30.0  3.0']
     """
 
     columns: tuple[LabelColumn | FrameColumn, ...]

@@ -11,11 +11,11 @@ import numpy as np
 from sqlglot import exp
 
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery, UnsupportedSQL
+from hedgerow.figures import NULL
 from hedgerow.queries import argument
 from hedgerow.queries.cuts import whole
 from hedgerow.queries.domain.domain import Domain, OpenDomain
 from hedgerow.queries.domain.refined import Refined, cutting
-from hedgerow.queries.figures import NULL
 from hedgerow.queries.form import GroupAxis
 from hedgerow.queries.question import GROUPS, GroupColumn, Question, Show, Sort
 from hedgerow.queries.sql.aggregate import Aggregates
