@@ -297,7 +297,7 @@ def grouped(
     places = {attribute: (i, made[i][1]) for i, attribute in enumerate(by_attribute)}
     size = prod(axis.size for axis, _ in made)
     if size > GROUPS:
-        raise RangeTooLarge(f"GROUP BY makes {size:,} groups, more than {GROUPS:,}")
+        raise RangeTooLarge(f"GROUP BY makes {size:,} groups, more than {GROUPS:,}; group by fewer columns")
     groups = tuple(_group(c, *places[c.attribute]) for c in columns)
     return groups, tuple(axis for axis, _ in made), tuple(first for _, first in made)
 
