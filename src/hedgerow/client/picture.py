@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _MOST = 40  # rows that are shown
 _WIDE, _HIGH = 160, 14  # of a bar
-_CELL = "text-align:left;white-space:nowrap;padding-right:1em"
+_CELL = "text-align:left;white-space:nowrap;padding:0.2em 1em 0.2em 0"
 
 
 def text(answer: ServedAnswer) -> str:
@@ -75,7 +75,8 @@ def _td(cell: Any, scale: tuple[float, float] | None) -> str:
     left, wide, middle = min(zero, value), abs(value - zero), _HIGH / 2
     return (
         f'<td style="{_CELL}"><svg role="img" aria-label="{said}" '
-        f'width="{_WIDE + 2}" height="{_HIGH}" style="vertical-align:middle;margin-right:.6em">'
+        f'width="{_WIDE + 2}" height="{_HIGH}" '
+        f'style="display:inline-block;vertical-align:middle;margin-right:.6em">'
         f'<rect x="{left:.1f}" y="2" width="{wide:.1f}" height="{_HIGH - 4}" fill="#7fa98a"/>'
         f'<path d="M{low:.1f} {middle}H{high:.1f}M{low:.1f} 3V{_HIGH - 3}M{high:.1f} 3V{_HIGH - 3}" '
         f'stroke="currentColor" fill="none"/></svg>{said}</td>'

@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
 _SHOWN = 40  # rows of a table on a page
 _BEFORE = "± "
-_LABEL = (("text-align:left;padding-right:1em", ""),)
-_NUMBER = (("text-align:right", ""), ("text-align:left;color:#7d877f;padding-right:1em", _BEFORE))
+_LABEL = (("text-align:left;padding:0.2em 1em 0.2em 0", ""),)  # notebooks differ in their own
+_NUMBER = (
+    ("text-align:right;padding:0.2em 0", ""),
+    ("text-align:left;color:#7d877f;padding:0.2em 1em 0.2em 0.4em", _BEFORE),
+)
 
 
 @dataclass(frozen=True, eq=False)
