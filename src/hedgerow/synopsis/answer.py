@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hedgerow.queries.figures import bound, signed
+from hedgerow.figures import bound, signed
 from hedgerow.synopsis.frame import Frame
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Answer:
 
     >>> answer = Answer(120.4, 7.7, 0.95, "measured")
     >>> answer, answer.low
-    (Answer(120.40 ± 7.70 at 0.95, measured), 112.7)
+    (Answer(120.4 ± 7.7 at 0.95, measured), 112.7)
     """
 
     value: Any

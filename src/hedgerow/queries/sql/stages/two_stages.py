@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.errors import CutsBin, RangeTooLarge, UnknownLevel, UnsupportedSQL
+from hedgerow.figures import NULL
 from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.queries.domain.encoding import text_of
 from hedgerow.queries.domain.refined import cutting
-from hedgerow.queries.figures import NULL
 from hedgerow.queries.question import Question, Result, Show
 from hedgerow.queries.sql.stages.engine import engine
 from hedgerow.queries.sql.stages.gate import parse_staged
