@@ -208,11 +208,10 @@ class Expressions:
                 raise UnsupportedSQL("the digits of ROUND are a constant")
             one, digits = parts[0], parts[1].text
             text, both = f"round({one.text}, {digits})", one.bounds
-            return (
-                made(text, [one])
-                if both is None
-                else made(text, [one], *(f"round({b}, {digits})" for b in both))
-            )
+            if both is None:
+                return made(text, [one])
+            found = made(text, [one], *(f"round({b}, {digits})" for b in both))
+            return term.stepwise(found, one, f"round({{}}, {digits})") if digits.isdecimal() else found
         return term.above_zero(name, parts[0]) if name in ("sqrt", "ln") else term.rising(name, parts)
 
     def _plain(self, node: Any) -> Term:
