@@ -54,6 +54,16 @@ class Footing:
     firm: NDArray[np.bool_]
 
     @classmethod
+    def all_of(cls, answers: Mapping[int, tuple[Question, Result]], ground: Ground) -> dict[int, Footing]:
+        """Those of some questions; none where one of them has none."""
+        try:
+            found = {i: cls.of(*pair, ground) for i, pair in answers.items()}
+        except HedgerowError:  # no table holds it
+            return {}
+        known = {i: f for i, f in found.items() if f is not None}
+        return known if len(known) == len(found) else {}
+
+    @classmethod
     def of(cls, question: Question, result: Result, ground: Ground) -> Footing | None:
         """None where the answer is not what is read off now."""
         if question.cut or question.units:
@@ -129,10 +139,10 @@ def leaned(
     answers = [(q, a.table) for s in stages for q, a in zip(s.questions(), found[s.name], strict=True)]
     places, origins = _spots(stages)
     used = sorted({q for q, _, _ in origins})
-    footings = {q: Footing.of(*answers[q], ground) for q in used}
-    if not used or any(f is None for f in footings.values()):
+    footings = Footing.all_of({q: answers[q] for q in used}, ground)
+    if not footings:
         return None
-    off = np.array([footings[q].off(g, n) for q, g, n in origins])  # type: ignore[union-attr]
+    off = np.array([footings[q].off(g, n) for q, g, n in origins])
     labels = [
         tuple(row[at] for at, out in zip(relation.places, relation.columns, strict=True) if out.sure)
         for row in rows
@@ -140,7 +150,7 @@ def leaned(
     found_ = slopes(relation, shown, labels, tables, places, off)
     if found_ is None:
         return None
-    firsts = _leaning(footings, origins, found_, ground)  # type: ignore[arg-type]
+    firsts = _leaning(footings, origins, found_, ground)
     return _shown(relation, rows, shown, found_, firsts)
 
 
