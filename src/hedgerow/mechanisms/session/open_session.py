@@ -241,7 +241,8 @@ class OpenSession:
             decision = decide(self._core, self._payer, asked, goal, promise, free)
             answer, cost = decision.carry_out()
             answer = asked.shown(answer)
-            return replace(answer, notes=(*answer.notes, *decision.notes, *self._doubts(wish, goal))), cost
+            notes = (*answer.notes, *answer.doubts, *decision.notes, *self._doubts(wish, goal))
+            return replace(answer, notes=notes), cost
 
     def _in_stages(self, staged: Staged, wish: Wish) -> Answer:
         """A statement in two stages: its questions are priced, and refused, together before any is paid."""

@@ -141,7 +141,7 @@ class SessionReading(OpenSession):
                 return None
             answer = self._learned(asked, promise)
         answer = asked.shown(answer)
-        return replace(answer, notes=(*answer.notes, *self._doubts(wish, goal)))
+        return replace(answer, notes=(*answer.notes, *answer.doubts, *self._doubts(wish, goal)))
 
     def _staged(self, staged: Staged, wish: Wish) -> Answer | None:
         """A statement in two stages, if all of its questions are free."""
