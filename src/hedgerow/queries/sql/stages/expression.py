@@ -66,6 +66,8 @@ _PLAIN: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Right: ("right", ("this", "expression")),
     exp.Replace: ("replace", ("this", "expression", "replacement")),
     exp.Concat: ("concat", ("expressions",)),
+    exp.SplitPart: ("split_part", ("this", "delimiter", "part_index")),
+    exp.StrPosition: ("strpos", ("this", "substr")),
     exp.StartsWith: ("starts_with", ("this", "expression")),
     exp.Contains: ("contains", ("this", "expression")),
     exp.Year: ("year", ("this",)),
@@ -143,6 +145,7 @@ class Expressions:
             exp.TimestampTrunc: self._trunc,
             exp.DateTrunc: self._trunc,
             exp.TimeToStr: self._strftime,
+            exp.DateDiff: self._gap,
             exp.Interval: self._interval,
             exp.Anonymous: self._named,
             exp.Column: self.column,
@@ -306,6 +309,12 @@ class Expressions:
         only(node, "this", "unit", *_SILENT)
         inner = self.term(node.this)
         return made(f"date_trunc({quoted(self._unit(node.args['unit']))}, {inner.text})::DATE", [inner])
+
+    def _gap(self, node: Any) -> Term:
+        only(node, "this", "expression", "unit")
+        after, before = (self.term(node.args[k]) for k in ("this", "expression"))
+        unit = quoted(self._unit(node.args["unit"]))
+        return made(f"date_diff({unit}, {before.text}::DATE, {after.text}::DATE)", [before, after])
 
     def _strftime(self, node: Any) -> Term:
         only(node, "this", "format")
