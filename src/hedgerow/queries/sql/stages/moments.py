@@ -28,7 +28,7 @@ _ONE: dict[type[exp.Expr], str] = {
     exp.StddevSamp: f"SQRT({_SAMPLE})",
 }
 _SLOPE = "({xy}) / ({yy})"  # of the first by the second
-_PARTS = {exp.Corr: _CORRELATION, exp.RegrSlope: _SLOPE}
+_PARTS: dict[type[exp.Expr], str] = {exp.Corr: _CORRELATION, exp.RegrSlope: _SLOPE}
 _TWO: dict[type[exp.Expr], str] = {exp.CovarPop: _COVARIANCE, exp.CovarSamp: _SAMPLE, **_PARTS}
 
 

@@ -195,12 +195,28 @@ def _quantile(parts: Sequence[Any], name: str) -> exp.Expr:
     return exp.PercentileCont(this=parts[0], expression=parts[1])
 
 
+def _picked(node: Any) -> exp.Expr:
+    """APPROX_QUANTILES(x, 4)[OFFSET(2)]: the median."""
+    inner, (place, *more) = node.this, node.expressions
+    if type(inner) is not exp.ApproxQuantiles or more:
+        return node  # type: ignore[no-any-return]
+    number = place.expressions[0] if type(place) is exp.Anonymous and len(place.expressions) == 1 else place
+    parts: Any = inner.args.get("expression")
+    plain = [type(n) is exp.Literal and str(n.this).isdecimal() and len(n.this) < 7 for n in (number, parts)]
+    if not all(plain) or not 0 <= int(number.this) <= int(parts.this) or not int(parts.this):
+        raise UnsupportedSQL("APPROX_QUANTILES is asked for one of its numbers, as in [OFFSET(2)]")
+    at = int(number.this) / int(parts.this)
+    return exp.PercentileCont(this=inner.this, expression=_number(at))
+
+
 def _of_list(node: Any) -> exp.Expr:
     """x = ANY (ARRAY[...]) and x <> ALL (ARRAY[...])."""
-    wanted = exp.Any if type(node) is exp.EQ else exp.All
-    if type(node.expression) is not wanted:
+    right, wanted = node.expression, exp.Any if type(node) is exp.EQ else exp.All
+    if type(right) is exp.Anonymous and str(right.this).upper() == "ALL" and len(right.expressions) == 1:
+        right = exp.All(this=right.expressions[0])
+    if type(right) is not wanted:
         return node  # type: ignore[no-any-return]
-    inner = node.expression.this
+    inner = right.this
     inner = inner.this if type(inner) is exp.Paren else inner
     if type(inner) is not exp.Array:
         return node  # type: ignore[no-any-return]
@@ -292,6 +308,7 @@ _NODES: dict[type[exp.Expr], Callable[[Any], exp.Expr]] = {
     exp.ApproxQuantile: lambda n: exp.PercentileCont(this=n.this, expression=n.args["quantile"]),
     exp.ApproxDistinct: lambda n: exp.Count(this=exp.Distinct(expressions=[n.this])),
     **dict.fromkeys((exp.EQ, exp.NEQ), _of_list),
+    exp.Bracket: _picked,
     exp.WidthBucket: _bucket,
     exp.Fetch: _fetch,
     exp.Trunc: _digits,
