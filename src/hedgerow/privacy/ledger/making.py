@@ -41,8 +41,8 @@ def make_new(path: Path, settings: Settings, data: Data | None, reason: str | No
 
 def begin(
     store: Store, budget: Budget | None, asked: Mapping[str, Any], reason: str | None, *, create: bool
-) -> None:
-    """Make a ledger in a store of somebody else's, if it is empty; of two at once the first one's holds."""
+) -> Store:
+    """A store of somebody else's, with a ledger made in it if it is empty; of two at once the first holds."""
     if not isinstance(store, Store):
         raise LedgerError("A ledger is opened with the path of a file, ':memory:', or a Store.")
     if store.newest() < 0:
@@ -54,6 +54,7 @@ def begin(
                 store.append(first)
     if not store.durable and not Settings.from_json(store.first().field("details")).simulation:
         raise LedgerError("The store is not durable, but its ledger says that it is no simulation.")
+    return store
 
 
 def open_file(
