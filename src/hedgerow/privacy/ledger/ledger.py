@@ -1,4 +1,4 @@
-"""The append-only durable ledger that keeps a dataset's budget: its book, and everything that writes a line."""
+"""The append-only durable ledger that keeps a dataset's budget: its book, and all that writes lines."""
 
 from __future__ import annotations
 
