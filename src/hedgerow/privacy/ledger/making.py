@@ -18,7 +18,7 @@ from hedgerow.privacy.ledger.entry import Settings
 from hedgerow.privacy.ledger.failure import failure, no_ledger
 from hedgerow.privacy.ledger.line import Line
 from hedgerow.privacy.ledger.place import Data, refuse_known
-from hedgerow.privacy.ledger.sqlite import connect, flush, lay_out, uri
+from hedgerow.privacy.ledger.sqlite import connect, flush, lay_out
 from hedgerow.privacy.ledger.sqlite_store import SQLiteStore
 from hedgerow.privacy.ledger.store import Store
 from hedgerow.privacy.ledger.transaction import opening
@@ -118,7 +118,7 @@ def _make(path: Path, first: Line) -> None:
         os.fchmod(handle, 0o600)
         made = os.fstat(handle)
         os.close(handle)
-        with closing(connect(uri(draft))) as connection:
+        with closing(connect(draft)) as connection:
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("PRAGMA journal_mode=WAL")
             lay_out(connection, first, [("ledger", str(path), f"{made.st_dev}:{made.st_ino}")])
