@@ -78,7 +78,8 @@ def _refuse_others(unit: Unit | None, settings: Settings) -> None:
         raise LedgerError(
             f"the dataset's ledger was made for null_units={settings.null_units!r}; open the table alike"
         )
-    if unit and unit.type != (EARLIER if unit.type == EARLIER and settings.spelling == 1 else settings.unit_type):
+    early = unit is not None and unit.type == EARLIER and settings.spelling == 1
+    if unit and not early and unit.type != settings.unit_type:
         raise LedgerError(
             f"the dataset's ledger was made for unit_type={settings.unit_type!r}; open the table alike"
         )
