@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from hedgerow.errors import BudgetExceeded, LedgerError, LimitExceeded, RequestReused
+from hedgerow.figures import small
 from hedgerow.privacy.budget import Budget, Cost, Currency, rho_of
 from hedgerow.privacy.event import Event
 from hedgerow.privacy.ledger.entry import LOST, OWNER, YEARS, Account, Entry, Raise, Settings
@@ -197,7 +198,7 @@ def _refusal(cost: Cost, account: Account, rest: Cost, budget: Budget) -> str:
         unit, amounts = "epsilon", told
     asked, left = _apart(*amounts[:2])
     said = f"This asks for {unit} {asked}, but of {unit} {amounts[2]:.6g} only {left} remains{whose}"
-    return f"{said}." if unit == cost.currency else f"{said} (at delta {budget.delta:.4g})."
+    return f"{said}." if unit == cost.currency else f"{said} (at delta {small(budget.delta)})."
 
 
 def _apart(asked: float, left: float) -> tuple[str, str]:
