@@ -175,7 +175,7 @@ class Synopsis(ABC):
             value, error = asked.shaped(found.value), asked.shaped(found.error)
             return replace(found, value=value, error=error, axes=asked.named)
         if isinstance(asked, Staged):
-            return one_by_one(asked, self._answer, confidence, simultaneous)
+            return one_by_one(asked, self._answer, confidence, simultaneous, self.linear, self.within)
         if isinstance(asked, Question):
             found = self._ask(asked, confidence, simultaneous or Statement(asked).selects)
         elif isinstance(asked, Query):

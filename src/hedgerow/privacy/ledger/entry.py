@@ -339,6 +339,14 @@ def _legible(line: Line) -> Iterator[None]:
         raise LedgerError(f"Line {line.seq} of the ledger cannot be read.") from error
 
 
+def named(what: str, name: str) -> str:
+    """A name that looks the same to SQLite, JSON and people."""
+    if not isinstance(name, str) or not name or not name.isprintable():
+        given = repr(name) if isinstance(name, str) else f"a {type(name).__name__}"
+        raise LedgerError(f"The {what} must be printable text, not {given}.")
+    return name
+
+
 def grains_of(cost: Cost) -> dict[str, str]:
     """A cost in whole grains, as text: JSON readers lose integers of this size."""
     amount, delta = cost.grains

@@ -256,6 +256,7 @@ def _attribute(name: str, spec: Any) -> Attribute:
 
 
 def _build(spec: Any) -> Attribute:
+    """The attribute that a schema entry, or a caller, declares."""
     if isinstance(spec, Attribute):
         return spec
     if isinstance(spec, int) and not isinstance(spec, bool):
@@ -276,16 +277,7 @@ def _build(spec: Any) -> Attribute:
     for key in ("whole", "step"):
         if key in options and kinds[0] not in ("edges", "bins"):
             raise DomainMismatch(f"has `{key}`, which is for `edges` and `bins` alone")
-    return _kinds(kinds[0], options.pop(kinds[0]), options)
-
-
-def _near(name: object, names: Iterable[str]) -> str:
-    """A hint at the name that was meant, if one is near."""
-    near = difflib.get_close_matches(str(name), names, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
-
-
-def _kinds(kind: str, body: Any, options: dict[str, Any]) -> Attribute:
+    kind, body = kinds[0], options.pop(kinds[0])
     try:
         if kind == "levels":
             return Categorical(range(body) if isinstance(body, int) else body, **options)
@@ -296,3 +288,9 @@ def _kinds(kind: str, body: Any, options: dict[str, Any]) -> Attribute:
         return bins(**body, **options) if isinstance(body, dict) else bins(*body, **options)
     except (TypeError, ValueError):
         raise DomainMismatch(f"has a malformed `{kind}` entry: write {_SUCH[kind]}") from None
+
+
+def _near(name: object, names: Iterable[str]) -> str:
+    """A hint at the name that was meant, if one is near."""
+    near = difflib.get_close_matches(str(name), names, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
