@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hedgerow.errors import LedgerError
+from hedgerow.figures import small
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.event import Event, Nothing
@@ -253,7 +254,7 @@ class Transaction(Announcing):
             enough = float(least(base, budget, limit)) * 1.001  # as four digits round it, it still is enough
             raise LedgerError(
                 "A budget that is raised after answers were given also pays for that choice: at delta "
-                f"{budget.delta:.4g} it takes at least epsilon {enough:.4g}, not {budget.epsilon:.4g}."
+                f"{small(budget.delta)} it takes at least epsilon {enough:.4g}, not {budget.epsilon:.4g}."
             )
         return stated, index
 
