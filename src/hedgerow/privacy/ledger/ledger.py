@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
 
+from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.event import Event
 from hedgerow.privacy.ledger.claim import Claim
@@ -219,7 +220,8 @@ class Ledger(Grown):
             self._company.met()
             try:
                 yield transaction
-                transaction.refuse_failed()
+                if transaction.failed:
+                    raise LedgerError("An act in this transaction failed, so nothing in it was kept.")
                 self._company.writes(transaction.head)
             finally:
                 transaction.over = True
