@@ -53,10 +53,15 @@ def open_ledger(
             create=not earlier,
         )
     elif not ledger.keeps(budget):
-        raise LedgerError(f"the ledger holds {ledger.budget!r}, not {budget!r}")
+        raise LedgerError(
+            f"the ledger holds {ledger.budget!r}, not {budget!r}",
+            hint="leave the budget out, or make it larger with `hedgerow budget raise`",
+        )
     settings = ledger.settings
     if unit and settings.null_units != unit.null_units:
-        raise LedgerError(f"the dataset's ledger was made for null_units={settings.null_units!r}")
+        raise LedgerError(
+            f"the dataset's ledger was made for null_units={settings.null_units!r}; open the table alike"
+        )
     if unit and unit.type != (EARLIER if earlier and settings.spelling == 1 else settings.unit_type):
         raise LedgerError(
             f"the dataset's ledger was made for unit_type={settings.unit_type!r}; open the table alike"
@@ -67,7 +72,9 @@ def open_ledger(
         whom = f"unit={settings.unit!r}, max_rows={settings.max_rows}" if settings.unit else "single rows"
         raise LedgerError(f"the dataset's ledger protects {whom}; open the table in the same way")
     if neighbours is not None and settings.neighbours != neighbours:
-        raise LedgerError(f"the dataset's ledger was made for neighbours={settings.neighbours!r}")
+        raise LedgerError(
+            f"the dataset's ledger was made for neighbours={settings.neighbours!r}; say the same, or nothing"
+        )
     if settings.growing is not None or isinstance(table._engine, BlockRows):
         _refuse_strange_blocks(table, settings)
         ledger.refuse_outside(account, scope_of(table))

@@ -208,7 +208,10 @@ class Rows:
         """Exact contingency tables, all that are not cached in one pass over the rows."""
         for clique in cliques:
             if self.domain.cells(clique) > CELL_LIMIT:
-                raise RangeTooLarge(f"the table {' x '.join(clique)} has {self.domain.cells(clique):,} cells")
+                raise RangeTooLarge(
+                    f"the table {' x '.join(clique)} has {self.domain.cells(clique):,} cells, more than "
+                    f"{CELL_LIMIT:,}: ask about fewer attributes, or declare fewer levels"
+                )
         wanted = dict.fromkeys(cliques)
         with self._lock:
             new = [c for c in wanted if c not in self._tables]

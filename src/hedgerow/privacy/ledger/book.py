@@ -133,7 +133,7 @@ class Book:
         """An account as of a line, or now."""
         line = self._store.last(named("account", name), seq)
         if line is None:
-            raise LedgerError(f"There is no account {name!r}.")
+            raise LedgerError(f"There is no account {name!r}.", hint="`hedgerow budget list` names them all")
         return Account.after(line)
 
     def spent(self, account: str = OWNER) -> Cost:
@@ -161,7 +161,7 @@ class Book:
         """An account that is not closed."""
         account = self.account(name)
         if account.closed:
-            raise LedgerError(f"The account {name!r} is closed.")
+            raise LedgerError(f"The account {name!r} is closed.", hint="allot another, of another name")
         if name.startswith(LOST):
             raise LedgerError(f"The account {name!r} holds what lost lines may have spent: it stays spent.")
         return account

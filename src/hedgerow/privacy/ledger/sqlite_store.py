@@ -29,7 +29,7 @@ from typing import Any
 
 from hedgerow.errors import LedgerError, LedgerUnavailable
 from hedgerow.privacy.ledger.failure import failure
-from hedgerow.privacy.ledger.line import FORMAT, Line
+from hedgerow.privacy.ledger.line import FORMAT, NEWER, Line
 from hedgerow.privacy.ledger.snapshot import Snapshot
 from hedgerow.privacy.ledger.sqlite import (
     APPLICATION,
@@ -341,7 +341,8 @@ class SQLiteStore(Store):
                     raise LedgerError(f"The file {self.path} is not a Hedgerow ledger.")
                 if version != FORMAT:
                     raise LedgerError(
-                        f"The ledger {self.path} has format {version}, and this Hedgerow reads {FORMAT}."
+                        f"The ledger {self.path} has format {version}, and this Hedgerow reads {FORMAT}.",
+                        hint=NEWER,
                     )
                 connection.execute("PRAGMA fullfsync=ON")
                 connection.execute("PRAGMA checkpoint_fullfsync=ON")

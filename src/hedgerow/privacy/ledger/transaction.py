@@ -140,7 +140,7 @@ class Transaction(Announcing):
         scope = self._book.account(parent).range_for(scope)
         holder = self._filled(cost, parent, scope)
         if self._store.last(named("account", name)) is not None:
-            raise LedgerError(f"There has already been an account {name!r}.")
+            raise LedgerError(f"There has already been an account {name!r}.", hint="choose another name")
         holder = holder.paying(cost, scope)
         words = f"Set aside for account {name!r}."
         self._write("allot", holder, cost, details={"child": name}, words=words, note=note, scope=scope)

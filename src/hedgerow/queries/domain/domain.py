@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 _KINDS = ("levels", "edges", "bins", "dates")
 _OPTIONS = ("other", "missing", "hierarchy", "format", "decimal", "whole", "step")
 _BESIDE = ("attributes", "confirmed", "lookups", "tables")
+_SUCH = {
+    "levels": "`levels: [a, b]`",
+    "edges": "`edges: [0, 18, 65]`",
+    "bins": "`bins: [start, stop, width]`",
+    "dates": "`dates: {start: 2020-01-01, stop: 2025-01-01, by: month}`",
+}
 _MOST_LEVELS = 1 << 27
 
 
@@ -281,7 +287,7 @@ def _build(spec: Any) -> Attribute:
             return Dates(**body, **options)
         return bins(**body, **options) if isinstance(body, dict) else bins(*body, **options)
     except (TypeError, ValueError):
-        raise DomainMismatch(f"has a malformed `{kind}` entry") from None
+        raise DomainMismatch(f"has a malformed `{kind}` entry: write {_SUCH[kind]}") from None
 
 
 def _near(name: object, names: Iterable[str]) -> str:
