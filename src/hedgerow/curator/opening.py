@@ -37,6 +37,7 @@ def open_ledger(
     if ledger is None:
         ledger = _beside(table)
     unit = table.unit
+    column, most = (unit.column, unit.max_rows) if unit else (None, 1)
     earlier = unit is not None and unit.type == EARLIER
     handed = isinstance(ledger, Ledger)
     if not isinstance(ledger, Ledger):
@@ -44,8 +45,8 @@ def open_ledger(
             ledger,
             budget=budget,
             neighbours=neighbours,
-            unit=unit.column if unit else None,
-            max_rows=unit.max_rows if unit else 1,
+            unit=column,
+            max_rows=most,
             null_units=unit.null_units if unit else None,
             data=known_as(table),
             reason=reason,
@@ -66,9 +67,7 @@ def open_ledger(
         raise LedgerError(
             f"the dataset's ledger was made for unit_type={settings.unit_type!r}; open the table alike"
         )
-    if settings.unit != (unit.column if unit else None) or settings.max_rows != (
-        unit.max_rows if unit else 1
-    ):
+    if (settings.unit, settings.max_rows) != (column, most):
         whom = f"unit={settings.unit!r}, max_rows={settings.max_rows}" if settings.unit else "single rows"
         raise LedgerError(f"the dataset's ledger protects {whom}; open the table in the same way")
     if neighbours is not None and settings.neighbours != neighbours:
