@@ -47,7 +47,7 @@ def truths(data: dict[str, np.ndarray]) -> dict[str, object]:
 
 
 def curator(
-    domain: hr.Domain, data: dict[str, np.ndarray], seed: int = 1, epsilon: float = 4.0
+    domain: hr.Domain, data: dict[str, np.ndarray], seed: int = 5, epsilon: float = 4.0
 ) -> hr.Curator:
     entropy = hr.testing.seeded(seed)
     return hr.Curator(
@@ -137,7 +137,7 @@ def test_the_error_of_a_session_within_an_accuracy_is_about_the_rows_own_numbers
     data = frame()
     session = hr.Session(epsilon=1).open(curator(STEPPED, data, epsilon=400.0))
     for text, want in list(truths(data).items())[:4]:
-        got = session.ask(text, within=0.001)  # closer than what was learned
+        got = session.ask(text, within=0.0002)  # closer than what was learned
         assert got.source in ("certified", "measured")
         assert (np.abs(np.ravel(got.value) - np.ravel(want)) <= np.ravel(got.error)).all(), text
 
@@ -209,7 +209,8 @@ def test_a_percentile_that_makes_no_sense_is_refused():
         curator(STEPPED, frame()).sparse_vector(5, 1).ask_all("SELECT MEDIAN(age) FROM t")
 
 
-def test_remainders_that_a_ledger_of_before_has_are_taken_as_they_are(tmp_path, monkeypatch):
+@pytest.mark.parametrize("total", [False, True])
+def test_remainders_that_a_ledger_of_before_has_are_taken_as_they_are(tmp_path, monkeypatch, total):
     from hedgerow.curator.statistics.remainders import RemainderSums
     from hedgerow.mechanisms import moments
     from hedgerow.mechanisms.session import prime
@@ -228,6 +229,10 @@ def test_remainders_that_a_ledger_of_before_has_are_taken_as_they_are(tmp_path, 
 
     with monkeypatch.context() as before:
         for place in (moments, prime):
-            before.setattr(place, "as_begun", lambda measure, domain: measure(RemainderSums(domain)))
+            before.setattr(
+                place,
+                "as_begun",
+                lambda measure, domain: (measure(RemainderSums(domain, total=total)), False),
+            )
         first = said()
     assert said() == first
