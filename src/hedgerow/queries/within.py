@@ -115,8 +115,8 @@ def opened(
     if known is None:
         return Opened(usual, np.zeros_like(worst), worst + hard)
     value, deviation = known
-    value = np.clip(value, -worst, worst)
     wide = _quantile((1.0 - confidence) / numbers, heavy=within.heavy) * deviation
+    value = np.where(wide > worst, 0.0, np.clip(value, -worst, worst))  # noise that says less than the schema
     made = Opened(value + usual, np.minimum(wide, worst + np.abs(value)), hard, within.heavy)
     if rest is not None:
         return made
