@@ -10,10 +10,13 @@ app = marimo.App()
 
 @app.cell
 def _():
+    import marimo as mo
+
     import hedgerow as hr
 
     db = hr.connect()
-    return (db,)
+    mo.md("# Ask a Hedgerow server")
+    return db, mo
 
 
 @app.cell
@@ -24,9 +27,9 @@ def _(db):
 
 
 @app.cell
-def _(db):
+def _(db, mo):
     left = db.budget()["remaining"]["epsilon"]
-    f"Left to spend: epsilon {left:.3g}"
+    mo.md(f"Left to spend: epsilon {left:.3g}")
     return (left,)
 
 

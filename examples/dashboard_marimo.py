@@ -11,10 +11,18 @@ app = marimo.App()
 
 @app.cell
 def _():
+    import marimo as mo
+
+    mo.md("# A dashboard of a release")
+    return (mo,)
+
+
+@app.cell
+def _():
     import hedgerow as hr
     from hedgerow.release.population import Population
 
-    people = Population(2000)
+    people = Population(20_000)
     domain = people.domain()
     table = hr.Table.open({name: people.columns[name] for name in domain}, domain)
     curator = hr.Curator(table, hr.Budget(epsilon=2.0, delta=1e-6), ":memory:")
@@ -26,6 +34,12 @@ def _():
 def _():
     column = "region"
     return (column,)
+
+
+@app.cell
+def _(mo, column):
+    mo.md(f"People by {column}, and their average age: each number with where it may be.")
+    return ()
 
 
 @app.cell

@@ -192,7 +192,7 @@ def test_a_raise_by_an_earlier_version_is_stated_by_what_it_keeps():
     ledger.charge(Gaussian(1, 20), lambda: (b"42", None))
     with ledger.transaction() as transaction:
         budget = hr.Budget(2, 1e-9)
-        after = replace(transaction._filter.account("owner"), limit=budget.cost)
+        after = replace(transaction._book.account("owner"), limit=budget.cost)
         transaction._write("raise", after, details=budget.to_json(), words="Raised.", note="more")
     found = replay(ledger)
     assert found.ok, found.problems

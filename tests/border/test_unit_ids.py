@@ -356,7 +356,7 @@ def earlier(ledger: Ledger) -> Ledger:
     """The ledger as one of an earlier version, which says nothing about the spelling."""
     import dataclasses
 
-    ledger._made = dataclasses.replace(ledger._made, spelling=1)
+    ledger.made = dataclasses.replace(ledger.made, spelling=1)
     return ledger
 
 

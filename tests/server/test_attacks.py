@@ -134,7 +134,7 @@ def test_deep_parameters_are_bad_input(place):
         deep = "[" * depth + "]" * depth
         for path in ("ask", "explain"):
             said = sue.post(
-                f"{D}/{path}", content=f'{{"sql": "SELECT 1", "params": {deep}, "request": "deep"}}'
+                f"{D}/{path}", content=f'{{"sql": "SELECT 1", "params": {deep}, "request": "deep-{depth}"}}'
             )
             assert said.status_code in (400, 422), said.text
 

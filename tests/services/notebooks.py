@@ -36,6 +36,7 @@ def marimo(path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     except ImportError:
         stand_in = types.ModuleType("marimo")
         monkeypatch.setattr(stand_in, "App", lambda: Cells(path), raising=False)
+        monkeypatch.setattr(stand_in, "md", str, raising=False)
         monkeypatch.setitem(sys.modules, "marimo", stand_in)
         found: dict[str, Any] = runpy.run_path(str(path))["app"].names
     else:

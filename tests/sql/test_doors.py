@@ -67,8 +67,10 @@ def exact(frame: pd.DataFrame, text: str) -> list[tuple[object, ...]]:
 
 def test_a_synopsis_answers_with_bounds_for_all_numbers_at_once(curator, domain, frame) -> None:
     synopsis = hr.AdaptiveRelease(epsilon=2.0).release(curator, hr.marginals(domain, 2))
-    answer = synopsis.answer(SHARE)
+    answer = synopsis.answer(SHARE, simultaneous=True)
     assert answer.simultaneous
+    assert not synopsis.answer(SHARE).simultaneous
+    assert (synopsis.answer(SHARE).error < answer.error).all()
     assert answer.table.columns == ("g", "n", "percent")
     truth = np.array([row[1:] for row in exact(frame, SHARE)])
     assert (np.abs(answer.table.values - truth) <= answer.table.errors).all()

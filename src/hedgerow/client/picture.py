@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from html import escape
-from math import ceil, inf
 from typing import TYPE_CHECKING, Any
+
+from hedgerow.figures import about, bound, signed
 
 if TYPE_CHECKING:
     from hedgerow.client.served import ServedAnswer
 
 _MOST = 40  # rows that are shown
 _WIDE, _HIGH = 160, 14  # of a bar
-_CELL = "text-align:left;white-space:nowrap;padding-right:1em"
+_CELL = "text-align:left;white-space:nowrap;padding:0.2em 1em 0.2em 0"
 
 
 def text(answer: ServedAnswer) -> str:
@@ -53,14 +54,7 @@ def _cell(cell: Any) -> str:
     value, error = cell["value"], cell.get("error")
     if value is None:
         return "unknown"
-    if error is None or not 0 < error < inf:
-        return f"{value:,.6g} ± {'?' if error is None else f'{error:,.4g}'}"
-    places, shown = 0, float(error)
-    while shown < 10 and places < 9:
-        shown, places = shown * 10, places + 1
-    return (
-        f"{value:,.{places}f} ± {ceil(shown) / 10**places:,.{places}f}"  # two digits of an error, rounded up
-    )
+    return f"{about(value)} ± ?" if error is None else f"{signed(value, error)} ± {bound(error)}"
 
 
 def _scale(answer: ServedAnswer, name: str) -> tuple[float, float] | None:
@@ -81,7 +75,8 @@ def _td(cell: Any, scale: tuple[float, float] | None) -> str:
     left, wide, middle = min(zero, value), abs(value - zero), _HIGH / 2
     return (
         f'<td style="{_CELL}"><svg role="img" aria-label="{said}" '
-        f'width="{_WIDE + 2}" height="{_HIGH}" style="vertical-align:middle;margin-right:.6em">'
+        f'width="{_WIDE + 2}" height="{_HIGH}" '
+        f'style="display:inline-block;vertical-align:middle;margin-right:.6em">'
         f'<rect x="{left:.1f}" y="2" width="{wide:.1f}" height="{_HIGH - 4}" fill="#7fa98a"/>'
         f'<path d="M{low:.1f} {middle}H{high:.1f}M{low:.1f} 3V{_HIGH - 3}M{high:.1f} 3V{_HIGH - 3}" '
         f'stroke="currentColor" fill="none"/></svg>{said}</td>'

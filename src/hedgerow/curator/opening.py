@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hedgerow.curator.growing.block_rows import BlockRows
 from hedgerow.curator.rows.table import Table
+from hedgerow.curator.rows.unit import Unit
 from hedgerow.curator.rows.unit_ids import EARLIER
 from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget
@@ -53,11 +54,32 @@ def open_ledger(
             create=not earlier,
         )
     elif not ledger.keeps(budget):
-        raise LedgerError(f"the ledger holds {ledger.budget!r}, not {budget!r}")
+        raise LedgerError(
+            f"the ledger holds {ledger.budget!r}, not {budget!r}",
+            hint="leave the budget out, or make it larger with `hedgerow budget raise`",
+        )
     settings = ledger.settings
+    _refuse_others(unit, settings)
+    if neighbours is not None and settings.neighbours != neighbours:
+        raise LedgerError(
+            f"the dataset's ledger was made for neighbours={settings.neighbours!r}; say the same, or nothing"
+        )
+    if settings.growing is not None or isinstance(table._engine, BlockRows):
+        _refuse_strange_blocks(table, settings)
+        ledger.refuse_outside(account, scope_of(table))
+    if handed and (data := known_as(table)) is not None:  # one that was opened here has noted them
+        ledger.know(data)
+    return ledger
+
+
+def _refuse_others(unit: Unit | None, settings: Settings) -> None:
+    """Refuse rows of other people, or bounded in another way, than the ledger protects."""
     if unit and settings.null_units != unit.null_units:
-        raise LedgerError(f"the dataset's ledger was made for null_units={settings.null_units!r}")
-    if unit and unit.type != (EARLIER if earlier and settings.spelling == 1 else settings.unit_type):
+        raise LedgerError(
+            f"the dataset's ledger was made for null_units={settings.null_units!r}; open the table alike"
+        )
+    early = unit is not None and unit.type == EARLIER and settings.spelling == 1
+    if unit and not early and unit.type != settings.unit_type:
         raise LedgerError(
             f"the dataset's ledger was made for unit_type={settings.unit_type!r}; open the table alike"
         )
@@ -66,14 +88,6 @@ def open_ledger(
     ):
         whom = f"unit={settings.unit!r}, max_rows={settings.max_rows}" if settings.unit else "single rows"
         raise LedgerError(f"the dataset's ledger protects {whom}; open the table in the same way")
-    if neighbours is not None and settings.neighbours != neighbours:
-        raise LedgerError(f"the dataset's ledger was made for neighbours={settings.neighbours!r}")
-    if settings.growing is not None or isinstance(table._engine, BlockRows):
-        _refuse_strange_blocks(table, settings)
-        ledger.refuse_outside(account, scope_of(table))
-    if handed and (data := known_as(table)) is not None:  # one that was opened here has noted them
-        ledger.know(data)
-    return ledger
 
 
 def known_as(table: Table) -> Path | Data | None:

@@ -28,7 +28,7 @@ from hedgerow.curator.statistics.claimed import claims_of
 from hedgerow.curator.statistics.target import MeasureTarget
 from hedgerow.errors import DataChanged, LedgerError
 from hedgerow.privacy.event import Event, Laplace, RefinedLaplace
-from hedgerow.privacy.ledger.filter import question_digest
+from hedgerow.privacy.ledger.book import question_digest
 from hedgerow.queries.domain import encoding
 from hedgerow.queries.domain.days import zone_database
 from hedgerow.queries.measurement import Measurement, Noise, unpack

@@ -94,7 +94,10 @@ class Spender:
         """The curator of an account that was allotted before from this one, or from one below it."""
         text("an account's name", name)
         if not self.ledger.descends(name, self.account):
-            raise LedgerError(f"the account {name!r} was not allotted from {self.account!r}")
+            raise LedgerError(
+                f"the account {name!r} was not allotted from {self.account!r}",
+                hint="set something aside for it with `allot`, or name one that was",
+            )
         self.ledger.refuse_outside(name, self.scope)
         child = object.__new__(type(self))
         child.__dict__ = self.__dict__ | {"account": name}

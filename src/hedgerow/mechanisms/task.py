@@ -195,5 +195,7 @@ def _sparse(workload: Any, sparsity: int | None, queries: int | None) -> tuple[i
     listed = asked_names(workload)
     widest, many = max(len(q.texts) for q in listed), len(listed)
     if (sparsity or widest) < widest or (queries or many) < many:
-        raise UnsupportedQuery(f"the workload has {many:,} queries of up to {widest:,} names")
+        raise UnsupportedQuery(
+            f"the workload has {many:,} queries of up to {widest:,} names: sparsity= and queries= are no less"
+        )
     return sparsity or widest, queries or many

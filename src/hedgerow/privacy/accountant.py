@@ -77,7 +77,10 @@ def _cost_of_one(act: Event, currency: Currency) -> Cost:
             return Cost(currency, _range(act) ** 2 / 8)
         return Cost(currency, act.epsilon**2 / 2)
     if currency == "epsilon":
-        raise UnknownEvent(f"A pure epsilon budget cannot pay for a {type(act).__name__} event.")
+        raise UnknownEvent(
+            f"A pure epsilon budget cannot pay for a {type(act).__name__} event.",
+            hint="make the budget with a delta above 0, such as 1e-9",
+        )
     if isinstance(act, Gaussian):
         return Cost(currency, act.rho)
     if isinstance(act, ZCDP):

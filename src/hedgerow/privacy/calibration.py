@@ -250,7 +250,9 @@ def _positive(name: str, value: Number) -> Fraction:
 
 def _affordable(cost: Cost) -> Fraction:
     if cost.amount <= 0:
-        raise RangeTooLarge("Nothing may be spent here, and no finite noise costs nothing.")
+        raise RangeTooLarge(
+            "Nothing may be spent here, and no finite noise costs nothing: give an epsilon above 0."
+        )
     return cost.amount
 
 
@@ -289,5 +291,7 @@ def _root_down(square: Fraction) -> Fraction:
     k = _shift(square)
     a = isqrt(floor(square * 4**k))
     if not 0 < a < _LARGE:
-        raise RangeTooLarge("This epsilon is too small or too large for an exact private choice.")
+        raise RangeTooLarge(
+            "This epsilon is too small or too large for an exact private choice: give one nearer to 1."
+        )
     return Fraction(a, 1 << k)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.errors import DomainMismatch, HedgerowError, NamesOnly, UnsupportedQuery
+from hedgerow.queries.argument import once
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.low_sensitivity import is_low_sensitivity
 from hedgerow.queries.query import Query, SparseQuery
@@ -170,7 +171,6 @@ def _named(domain: Domain | None, names: Sequence[str], given: Any) -> WholeTabl
     if domain is None or (not names and not isinstance(given, tuple)):
         raise UnsupportedQuery("nothing is asked: a list of questions, or of names, is non-empty")
     kept = domain.order(names)
-    if len(kept) < len(names):
-        raise UnsupportedQuery("an attribute is named twice")
+    once(names)
     named = tuple((name, domain[name].labels) for name in names)
     return WholeTable(tuple(names), marginals(domain, [kept]), domain.shape_of(kept), named)

@@ -129,6 +129,23 @@ class LinearForm:
             out = out * spread(factor.attributes, factor.weights, self.attributes)
         return np.broadcast_to(out, self.shape).copy()
 
+    def mixed(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The weights of a sum of all groups, each with its coefficient, over the table of `attributes`."""
+        check_cells(self.domain, self.attributes)
+        out = np.ones((1,) * len(self.attributes), dtype=np.float64)
+        for factor in self.factors:
+            out = out * spread(factor.attributes, factor.weights, self.attributes)
+        if self.axes:
+            cube = coefficients.reshape([axis.size for axis in self.axes])
+            cube = cube[np.ix_(*(axis.parent for axis in self.axes))]
+            names = [axis.attribute for axis in self.axes]
+            order = [names.index(a) for a in self.attributes if a in names]
+            kept = tuple(a for a in self.attributes if a in names)
+            out = out * spread(kept, cube.transpose(order), self.attributes)
+        else:
+            out = out * float(coefficients[0])
+        return np.broadcast_to(out, self.shape).copy()
+
     def pieces(self, group: int = 0) -> list[tuple[float, Query]]:
         """Queries with weights in [0, 1] and what each is worth: the form is the sum of coefficient * query.
 

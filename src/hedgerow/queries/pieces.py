@@ -371,28 +371,23 @@ def _workload(meant: Meant) -> Workload:
     if isinstance(meant, Staged):
         if meant.waits or not meant.questions:
             raise meant.refusal()
-        return Workload.together([_statement(q).workload for q in meant.questions])
-    return meant.workload if isinstance(meant, WholeTable) else _statement(meant).workload
+        return Workload.together([by_queries(q).workload for q in meant.questions])
+    return meant.workload if isinstance(meant, WholeTable) else by_queries(meant).workload
 
 
 def by_queries(meant: Meant) -> Asked:
-    """What was understood, by its queries."""
+    """What was understood, by its queries; a statement that asks for a single count is one like any other."""
     if isinstance(meant, Staged):
         raise meant.refusal()
-    if isinstance(meant, Question):
-        return _statement(meant)
     if isinstance(meant, WholeTable):
         return ManyQueries(meant.workload, meant.shape, meant.axes, meant.named)
-    return OneQuery(meant) if isinstance(meant, Query) else ManyQueries(meant)
-
-
-def _statement(question: Question) -> Asked:
-    """A statement; one that asks for a single count is a query like any other."""
-    if question.units and not all(f.units for f in question.forms):
+    if not isinstance(meant, Question):
+        return OneQuery(meant) if isinstance(meant, Query) else ManyQueries(meant)
+    if meant.units and not all(f.units for f in meant.forms):
         raise UnsupportedQuery("ask for people and for rows in two statements")
-    quantile = any(a.quantile for a in question.aggregates)
-    only = question.forms[0] if len(question.forms) == len(question.aggregates) == 1 else None
-    if only is None or question.groups or only.units or not only.counts or question.limit == 0 or quantile:
-        return Statement(question)
+    quantile = any(a.quantile for a in meant.aggregates)
+    only = meant.forms[0] if len(meant.forms) == len(meant.aggregates) == 1 else None
+    if only is None or meant.groups or only.units or not only.counts or meant.limit == 0 or quantile:
+        return Statement(meant)
     pieces = only.rounded()
-    return OneQuery(pieces[0].query, question) if pieces else Statement(question)
+    return OneQuery(pieces[0].query, meant) if pieces else Statement(meant)

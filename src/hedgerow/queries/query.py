@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
-from hedgerow.queries.argument import finite, numbers
+from hedgerow.queries.argument import finite, numbers, once
 from hedgerow.queries.domain.encoding import text_of
 from hedgerow.queries.norms import Norms as Norms
 
@@ -112,8 +112,7 @@ class Query:
         """A query from an array of weights in [0, 1] over the table of `attributes`, axes in that order."""
         attributes = list(attributes) if isinstance(attributes, Iterable) else attributes
         names = _finite(domain).order(attributes)
-        if len(names) < len(attributes):
-            raise UnsupportedQuery("an attribute is named twice")
+        once(attributes)
         array = _fixed(weights, domain.shape_of(attributes))
         array = array.transpose([list(attributes).index(a) for a in names]).copy()
         return cls(names, array.shape, dense=array, scale=scale, name=name)

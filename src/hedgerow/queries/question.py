@@ -216,7 +216,8 @@ class Question:
         work = self.size * sum(prod(f.shape) for f in self.forms)
         if work > _WORK:
             raise RangeTooLarge(
-                f"{self.size:,} groups over these tables need {work:,} weights, more than {_WORK:,}"
+                f"{self.size:,} groups over these tables need {work:,} weights, more than {_WORK:,}: "
+                "group by fewer columns"
             )
         every = len(self.forms) * self.size if simultaneous else None
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from hedgerow.figures import bound, signed
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -50,7 +52,9 @@ class Reply:
         said = []
         for i in range(0, min(len(both), _SHOWN * wide), wide):
             name = names[i // wide] if names else ""
-            numbers = ", ".join(f"{value:,.6g} ± {error:,.3g}" for value, error in both[i : i + wide])
+            numbers = ", ".join(
+                f"{signed(value, error)} ± {bound(error)}" for value, error in both[i : i + wide]
+            )
             said.append(f"{name}: {numbers}" if name else numbers)
         more = len(both) // wide - len(said)
         return f"Reply({'; '.join(said)}{f'; and {more:,} more' if more > 0 else ''})"

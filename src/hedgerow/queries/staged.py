@@ -14,7 +14,8 @@ from hedgerow.errors import UnsupportedQuery
 
 if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import Domain
-    from hedgerow.queries.question import Question, Result
+    from hedgerow.queries.question import Linear, Question, Result
+    from hedgerow.queries.within import Within
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +26,32 @@ class Finished:
         result: the rows.
         notes: sentences that belong to them.
         values: what statements inside conditions on rows were released as; each a list.
+        each: whether the bounds hold for each number by itself, though its parts were asked for all at once.
     """
 
     result: Result
     notes: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...] = ()
+    each: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """Whoever holds the tables that answers were read off: what else of them can be asked for free.
+
+    Args:
+        linear: gives a weighted sum of a table's cells and its half-width.
+        within: whoever measured what is within bins.
+        confidence: how often what is shown must hold.
+        simultaneous: whether for all numbers at once.
+        numbers: for how many numbers at once half-widths must hold.
+    """
+
+    linear: Linear
+    within: Within | None
+    confidence: float
+    simultaneous: bool
+    numbers: int = 1
 
 
 @dataclass(frozen=True)
@@ -76,11 +98,14 @@ class Staged(ABC):
         """How many numbers of a row must be within their bounds for one that is shown to be."""
 
     @abstractmethod
-    def answered(self, ask: Callable[[Sequence[Question]], Sequence[Any]]) -> tuple[Finished, list[Any]]:
+    def answered(
+        self, ask: Callable[[Sequence[Question]], Sequence[Any]], ground: Ground | None = None
+    ) -> tuple[Finished, list[Any]]:
         """The answer, and the answers that it was made of.
 
         Args:
             ask: answers questions with objects that have a `table`.
+            ground: what the answers were read off, if they were.
         """
 
     def refusal(self) -> UnsupportedQuery:

@@ -201,7 +201,9 @@ class Worth:
                 slopes[near] = slopes.get(near, np.zeros_like(base)) + per * centres[away]
             squares.append(((one, other), per))
         if size.max(initial=0.0) > _MOST_UNITS:
-            raise RangeTooLarge("the steps of the numbers in this sum are too small for their ranges")
+            raise RangeTooLarge(
+                "the steps of the numbers in this sum are too small for their ranges: declare larger ones"
+            )
         far = sum((np.abs(s) * halves[n] for n, s in slopes.items()), np.zeros_like(base))
         far = far + sum((np.abs(p) * halves[a] * halves[b] for (a, b), p in squares), np.zeros_like(base))
         return base, tuple(slopes.items()), tuple(squares), far

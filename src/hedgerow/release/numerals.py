@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import exp, isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from hedgerow.figures import about, bound, signed
 from hedgerow.privacy.share import percent
-from hedgerow.queries.figures import bound, signed
 
 if TYPE_CHECKING:
     from hedgerow.privacy.budget import Budget, Cost
 
-__all__ = ["amount", "bound", "meaning", "percent", "rest", "signed", "small", "used_up"]
+__all__ = ["about", "amount", "bound", "expected", "meaning", "percent", "rest", "signed", "small", "used_up"]
+
+
+def expected(error: Any) -> str:
+    """The errors that an answer would have, as a sentence; empty where nothing is known of them.
+
+    >>> expected(1234.0), expected([[321.0], [None], [4321.0]])
+    ('About ± 1,240.', 'About ± 330 to ± 4,400; of 1 of 3 numbers the error is not known.')
+    """
+    every = list(_numbers(error))
+    known = [e for e in every if e is not None]
+    if not known:
+        return ""
+    low, high = bound(min(known)), bound(max(known))
+    said = f"About ± {low}" if low == high else f"About ± {low} to ± {high}"
+    left = len(every) - len(known)
+    return f"{said}; of {left:,} of {len(every):,} numbers the error is not known." if left else f"{said}."
+
+
+def _numbers(error: Any) -> Iterator[float | None]:
+    if isinstance(error, list):
+        for part in error:
+            yield from _numbers(part)
+    else:
+        yield error
 
 
 def small(value: float) -> str:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hedgerow.errors import HedgerowError, of_system
+from hedgerow.privacy.ledger.nearby import SUFFIX, ledger_path
+from hedgerow.privacy.ledger.url import LedgerUrl, Where
 
 
 @contextmanager
@@ -58,3 +61,37 @@ def put(draft: Path, target: Path) -> None:
     with draft.open("rb") as file:
         os.fsync(file.fileno())
     draft.replace(target)
+
+
+def same_file(path: Path, kept: Where) -> bool:
+    """Whether two paths name one file, or will."""
+    if isinstance(kept, LedgerUrl):
+        return False
+    return path.resolve() == kept.resolve() or (path.exists() and kept.exists() and path.samefile(kept))
+
+
+def refuse_existing(path: Path, *, force: bool, option: str = "--out", ledger: Where | None = None) -> None:
+    """Refuse to write over a file unless it is forced; data with a budget, and ledgers, whatever is said."""
+    folders = [p for p in path.resolve().parents[:-1] if p.is_dir()] if path.suffix == ".parquet" else []
+    own = SUFFIX in path.name or (ledger is not None and same_file(path, ledger))
+    if own or any(os.path.lexists(ledger_path(p)) for p in (path, *folders)):
+        raise HedgerowError(
+            f"the file {str(path)!r} is data with a budget, or a ledger: it is not written over"
+        )
+    if path.is_file() and not force:
+        raise HedgerowError(
+            f"the file {str(path)!r} is there already: choose another {option}, or --force to replace it"
+        )
+
+
+def writable(folder: Path) -> None:
+    """Make a folder if need be, and see that a file can be written there."""
+    if folder.is_file():
+        raise HedgerowError(f"the folder {str(folder)!r} cannot be written, as it is a file: choose another")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=folder, prefix=".hedgerow-")
+        os.close(handle)
+        os.unlink(name)
+    except OSError as error:
+        raise of_system(error, f"the folder {str(folder)!r} cannot be written") from None

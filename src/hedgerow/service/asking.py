@@ -191,12 +191,10 @@ class Desk:
                 self.refuse(ask, self.explain(ask))
             if ask.request is not None:
                 self._bind(ask)
-            return self._answered(ask, self.session.ask(meant, **ask.wish))
-
-    def _answered(self, ask: Ask, answer: Answer) -> Answered:
-        payer, ledger = self.payer, self.payer.ledger
-        left, receipt = payer.left, ledger.receipt()
-        return Answered(ask, answer, self.learning, ledger.budget, left, payer.private, receipt)
+            answer = self.session.ask(meant, **ask.wish)
+            payer, ledger = self.payer, self.payer.ledger
+            left, receipt = payer.left, ledger.receipt()
+            return Answered(ask, answer, self.learning, ledger.budget, left, payer.private, receipt)
 
     def refuse(self, ask: Ask, expected: Explanation) -> None:
         """Refuse what may cost more than a question allows, before anything is done."""

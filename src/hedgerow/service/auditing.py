@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.audit import command
 from hedgerow.errors import HedgerowError
-from hedgerow.service.publication import writable
+from hedgerow.release.writing import writable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,6 @@ this.
 
 from __future__ import annotations
 
-import zipfile
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
@@ -15,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.errors import HedgerowError, RangeTooLarge, UnsupportedQuery
+from hedgerow.errors import RangeTooLarge, UnsupportedQuery
 from hedgerow.privacy.ledger.receipt import resting
-from hedgerow.privacy.ledger.url import LedgerUrl
 from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.workload import marginals
 from hedgerow.release.numerals import amount, bound
 from hedgerow.release.schema import Schema
 from hedgerow.service import budgeting
-from hedgerow.service.places import open_ledger, refuse_missing, shown
+from hedgerow.service.places import open_ledger, refuse_missing
+from hedgerow.service.released import refuse_address
 from hedgerow.service.spendings import spendings
 from hedgerow.synopsis import Synopsis
 
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from hedgerow.queries.domain.attribute import Attribute
     from hedgerow.service.dataset import Dataset
 
-SYNOPSIS = "synopsis.hedgerow"
 _PAIR_CELLS, _PAIRS = 600, 300
 _LEVELS = 90  # signs of levels on a line
 
@@ -94,34 +92,6 @@ class Description:
             "columns": [{**vars(c), "levels": list(c.levels)} for c in self.columns],
             "pairs": [{**vars(p), "names": list(p.names)} for p in self.pairs],
         }
-
-
-def released_in(path: Path) -> Path | None:
-    """The synopsis file that a path names, or the one in a release's folder; None for anything else.
-
-    Args:
-        path: a file or a folder.
-    """
-    if LedgerUrl.of(path) is None:
-        refuse_address(path)
-    if path.is_dir():
-        return path / SYNOPSIS if (path / SYNOPSIS).is_file() else None
-    if path.is_file() and (path.suffix == ".hedgerow" or zipfile.is_zipfile(path)):
-        return path
-    return None
-
-
-def refuse_address(path: Path) -> None:
-    """Servers are asked in another way, and not by this version.
-
-    Args:
-        path: what was named.
-    """
-    if LedgerUrl.of(path) is not None or str(path).startswith(("http:/", "https:/")):
-        given = shown(path) if LedgerUrl.of(path) is not None else str(path).replace(":/", "://", 1)
-        raise HedgerowError(
-            f"{given!r} is an address: name a data file here, or a synopsis that was released"
-        )
 
 
 def of_synopsis(path: Path) -> Description:

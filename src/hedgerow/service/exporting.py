@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hedgerow.errors import HedgerowError
-from hedgerow.release.writing import whole
+from hedgerow.release.writing import refuse_existing, whole
 from hedgerow.service import wire
-from hedgerow.service.publication import refuse_existing
 from hedgerow.synopsis.drawing import plotted
 from hedgerow.synopsis.frame import Frame
 

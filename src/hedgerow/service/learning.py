@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from hedgerow.mechanisms.progress import Progress
     from hedgerow.mechanisms.session.foresee import Foresight
     from hedgerow.mechanisms.session.open_session import OpenSession
-    from hedgerow.privacy.ledger.ledger import Ledger
     from hedgerow.service.dataset import Step
 
     First = Callable[[Curator, Cost], Foresight]
@@ -56,12 +55,13 @@ class Learning:
 
         What was learned under another schema cannot answer under this one; learning again must be said.
         """
-        number, found, of = 0, None, _of(curator)
-        while (kept := curator.ledger.recall(_numbered(f"{_PRICE}{of}", number), "ask")) is not None:
-            session = _session(curator.ledger, f"ask{of}", number, kept.answer or b"")
+        number, found = 0, None
+        while (kept := curator.ledger.recall(f"{_PRICE}{_of(curator, number)}", "ask")) is not None:
+            session = _session(curator, number, kept.answer or b"")
             found = session if session.begun(curator) else found
             number += 1
-        if number and found is None and not self.anew and begun_sessions(curator, rf"ask{of}( \d+)?"):
+        named = rf"ask{_of(curator)}( \d+)?"
+        if number and found is None and not self.anew and begun_sessions(curator, named):
             raise HedgerowError(
                 "the schema is not the one under which this dataset was asked before, and what was learned "
                 "then cannot answer: go back to that schema, or learn again with --anew, "
@@ -86,9 +86,8 @@ class Learning:
                 price = self.price(curator)
                 self.refuse(curator, price, first)
                 said = json.dumps(price.to_json()).encode()
-                of = _of(curator)
-                ledger.record(said, request=_numbered(f"{_PRICE}{of}", number), question="ask")
-                session = _session(ledger, f"ask{of}", number, said)
+                ledger.record(said, request=f"{_PRICE}{_of(curator, number)}", question="ask")
+                session = _session(curator, number, said)
             elif self.epsilon is not None:
                 raise HedgerowError(
                     "--epsilon is for the first question, and this dataset has been asked before; leave it "
@@ -123,14 +122,12 @@ def watching(step: Step) -> Callable[[Progress], None]:
     return watch
 
 
-def _numbered(words: str, number: int) -> str:
-    return f"{words} {number}" if number else words
+def _of(curator: Curator, number: int = 0) -> str:
+    """What tells sessions apart: of ranges of blocks the account that pays for one, and their number."""
+    whose = "" if curator.account == OWNER else f" of {curator.account}"
+    return f"{whose} {number}" if number else whose
 
 
-def _of(curator: Curator) -> str:
-    """What tells the sessions of ranges of blocks apart: the account that pays for one."""
-    return "" if curator.account == OWNER else f" of {curator.account}"
-
-
-def _session(ledger: Ledger, name: str, number: int, price: bytes) -> Session:
-    return Session(budget=ledger.budget.part(Cost.from_json(json.loads(price))), name=_numbered(name, number))
+def _session(curator: Curator, number: int, price: bytes) -> Session:
+    budget = curator.ledger.budget.part(Cost.from_json(json.loads(price)))
+    return Session(budget=budget, name=f"ask{_of(curator, number)}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hedgerow.queries.figures import NULL
+from hedgerow.figures import NULL
 from hedgerow.synopsis.drawing import dated, plotted, short, unequal
 from hedgerow.synopsis.frame import Frame, FrameColumn, LabelColumn
 

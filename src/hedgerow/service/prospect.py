@@ -18,7 +18,7 @@ from hedgerow.errors import BadValue, RangeTooLarge
 from hedgerow.privacy.budget import gaussian_sigma, laplace_scale
 from hedgerow.queries.measurement import Noise, unpack
 from hedgerow.queries.query import Norms
-from hedgerow.release.numerals import bound, small
+from hedgerow.release.numerals import about, bound, small
 
 if TYPE_CHECKING:
     from hedgerow.privacy.budget import Budget, Cost, Privacy
@@ -119,7 +119,7 @@ class Prospect:
         """Refuse a price that buys noise and nothing else, before anything is charged or a budget made."""
         if not self.noise:
             return
-        there = f"there are about {bound(self.rows)}" if self.rows else f"up to {ASSUMED:,} are assumed"
+        there = f"there are about {about(self.rows)}" if self.rows else f"up to {ASSUMED:,} are assumed"
         least = self.enough(price_of)
         use = f"it is of use from about epsilon {small(least)} on" if least else self.advice
         more = "" if self.rows else "; say --expect if there are more rows"
@@ -132,7 +132,7 @@ class Prospect:
     @property
     def words(self) -> str:
         """What the price buys, in a sentence or two."""
-        part = f" ({100 * self.ones / self.rows:.2g}% of about {bound(self.rows)} rows)" if self.rows else ""
+        part = f" ({100 * self.ones / self.rows:.2g}% of about {about(self.rows)} rows)" if self.rows else ""
         said = (
             f"this release buys counts of one attribute's level within about ±{bound(self.ones)} rows{part}"
         )

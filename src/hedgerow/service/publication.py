@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,16 +16,13 @@ from hedgerow.errors import (
     DomainMismatch,
     HedgerowError,
     UnsupportedQuery,
-    of_system,
 )
 from hedgerow.mechanisms.mechanism import finite
-from hedgerow.privacy.ledger.nearby import SUFFIX, ledger_path
-from hedgerow.privacy.ledger.url import LedgerUrl, Where
 from hedgerow.privacy.rational import exact
 from hedgerow.release import catalogue, folder, package
 from hedgerow.release.numerals import amount, rest, used_up
 from hedgerow.release.plan.recommended import recommend
-from hedgerow.release.writing import naming, put
+from hedgerow.release.writing import naming, put, refuse_existing, same_file, writable
 from hedgerow.service import runs, witness
 from hedgerow.service.dataset import Dataset, Step, make_budget
 from hedgerow.service.learning import watching
@@ -280,7 +276,7 @@ class Publication:
         mine = runs.own_files(self.out, self.dataset, plan)
         there, own = self.out.is_dir(), (self.dataset.data, self.dataset.path)
         for path in (self.out / name for name in FILES):
-            if any(_same(path, kept) for kept in own):
+            if any(same_file(path, kept) for kept in own):
                 raise HedgerowError(
                     f"the data, or their ledger, {str(path)!r} would be written over: choose another --out"
                 )
@@ -341,40 +337,6 @@ def _public(path: Path, domain: Domain) -> Synopsis:
     if prior.domain != domain or "table" not in prior.can:
         raise DomainMismatch("the prior must hold tables over the same attributes and levels as the schema")
     return prior
-
-
-def _same(path: Path, kept: Where) -> bool:
-    """Whether two paths name one file, or will."""
-    if isinstance(kept, LedgerUrl):
-        return False
-    return path.resolve() == kept.resolve() or (path.exists() and kept.exists() and path.samefile(kept))
-
-
-def refuse_existing(path: Path, *, force: bool, option: str = "--out", ledger: Where | None = None) -> None:
-    """Refuse to write over a file unless it is forced; data with a budget, and ledgers, whatever is said."""
-    folders = [p for p in path.resolve().parents[:-1] if p.is_dir()] if path.suffix == ".parquet" else []
-    own = SUFFIX in path.name or (ledger is not None and _same(path, ledger))
-    if own or any(os.path.lexists(ledger_path(p)) for p in (path, *folders)):
-        raise HedgerowError(
-            f"the file {str(path)!r} is data with a budget, or a ledger: it is not written over"
-        )
-    if path.is_file() and not force:
-        raise HedgerowError(
-            f"the file {str(path)!r} is there already: choose another {option}, or --force to replace it"
-        )
-
-
-def writable(folder: Path) -> None:
-    """Make a folder if need be, and see that a file can be written there."""
-    if folder.is_file():
-        raise HedgerowError(f"the folder {str(folder)!r} cannot be written, as it is a file: choose another")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=folder, prefix=".hedgerow-")
-        os.close(handle)
-        os.unlink(name)
-    except OSError as error:
-        raise of_system(error, f"the folder {str(folder)!r} cannot be written") from None
 
 
 def write_receipt(synopsis: Synopsis, path: Path) -> None:

@@ -14,6 +14,7 @@ from hedgerow.release.numerals import amount, rest
 from hedgerow.service import accounts, budgeting, describing, wire
 from hedgerow.service.asking import Desk, FirstQuestion, not_learned
 from hedgerow.service.learning import Learning
+from hedgerow.service.released import released_in
 from hedgerow.synopsis import Synopsis
 
 if TYPE_CHECKING:
@@ -243,5 +244,5 @@ def stay_at(dataset: Dataset, account: str | None = None) -> Stay:
         dataset: what was named.
         account: whose account pays for questions to private rows.
     """
-    file = describing.released_in(dataset.data)
+    file = released_in(dataset.data)
     return DataStay(dataset, account) if file is None else ReleaseStay(file)

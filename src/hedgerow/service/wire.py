@@ -9,7 +9,7 @@ import json
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.queries.figures import NULL
+from hedgerow.figures import NULL
 from hedgerow.service.people import accounts_of, spent_by
 
 if TYPE_CHECKING:

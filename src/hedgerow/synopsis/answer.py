@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hedgerow.queries.figures import bound, signed
+from hedgerow.figures import bound, signed
 from hedgerow.synopsis.frame import Frame
 
 if TYPE_CHECKING:
@@ -39,10 +39,12 @@ class Answer:
         sources: the source of each number, when they were asked together and differ; `source` is then the
             least of them.
         axes: of a whole table, each attribute with its levels' names.
+        indicative: of an answer that is learned in part, how often the bounds of learned numbers are meant to
+            hold, where that is not `confidence`.
 
     >>> answer = Answer(120.4, 7.7, 0.95, "measured")
     >>> answer, answer.low
-    (Answer(120.40 ± 7.70 at 0.95, measured), 112.7)
+    (Answer(120.4 ± 7.7 at 0.95, measured), 112.7)
     """
 
     value: Any
@@ -56,6 +58,7 @@ class Answer:
     table: Any = None
     sources: Any = None
     axes: tuple[tuple[str, tuple[str, ...]], ...] | None = None
+    indicative: float | None = None
 
     def __float__(self) -> float:
         return float(self.value)
@@ -94,6 +97,13 @@ class Answer:
         return self.table is None or any(column.aggregate for column in self.table.show)
 
     @property
+    def doubts(self) -> tuple[str, ...]:
+        """What to say of bounds that are meant for less than `confidence`, as notes."""
+        if self.indicative is None:
+            return ()
+        return (f"Bounds of learned numbers are meant to hold with {self.indicative:.4g} confidence.",)
+
+    @property
     def words(self) -> str:
         """What its error bounds mean, as a sentence.
 
@@ -108,9 +118,10 @@ class Answer:
         paid = [] if self.sources is None else [s for s in np.unique(self.sources) if s != "learned"]
         if learned and paid:
             named = " and ".join(str(s) for s in paid)
+            meant = "" if self.indicative is None else f"meant for {self.indicative:.4g} and "
             return (
                 f"Error bounds hold {sure} for {whose} that is {named}; those of learned numbers, which were "
-                f"to be no wider, are indicative only{again}."
+                f"to be no wider, are {meant}indicative only{again}."
             )
         return f"Error bounds {hold} {sure} for {whose} ({self.source}{also}{again})."
 

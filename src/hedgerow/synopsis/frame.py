@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.errors import HedgerowError
-from hedgerow.queries.figures import NULL, bound, signed
+from hedgerow.figures import NULL, bound, signed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
 _SHOWN = 40  # rows of a table on a page
 _BEFORE = "± "
-_LABEL = (("text-align:left;padding-right:1em", ""),)
-_NUMBER = (("text-align:right", ""), ("text-align:left;color:#7d877f;padding-right:1em", _BEFORE))
+_LABEL = (("text-align:left;padding:0.2em 1em 0.2em 0", ""),)  # notebooks differ in their own
+_NUMBER = (
+    ("text-align:right;padding:0.2em 0", ""),
+    ("text-align:left;color:#7d877f;padding:0.2em 1em 0.2em 0.4em", _BEFORE),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +66,7 @@ class Frame:
     >>> import numpy as np
     >>> n = FrameColumn("n", np.array([12.0, 30.0]), np.array([2.0, 3.0]), ["measured"] * 2)
     >>> Frame((LabelColumn("sex", ["F", "M"]), n)).text().splitlines()
-    ['sex      n     ±', 'F    12.00  2.00', 'M    30.00  3.00']
+    ['sex     n    ±', 'F    12.0  2.0', 'M    30.0  3.0']
     """
 
     columns: tuple[LabelColumn | FrameColumn, ...]

@@ -72,7 +72,9 @@ class QueryWeights:
             self.factors = [f / (f.max(initial=0.0) or 1.0) for f in self.factors]
             self.scale = query.largest / ONE
         elif query.weights.size > _LARGEST:
-            raise RangeTooLarge("the weights of this query are over too many cells to be bounded")
+            raise RangeTooLarge(
+                "the weights of this query are over too many cells to be bounded: name fewer attributes"
+            )
         else:
             self.dense = np.asarray(query.weights / ONE, dtype=np.float64)
 

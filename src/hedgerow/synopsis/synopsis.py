@@ -174,7 +174,7 @@ class Synopsis(ABC):
             value, error = asked.shaped(found.value), asked.shaped(found.error)
             return replace(found, value=value, error=error, axes=asked.named)
         if isinstance(asked, Staged):
-            return one_by_one(asked, self._answer, confidence, simultaneous)
+            return one_by_one(asked, self._answer, confidence, simultaneous, self.linear, self.within)
         if isinstance(asked, Question):
             found = self._ask(asked, confidence, simultaneous or Statement(asked).selects)
         elif isinstance(asked, Query):
@@ -360,8 +360,13 @@ class Synopsis(ABC):
         except PermissionError as error:
             raise of_system(error, f"the file {str(path)!r} cannot be read") from None
         except (*_MALFORMED, HedgerowError):
-            raise HedgerowError(f"{str(path)!r} is not a synopsis file") from None
-        raise HedgerowError(f"{str(path)!r} was written by another version of Hedgerow")
+            raise HedgerowError(
+                f"{str(path)!r} is not a synopsis file", hint="a release's is called synopsis.hedgerow"
+            ) from None
+        raise HedgerowError(
+            f"{str(path)!r} was written by another version of Hedgerow",
+            hint="load it with that one",
+        )
 
     @abstractmethod
     def _pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def ledger_after_an_answer(budget: Budget = FIRST, path: str | Path = ":memory:"
 def raise_as_earlier_versions_did(ledger: Ledger, budget: Budget) -> None:
     """The line of a raise as it was written before orders were recorded."""
     with ledger.transaction() as transaction:
-        holder = transaction._filter.account("owner")
+        holder = transaction._book.account("owner")
         after = type(holder)(holder.name, None, budget.cost, holder.spent)
         transaction._write("raise", after, details=budget.to_json(), words="Raised.", note="more")
 

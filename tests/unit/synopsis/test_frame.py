@@ -107,6 +107,7 @@ def test_a_repr_is_a_table_that_ends(synopsis):
     assert text.splitlines()[0].split() == ["age", "odd", "count", "±"]
     assert repr(Answer(np.arange(100.0), 1.0, 0.95, "learned")).count("\n") < 20
     assert "88 more rows" in repr(Answer(np.arange(100.0), 1.0, 0.95, "learned"))
+    assert repr(Answer(2176.6, 54.9, 0.95, "measured")) == "Answer(2,177 ± 55 at 0.95, measured)"
     assert repr(Answer(1234.5, 10.0, 0.95, "measured")) == "Answer(1,234.5 ± 10.0 at 0.95, measured)"
     assert "epsilon 5" in repr(synopsis)
     assert DOMAIN._repr_html_() in synopsis._repr_html_()

@@ -339,7 +339,9 @@ class Growing:
         low = 1 if first is None else _number(known, first, len(known) + 1, from_end=False)
         high = len(known) if last is None else _number(known, last, 0, from_end=True)
         if low > high or high < 1 or low > len(known):
-            raise UnsupportedQuery("there is no block in that range")
+            raise UnsupportedQuery(
+                f"there is no block in that range: there are {len(known):,}, numbered from 1"
+            )
         return known[max(low, 1) - 1 : high]
 
     def _scope(self, some: list[RowBlock]) -> Scope:

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hedgerow.errors import LedgerError
+from hedgerow.privacy.ledger.failure import RESTORE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MARK, _PERSON, _WIDTH = b"hedgerow block 1", b"hedgerow seen", 16
 _DIGEST = 32
+_UNREAD = "What a block has seen cannot be read in the ledger."
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +65,11 @@ class Seen:
         """The digest of a block's file and the units that it had, from the state of its line."""
         start = len(_MARK) + _DIGEST + 8
         if state is None or len(state) < start or not state.startswith(_MARK):
-            raise LedgerError("What a block has seen cannot be read in the ledger.")
+            raise LedgerError(_UNREAD, hint=RESTORE)
         digest = state[len(_MARK) : start - 8]
         units = int.from_bytes(state[start - 8 : start], "little")
         if len(state) != start + units * (_WIDTH + 4):
-            raise LedgerError("What a block has seen cannot be read in the ledger.")
+            raise LedgerError(_UNREAD, hint=RESTORE)
         tags = np.frombuffer(state, f"S{_WIDTH}", units, start)
         rows = np.frombuffer(state, "<u4", units, start + units * _WIDTH).astype(np.int64)
         return digest, cls(tags, rows)

@@ -81,7 +81,7 @@ def _coins(numbers: Integers, scales: Sequence[Fraction], entropy: Entropy) -> N
     found = np.ones(numbers.size, dtype=np.bool_)
     for scale in scales:
         if int(numbers.max(initial=0)) * scale.denominator > 1 << 62:
-            raise RangeTooLarge("noise that happens in no lifetime cannot be refined")
+            raise RangeTooLarge("noise that happens in no lifetime cannot be refined: ask anew")
         found &= bernoulli_exps(numbers * scale.denominator, scale.numerator, entropy)
     return found
 

@@ -102,7 +102,7 @@ def _table(columns: dict[str, Any]) -> pa.Table:
         except SystemError:  # text of NumPy that is no Unicode
             raise SourceError(f"column {name!r} is broken inside; make the frame anew") from None
     if len({len(array) for array in arrays.values()}) > 1:
-        raise SourceError("the columns do not have the same length")
+        raise SourceError("the columns do not have the same length: each has one value for every row")
     return pa.table(arrays)
 
 
@@ -116,7 +116,8 @@ def _columns(frame: Any) -> dict[str, Any]:
         )
     names = list(frame if isinstance(frame, Mapping) else frame.columns)
     if len({str(name) for name in names}) < len(names):
-        raise SourceError("two columns have the same name")
+        twice = next(str(name) for i, name in enumerate(names) if str(name) in map(str, names[:i]))
+        raise SourceError(f"two columns are called {twice!r}: rename one")
     columns = {str(name): frame[name] for name in names}
     return {name: c if hasattr(c, "__len__") else list(c) for name, c in columns.items()}
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from hedgerow.curator.rows.duckdb import DuckDBEngine
 from hedgerow.curator.rows.engine import Engine
-from hedgerow.curator.rows.files import FileEngine, LaterFile, is_csv
+from hedgerow.curator.rows.files import FileEngine, LaterFile
 from hedgerow.curator.rows.memory import MemoryEngine
 from hedgerow.curator.rows.row_cache import RowCache
 from hedgerow.curator.rows.star import StarEngine
@@ -87,15 +87,6 @@ def is_spark(source: Any) -> bool:
     """Whether a source is a DataFrame of Spark, classic or Connect, by its class alone."""
     kinds = ((kind.__module__, kind.__name__) for kind in type(source).__mro__)
     return any(module.startswith("pyspark.sql") and name == "DataFrame" for module, name in kinds)
-
-
-def row_cache(
-    source: Any, domain: Domain | OpenDomain, unit: Unit | None, options: FileOptions
-) -> RowCache | None:
-    """Where the coded rows of a CSV file are kept; None of anything else."""
-    if not isinstance(source, (str, Path)) or _is_url(source) or not is_csv(source):
-        return None
-    return RowCache.of(Path(source), domain, unit, options.of_csv)
 
 
 def _file(source: str | Path, engine: str, options: FileOptions, *, later: bool) -> Engine:

@@ -287,6 +287,7 @@ def _described(connection: Connection, oid: int) -> tuple[dict[str, PgType], lis
             parts.append(f"{quoted(schema)}.{quoted(table)}")
         elif kind != "p":
             raise SourceError(
-                "a part of the table is a foreign table, or is not stored as PostgreSQL stores tables"
+                f"the part {table!r} is a foreign table, or not stored as PostgreSQL stores tables: copy its "
+                "rows into one that is"
             )
     return columns, parts

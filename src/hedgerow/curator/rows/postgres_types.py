@@ -173,7 +173,9 @@ def column(type_: PgType, fields: Fields) -> pa.Array:
         return _READ[type_.oid](numbers, fields.absent).cast(type_.arrow)
     if type_.oid == BYTEA:
         return fields.octets().cast(pa.binary())
-    raise SourceError("a column has a type that nothing here can read")
+    raise SourceError(
+        "a column has a type that nothing here can read: leave it out, or cast it to text, with `query=`"
+    )
 
 
 def ids(fields: Fields) -> pa.Array:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from hedgerow.curator.rows.coding import Coded
-from hedgerow.curator.rows.files import is_settled
+from hedgerow.curator.rows.files import is_csv, is_settled
 from hedgerow.curator.rows.unit import Unit
 from hedgerow.curator.rows.values import binned
 from hedgerow.errors import SourceError
@@ -68,19 +68,21 @@ class RowCache:
     named: bool
 
     @classmethod
-    def of(cls, path: Path, domain: Any, unit: Unit | None, reading: dict[str, Any]) -> RowCache | None:
+    def of(cls, source: Any, domain: Any, unit: Unit | None, reading: dict[str, Any]) -> RowCache | None:
         """The place for a CSV file; None where nothing is kept: small files, others' files, switched off.
 
         Args:
-            path: the file.
+            source: the file, or what else rows come from: of that nothing is kept.
             domain: the declared domain; of an open one nothing is kept.
             unit: whose rows are bounded.
             reading: how the CSV text is read.
         """
+        if not isinstance(source, (str, Path)) or not is_csv(source):
+            return None
         if not isinstance(domain, Domain) or not is_switched_on():
             return None
         try:
-            data = path.resolve(strict=True)
+            data = Path(source).resolve(strict=True)
             status = data.stat()
             if not S_ISREG(status.st_mode) or status.st_size < LEAST_BYTES or not _is_owners(status.st_uid):
                 return None

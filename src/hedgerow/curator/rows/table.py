@@ -17,7 +17,7 @@ from hedgerow.curator.rows.counted_names import CountedNames
 from hedgerow.curator.rows.engine import Engine, counted_by, reading, summed_by
 from hedgerow.curator.rows.files import FileEngine, LaterFile, refuse_absent
 from hedgerow.curator.rows.memory import IDS
-from hedgerow.curator.rows.opening import FileOptions, engine_of, row_cache
+from hedgerow.curator.rows.opening import FileOptions, engine_of
 from hedgerow.curator.rows.plain import readable_parts
 from hedgerow.curator.rows.row_cache import RowCache
 from hedgerow.curator.rows.sums import NumberSums, ProductSum, RowSum, TableCounts, WeightSum
@@ -121,7 +121,7 @@ class Table:
             raise DomainMismatch("a table is opened with a Domain or an OpenDomain; see Domain.load")
         bound = Unit.declared(unit, max_rows, null_units, unit_type)
         options = FileOptions(encoding, delimiter, multiline, watch, later)
-        kept = row_cache(source, domain, bound, options) if cache else None
+        kept = RowCache.of(source, domain, bound, options.of_csv) if cache else None
         made, named = engine_of(source, domain, bound, engine, options, table=table, query=query, kept=kept)
         place = named and named.resolve()
         return cls(made, domain, bound, place, same_rows=same_rows, named=named, cache=kept)
@@ -209,7 +209,10 @@ class Rows:
         """Exact contingency tables, all that are not cached in one pass over the rows."""
         for clique in cliques:
             if self.domain.cells(clique) > CELL_LIMIT:
-                raise RangeTooLarge(f"the table {' x '.join(clique)} has {self.domain.cells(clique):,} cells")
+                raise RangeTooLarge(
+                    f"the table {' x '.join(clique)} has {self.domain.cells(clique):,} cells, more than "
+                    f"{CELL_LIMIT:,}: ask about fewer attributes, or declare fewer levels"
+                )
         wanted = dict.fromkeys(cliques)
         with self._lock:
             new = [c for c in wanted if c not in self._tables]

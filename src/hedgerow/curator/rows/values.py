@@ -58,7 +58,9 @@ def weighed_table(
     """For every cell over some attributes the sum of what its rows weigh, in units of 1/ONE."""
     shape, size = domain.shape_of(attributes), domain.cells(attributes)
     if size > CELLS:
-        raise RangeTooLarge(f"the table {' x '.join(attributes)} has {size:,} cells, too many for sums")
+        raise RangeTooLarge(
+            f"the table {' x '.join(attributes)} has {size:,} cells, too many for sums: name fewer"
+        )
     out = np.zeros(size, dtype=np.int64)
     for codes, own in parts:
         at = {a: codes[domain.index(a)].astype(np.intp) for a in (*attributes, *value.attributes)}

@@ -40,6 +40,7 @@ from hedgerow.curator.noise import noise
 from hedgerow.curator.noise.noise import Entropy
 from hedgerow.curator.runs.sparse_vector_plan import Family, SparseVectorPlan
 from hedgerow.errors import LedgerError
+from hedgerow.privacy.ledger.failure import RESTORE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,7 +73,7 @@ class State:
     def from_bytes(cls, data: bytes | None) -> State:
         """The inverse of `to_bytes`."""
         if data is None:
-            raise LedgerError("The ledger has lost the state of a sparse-vector run.")
+            raise LedgerError("The ledger has lost the state of a sparse-vector run.", hint=RESTORE)
         return cls(*json.loads(data))
 
 

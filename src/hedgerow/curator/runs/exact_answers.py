@@ -13,6 +13,7 @@ import numpy as np
 
 from hedgerow.curator.statistics.statistics import _TABLE_CELLS, Answers, SparseAnswers, sum_of_values
 from hedgerow.errors import DomainMismatch, UnsupportedQuery
+from hedgerow.queries.argument import once
 from hedgerow.queries.block import Axis, ListBlock, ProductBlock
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.query import ONE, Query, SparseQuery
@@ -96,8 +97,7 @@ def _refuse_misfit(query: Query, domain: Any) -> None:
     """A query is about attributes of the domain, each once, and has their shape."""
     if not isinstance(domain, Domain):
         raise DomainMismatch("this table has an open domain of names; ask it sparse queries")
-    if len(set(query.attributes)) < len(query.attributes):
-        raise UnsupportedQuery("an attribute is named twice")
+    once(query.attributes)
     if domain.shape_of(query.attributes) != query.shape:
         raise DomainMismatch("a query does not have the shape of its attributes")
     if query.fine is not None:

@@ -19,6 +19,7 @@ from hedgerow.learning.dense.layout import Layout, layout
 from hedgerow.learning.dense.weights import Weights
 from hedgerow.learning.experts import update_bound
 from hedgerow.learning.hypothesis import Fit, multiplicative_weights
+from hedgerow.queries.argument import once
 from hedgerow.queries.query import ONE, Query
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ class DenseHypothesis:
     def __init__(self, domain: Domain, *, total: float = 1.0, dtype: Any = None) -> None:
         if domain.size > CELL_LIMIT:
             raise RangeTooLarge(
-                f"the domain has {domain.size:,} cells; a dense hypothesis holds at most {CELL_LIMIT:,}"
+                f"the domain has {domain.size:,} cells; a dense hypothesis holds at most {CELL_LIMIT:,}: "
+                "use AdaptiveRelease, or fewer attributes"
             )
         self.domain = domain
         self.total = total
@@ -136,8 +138,7 @@ class DenseHypothesis:
     def marginal(self, attributes: Sequence[str]) -> NDArray[np.float64]:
         """The table over some attributes, axes in the given order; sums to 1."""
         names = self.domain.order(attributes)
-        if len(names) < len(attributes):
-            raise UnsupportedQuery("an attribute is named twice")
+        once(attributes)
         table = self._table(names) / self._weights.sum
         return np.asarray(table.transpose([names.index(a) for a in attributes]))
 

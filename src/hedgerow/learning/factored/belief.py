@@ -154,7 +154,9 @@ class Beliefs:
         """The table over any nodes, one per attribute, in one clique or across several."""
         shape = self.tree.resolutions.shape(nodes)
         if prod(shape) > OUT_LIMIT:
-            raise RangeTooLarge(f"a table of {prod(shape):,} cells is more than {OUT_LIMIT:,}")
+            raise RangeTooLarge(
+                f"a table of {prod(shape):,} cells is more than {OUT_LIMIT:,}: ask for fewer attributes"
+            )
         home = self.tree.home(nodes)
         if home is not None:
             return self.table_in(home, nodes)

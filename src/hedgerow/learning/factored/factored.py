@@ -24,6 +24,7 @@ from hedgerow.learning.factored.pairs import PairWalk
 from hedgerow.learning.factored.resolution import Node, Resolutions
 from hedgerow.learning.factored.rows import draw_rows
 from hedgerow.learning.hypothesis import Fit, multiplicative_weights
+from hedgerow.queries.argument import once
 from hedgerow.queries.query import ONE, Query
 from hedgerow.queries.strategies.coarse import GroupBlock
 
@@ -148,8 +149,7 @@ class FactoredHypothesis:
 
     def marginal(self, attributes: Sequence[str]) -> Floats:
         """The table over some attributes, axes in the given order; sums to 1."""
-        if len(set(attributes)) < len(attributes):
-            raise UnsupportedQuery("an attribute is named twice")
+        once(attributes)
         return np.ascontiguousarray(self.beliefs.table(self._full(attributes)))
 
     def table(self, nodes: Nodes) -> Floats:
@@ -193,7 +193,9 @@ class FactoredHypothesis:
             return
         if nodes not in self.potentials:
             if not self.whole and self.graph.cost(nodes, self.cells) > self.cells:
-                raise RangeTooLarge(f"the hypothesis would need more than {int(self.cells):,} cells")
+                raise RangeTooLarge(
+                    f"the hypothesis would need more than {int(self.cells):,} cells: name fewer attributes"
+                )
             self.graph.add(nodes)
         before = self.potentials.get(nodes, np.zeros(prod(query.shape)))
         self.potentials[nodes] = before + step * (query.weights.reshape(-1) / ONE)

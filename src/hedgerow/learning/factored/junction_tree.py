@@ -75,7 +75,9 @@ class Graph:
         ]
         order, cliques, cells = min(tries, key=lambda t: t[2])
         if not np.isfinite(cells):
-            raise RangeTooLarge(f"the model would need more than {int(cap):,} cells")
+            raise RangeTooLarge(
+                f"the model would need more than {int(cap):,} cells: ask for tables of fewer attributes"
+            )
         bits = [int.from_bytes(c.astype("<u8").tobytes(), "little") for c in cliques]
         return _tree(self.resolutions, self.nodes, [int(v) for v in order], bits)
 

@@ -182,7 +182,8 @@ class AdaptiveRelease(Resumable):
             few = few or worth_holding(domain.shape, tables)
         if self.hypothesis == "dense" and domain.size > DENSE_LIMIT:
             raise RangeTooLarge(
-                f"all {domain.size:,} cells are more than the {DENSE_LIMIT:,} of a dense model"
+                f"all {domain.size:,} cells are more than the {DENSE_LIMIT:,} of a dense model: "
+                "leave `hypothesis` out"
             )
         impossible = [Zeros(domain.order(names), _possible(domain, names, array)) for names, array in zeros]
         whole = self.hypothesis == "dense" or (self.hypothesis == "auto" and few)

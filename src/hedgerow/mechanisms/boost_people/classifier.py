@@ -158,7 +158,7 @@ class BoostedClassifier(*BASES):  # type: ignore[misc]
         """Parameters that a curator settles are left out, or say the same."""
         if self.neighbours not in (None, curator.privacy.neighbours):
             raise UnsupportedQuery(
-                f"the curator's ledger was made for {curator.privacy.neighbours!r} neighbours"
+                f"the curator's ledger was made for neighbours={curator.privacy.neighbours!r}; leave them out"
             )
         if self.domain is not None and self.domain != curator.domain:
             raise DomainMismatch("the curator's table has another domain; leave domain out")

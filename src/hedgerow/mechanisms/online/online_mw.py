@@ -49,5 +49,8 @@ class OnlineMW(IDC):
 def _dense(curator: Curator) -> Domain:
     domain = finite(curator)
     if domain.size > CELL_LIMIT:
-        raise UnsupportedQuery(f"the domain has {domain.size:,} cells; OnlineMW holds at most {CELL_LIMIT:,}")
+        raise UnsupportedQuery(
+            f"the domain has {domain.size:,} cells; OnlineMW holds {CELL_LIMIT:,} at most: "
+            "use Session, or fewer attributes"
+        )
     return domain

@@ -47,8 +47,9 @@ class Bargain:
         asked: the question.
         goal: the accuracy.
         bought: the expected answer of that accuracy.
-        free: the learned answer, of the accuracy's confidence.
-        shown: the bounds of the learned answer as it is given to who names no accuracy.
+        free: the learned answer as it is given to who names no accuracy, with the confidence of that.
+        shown: its bounds, in the order of the groups of what would be bought.
+        sure: how often those are meant to hold.
     """
 
     core: Core
@@ -58,11 +59,10 @@ class Bargain:
     bought: Reply
     free: Reply
     shown: NDArray[np.float64]
+    sure: float
 
     @classmethod
-    def of(
-        cls, core: Core, payer: Curator, asked: Asked, goal: Goal, promise: Promise, free: Promise
-    ) -> Bargain | None:
+    def of(cls, core: Core, payer: Curator, asked: Asked, goal: Goal, free: Promise) -> Bargain | None:
         """None where bounds are what was named, or the whole session has an accuracy that is vouched for."""
         if not isinstance(asked, Statement) or asked.question.units or not asked.pieces:
             return None
@@ -71,11 +71,8 @@ class Bargain:
         if core.own_goal is not None:
             return None
         bought = expected(core, asked, goal)
-        learned = asked.learned(core.belief, promise.confidence, promise.simultaneous)
-        shown = learned
-        if (free.confidence, free.simultaneous) != (promise.confidence, promise.simultaneous):
-            shown = asked.learned(core.belief, free.confidence, free.simultaneous)
-        return cls(core, payer, asked, goal, bought, learned, _aligned(shown, bought))
+        learned = asked.learned(core.belief, free.confidence, free.simultaneous)
+        return cls(core, payer, asked, goal, bought, learned, _aligned(learned, bought), free.confidence)
 
     @property
     def none(self) -> bool:
@@ -106,7 +103,7 @@ class Bargain:
         return not q.order and q.limit is None and bool(self._better.any())
 
     def kept(self, answer: Answer) -> Answer:
-        """A paid answer in which every number that was to be no better than the learned one is that."""
+        """A paid answer in which every number that was to be no better than the free one is that one."""
         table, learned, better = answer.table, self.free.table, self._better
         if not self.mixes:
             return answer
@@ -115,9 +112,10 @@ class Bargain:
         mixed = replace(table, values=values, errors=errors)
         each = np.full(values.shape, answer.source) if answer.sources is None else answer.sources
         sources = np.where(better, "learned", np.asarray(each).reshape(values.shape))
-        return replace(
+        made = replace(
             answer, value=mixed.value, error=mixed.error, table=mixed, source="learned", sources=sources
         )
+        return made if self.sure == answer.confidence else replace(made, indicative=self.sure)
 
     def errors(self) -> Any:
         """The bounds to expect of what is paid for."""

@@ -45,6 +45,16 @@ class Kept:
     answer: Answer | None = None
     line: dict[str, Any] | None = None
 
+    @property
+    def confidence(self) -> float:
+        """How often each of its bounds holds, or is meant to: the least of them."""
+        if self.answer is not None:
+            both = self.answer.confidence, self.answer.indicative
+        else:
+            line = self.line or {}
+            both = float(line["confidence"]), line.get("indicative")
+        return min(c for c in both if c is not None)
+
 
 class Cache:
     """Answers given before, by question and by what was promised with them.
@@ -160,7 +170,7 @@ class Cache:
 def _stronger(given: Iterable[Kept], promise: Promise) -> Kept | None:
     """An answer that is more than indicative and promises no less."""
     for kept in (kept for kept in given if kept.alpha is not None):
-        sure = kept.answer.confidence if kept.answer else (kept.line or {})["confidence"]
+        sure = kept.confidence
         together = kept.answer.simultaneous if kept.answer else (kept.line or {})["simultaneous"]
         near = promise.alpha is None or (kept.alpha is not None and kept.alpha <= promise.alpha)
         if near and sure >= promise.confidence and (together or not promise.simultaneous):
@@ -191,6 +201,7 @@ def _plain(answer: Answer) -> dict[str, Any]:
         "simultaneous": answer.simultaneous,
         "notes": list(answer.notes),
         "sources": None if answer.sources is None else np.asarray(answer.sources).tolist(),
+        **({} if answer.indicative is None else {"indicative": answer.indicative}),
     }
 
 
@@ -216,4 +227,5 @@ def _restored(asked: Asked | None, line: dict[str, Any]) -> Answer:
         notes=tuple(line["notes"]),
         table=table,
         sources=None if line.get("sources") is None else np.array(line["sources"]),
+        indicative=line.get("indicative"),
     )

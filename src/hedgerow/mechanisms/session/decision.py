@@ -90,7 +90,7 @@ def decide(
         )
     if goal is None:
         return ReadOff(core, payer, asked, promise)
-    bargain = Bargain.of(core, payer, asked, goal, promise, free)
+    bargain = Bargain.of(core, payer, asked, goal, free)
     if bargain is not None and bargain.none:
         return Spare(core, payer, asked, free, bargain)
     return Vouch(core, payer, asked, promise, goal, bargain)

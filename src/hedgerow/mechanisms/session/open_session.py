@@ -21,7 +21,7 @@ from hedgerow.privacy.budget import Cost
 from hedgerow.queries.asked import named_table
 from hedgerow.queries.pieces import by_queries, read_all
 from hedgerow.queries.reply import Asked
-from hedgerow.queries.staged import AnswerTerms, Staged
+from hedgerow.queries.staged import AnswerTerms, Ground, Staged
 from hedgerow.synopsis.answer import Answer
 from hedgerow.synopsis.in_stages import in_stages
 
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from hedgerow.mechanisms.session.core import Core
     from hedgerow.plot import Plot
     from hedgerow.privacy.budget import Budget
-    from hedgerow.queries.question import Question
+    from hedgerow.queries.question import Linear, Question
+    from hedgerow.queries.within import Within
 
 __all__ = ["Explanation", "OpenSession"]
 
@@ -240,7 +241,8 @@ class OpenSession:
             decision = decide(self._core, self._payer, asked, goal, promise, free)
             answer, cost = decision.carry_out()
             answer = asked.shown(answer)
-            return replace(answer, notes=(*answer.notes, *decision.notes, *self._doubts(wish, goal))), cost
+            notes = (*answer.notes, *answer.doubts, *decision.notes, *self._doubts(wish, goal))
+            return replace(answer, notes=notes), cost
 
     def _in_stages(self, staged: Staged, wish: Wish) -> Answer:
         """A statement in two stages: its questions are priced, and refused, together before any is paid."""
@@ -257,8 +259,15 @@ class OpenSession:
                 spent = sum((cost for _, cost in said), spent)
                 return [answer for answer, _ in said]
 
-            answer = in_stages(staged, ask, confidence, terms.simultaneous)
+            belief = self._core.belief
+            ground = self._ground(wish, confidence, belief.linear, belief.within)
+            answer = in_stages(staged, ask, confidence, terms.simultaneous, ground)
             return answer if spent.is_zero else replace(answer, cost=self._part(spent))
+
+    def _ground(self, wish: Wish, confidence: float, linear: Linear, within: Within | None) -> Ground | None:
+        """What a statement's numbers are read off, if no accuracy is named; else they are not."""
+        learned = self._goal(wish) is None
+        return Ground(linear, within, confidence, wish.simultaneous) if learned else None
 
     def _terms(self, staged: Staged, wish: Wish) -> tuple[float, AnswerTerms, Wish]:
         """The confidence of a statement, what that asks of each answer, and the same as a wish."""

@@ -16,6 +16,7 @@ from hedgerow.mechanisms.session.decision import reply_as, way_of
 from hedgerow.mechanisms.session.explain import Explanation
 from hedgerow.mechanisms.session.open_session import OpenSession, Wish
 from hedgerow.privacy.budget import Cost
+from hedgerow.queries.moments import WithinBins
 from hedgerow.queries.pieces import by_queries
 from hedgerow.queries.staged import Staged
 from hedgerow.synopsis.dense import DenseSynopsis
@@ -26,12 +27,18 @@ from hedgerow.synopsis.synopsis import Provenance
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from hedgerow.mechanisms.session.cache import Promise
     from hedgerow.mechanisms.session.core import Core
     from hedgerow.privacy.ledger.receipt import Receipt
     from hedgerow.queries.question import Question
     from hedgerow.queries.reply import Asked
+    from hedgerow.queries.within import Within
     from hedgerow.synopsis.answer import Answer
+
+    Floats = NDArray[np.float64]
 
 _ANY = {"within": None, "within_count": None, "confidence": None, "simultaneous": False}
 _KEPT = 20_000  # learned answers that are remembered
@@ -70,7 +77,7 @@ class SessionReading(OpenSession):
     @property
     def stale(self) -> bool:
         """Whether the session has learned more since."""
-        return self._core.belief.version != self._stamp[0]
+        return self._core.belief.numbers.version != self._stamp[0]
 
     @property
     def behind(self) -> bool:
@@ -134,7 +141,7 @@ class SessionReading(OpenSession):
                 return None
             answer = self._learned(asked, promise)
         answer = asked.shown(answer)
-        return replace(answer, notes=(*answer.notes, *self._doubts(wish, goal)))
+        return replace(answer, notes=(*answer.notes, *answer.doubts, *self._doubts(wish, goal)))
 
     def _staged(self, staged: Staged, wish: Wish) -> Answer | None:
         """A statement in two stages, if all of its questions are free."""
@@ -147,8 +154,24 @@ class SessionReading(OpenSession):
             said = [given[id(q)] if id(q) in given else self._one(by_queries(q), each) for q in questions]
             return [answer for answer in said if answer is not None]
 
+        ground = self._ground(wish, confidence, self._linear, self._within)
         with self._staging:
-            return in_stages(staged, ask, confidence, terms.simultaneous)
+            return in_stages(staged, ask, confidence, terms.simultaneous, ground)
+
+    def _linear(
+        self, attributes: tuple[str, ...], weights: Floats, confidence: float, numbers: int = 1
+    ) -> tuple[float, float]:
+        with self._compute:
+            return self._belief.linear(attributes, weights, confidence, numbers)
+
+    @property
+    def _within(self) -> Within | None:
+        moments = self._belief.moments
+        return None if moments is None else WithinBins(moments, self._table)
+
+    def _table(self, attributes: tuple[str, ...]) -> Floats:
+        with self._compute:
+            return self._belief.table(attributes)
 
     def _known(self, asked: Asked, promise: Promise) -> Answer | None:
         """What was said before: by the session, once it is in the ledger for good, or by a reading."""

@@ -66,8 +66,15 @@ class SealedFile:
         with suppress(OSError):
             sealed = self._read()
             seal, rest = sealed[:_SEAL], memoryview(sealed)[_SEAL:]
-            if hmac.compare_digest(self._seal(rest), seal):
-                return self._unpacked(sealed)
+            if not hmac.compare_digest(self._seal(rest), seal):
+                return None
+            file = io.BytesIO(sealed)
+            file.seek(_SEAL)
+            arrays = np.load(file, allow_pickle=False)
+            about = json.loads(arrays["about"].tobytes())
+            data = about.pop("data", None)
+            if about.get("line") is not None and about == self._about(about["seq"]):
+                return Held(about["seq"], data, arrays)
         return None
 
     def save(self, data: dict[str, Any], arrays: dict[str, Any]) -> None:
@@ -107,16 +114,6 @@ class SealedFile:
         version, line = hedgerow.__version__, self.ledger.hash_at(seq)
         named = {"format": _FORMAT, "version": version, "session": self.session, "what": self.what}
         return {**named, "seq": seq, "line": line}
-
-    def _unpacked(self, sealed: bytes) -> Held | None:
-        file = io.BytesIO(sealed)
-        file.seek(_SEAL)
-        arrays = np.load(file, allow_pickle=False)
-        about = json.loads(arrays["about"].tobytes())
-        data = about.pop("data", None)
-        if about.get("line") is None or about != self._about(about["seq"]):
-            return None
-        return Held(about["seq"], data, arrays)
 
 
 @dataclass(frozen=True, eq=False)

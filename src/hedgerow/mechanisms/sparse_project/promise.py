@@ -27,7 +27,9 @@ def rule(task: Task) -> Rule:
     def at(n: float) -> Stated:
         size = bounds.sparse_project_size(n, m, k, task.beta)
         if size > LARGEST:
-            raise RangeTooLarge(f"the paper's T is {size:.1e} coordinates, more than {LARGEST:,}")
+            raise RangeTooLarge(
+                f"the paper's T is {size:.1e} coordinates, more than {LARGEST:,}; use mode='tuned'"
+            )
         found = bounds.thm_4_9_sparse(n, m, k, epsilon, delta, task.beta, sensitivity=step)
         given = {"epsilon": epsilon, "delta": delta, "sparsity": m, "queries": k, "rows": ceil(n)}
         return Stated(found, {"mode": "theorem"} | given)

@@ -9,11 +9,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import LedgerError
-from hedgerow.privacy.ledger.entry import OWNER, YEARS, Account, Entry
-from hedgerow.privacy.ledger.filter import Filter, named
+from hedgerow.privacy.ledger.entry import OWNER, YEARS, Account, Entry, named
+
+if TYPE_CHECKING:
+    from hedgerow.privacy.ledger.book import Book
+    from hedgerow.privacy.ledger.store import Store
 
 BLOCKS = "hedgerow: blocks"
 """The run of the lines that tell of blocks."""
@@ -80,7 +83,8 @@ class RowBlock:
 class Announcing:
     """The part of a transaction that speaks of blocks."""
 
-    _filter: Filter
+    _book: Book
+    _store: Store
     _time: str
 
     def announce(self, name: str, by: str, state: bytes, expected: int) -> Entry:
@@ -91,19 +95,17 @@ class Announcing:
             state: which units it saw.
             expected: its number, as whoever decided about its rows had counted.
         """
-        made = self._filter.made
+        made = self._book.made
         if made.growing is None:
             raise LedgerError("The ledger was not made for growing data.")
-        there = [
-            RowBlock.read(e) for e in map(Entry.read, self._filter.store.lines(BLOCKS)) if e.kind == "block"
-        ]
+        there = [RowBlock.read(e) for e in map(Entry.read, self._store.lines(BLOCKS)) if e.kind == "block"]
         year = int(name[:4]) if by == "day" and is_day(name) else int(self._time[:4])
         block = RowBlock(expected, named("block's name", name), by, year)
         names, years = {b.name for b in there}, {b.year for b in there}
-        why = block.after(there[-1] if there else None, names, years, self._filter.years())
+        why = block.after(there[-1] if there else None, names, years, self._book.years())
         if why := why or block.late(max((b.name for b in there if b.by == "day"), default="")):
             raise LedgerError(f"{why[:1].upper()}{why[1:]}.")
-        owner = self._filter.account(OWNER)
+        owner = self._book.account(OWNER)
         if owner.profile is not None:
             profile = owner.profile.grown(block.cell(made.growing))
             owner = replace(owner, profile=profile, spent=profile.most())
@@ -118,9 +120,9 @@ class Announcing:
             years: how many years of arrival, more than before.
             reason: why; it is kept for good.
         """
-        if why := refused_years(years, reason, self._filter.made.growing, self._filter.years()):
+        if why := refused_years(years, reason, self._book.made.growing, self._book.years()):
             raise LedgerError(f"{why[:1].upper()}{why[1:]}.")
-        owner, asker = self._filter.account(OWNER), {**_ASKER, "run": YEARS}
+        owner, asker = self._book.account(OWNER), {**_ASKER, "run": YEARS}
         told, words = {"years": years}, f"The promise of a lifetime became one of {years} years."
         return self._write("years", owner, details=told, words=words, note=reason, asker=asker)
 
@@ -133,8 +135,8 @@ class Announcing:
         """
         if not isinstance(reason, str) or not reason.strip():
             raise LedgerError("That blocks are no longer charged side by side is written with a reason.")
-        owner = self._filter.account(OWNER)
-        if owner.profile is not None and self._filter.made.growing == "confined":
+        owner = self._book.account(OWNER)
+        if owner.profile is not None and self._book.made.growing == "confined":
             owner = replace(owner, profile=replace(owner.profile, ended=True))
         words = "Units may be in several blocks: charges are made to all of them from here on."
         return self._write("ended", owner, words=words, note=reason, state=told, asker=_ASKER)

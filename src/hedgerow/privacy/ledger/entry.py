@@ -13,7 +13,7 @@ from hedgerow.errors import BadValue, LedgerError, UnknownEvent
 from hedgerow.privacy.budget import GRAIN, Budget, Cost, Currency, Neighbours, Privacy, exact
 from hedgerow.privacy.event import Event
 from hedgerow.privacy.events import from_json
-from hedgerow.privacy.ledger.line import FORMAT, GROWING, Line
+from hedgerow.privacy.ledger.line import FORMAT, GROWING, NEWER, Line
 from hedgerow.privacy.ledger.profile import Profile, Scope, checked, within
 
 OWNER = "owner"
@@ -151,14 +151,18 @@ class Settings:
             FORMAT if data.get("growing") is None else GROWING
         )  # earlier versions would charge it otherwise
         if data["format"] != form or data["grain"] != str(GRAIN):
-            raise LedgerError(f"The ledger has format {data['format']}, and this version reads {FORMAT}.")
+            raise LedgerError(
+                f"The ledger has format {data['format']}, and this version reads {FORMAT}.", hint=NEWER
+            )
         budget = Budget.from_json(data["budget"])
         if data["currency"] != budget.currency:
             raise LedgerError(f"The ledger counts {data['currency']}, but its budget {budget.currency}.")
         names = ("ledger", "neighbours", "unit", "max_rows", "null_units", "simulation")
         later = {"unit_type": data.get("unit_type"), "spelling": data.get("spelling", 1)}
         if later["spelling"] not in (1, SPELLING):
-            raise LedgerError("The ledger spells unit ids in a way that only a newer version knows.")
+            raise LedgerError(
+                "The ledger spells unit ids in a way that only a newer version knows.", hint=NEWER
+            )
         grows = {name: data[name] for name in ("growing", "years", "reserve") if name in data}
         return cls(budget=budget, **{name: data[name] for name in names}, **later, **grows)
 
@@ -333,6 +337,14 @@ def _legible(line: Line) -> Iterator[None]:
         yield
     except (AttributeError, KeyError, TypeError, ValueError, UnknownEvent) as error:
         raise LedgerError(f"Line {line.seq} of the ledger cannot be read.") from error
+
+
+def named(what: str, name: str) -> str:
+    """A name that looks the same to SQLite, JSON and people."""
+    if not isinstance(name, str) or not name or not name.isprintable():
+        given = repr(name) if isinstance(name, str) else f"a {type(name).__name__}"
+        raise LedgerError(f"The {what} must be printable text, not {given}.")
+    return name
 
 
 def grains_of(cost: Cost) -> dict[str, str]:

@@ -19,7 +19,7 @@ _HELD = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 _PASSING = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM)
 _FORBIDDEN = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
 _MOUNT = "see that the disk of its folder is mounted"
-_RESTORE = "put its newest backup in its place with `hedgerow restore`"
+RESTORE = "put its newest backup in its place with `hedgerow restore`"
 
 
 def failure(error: sqlite3.Error | OSError, path: Path | None, what: str) -> LedgerError:
@@ -40,7 +40,7 @@ def failure(error: sqlite3.Error | OSError, path: Path | None, what: str) -> Led
     if code in _FORBIDDEN or (code == sqlite3.SQLITE_CANTOPEN and path is not None and obstacle(path)):
         return LedgerNotPermitted(said)
     if code == sqlite3.SQLITE_CORRUPT:
-        return LedgerError(said, hint=_RESTORE)
+        return LedgerError(said, hint=RESTORE)
     return LedgerUnavailable(said) if code in _PASSING else LedgerError(said)
 
 

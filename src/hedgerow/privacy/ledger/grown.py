@@ -10,16 +10,16 @@ from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget, Cost, epsilon_of
 from hedgerow.privacy.calibration import float_up
 from hedgerow.privacy.ledger.announcing import BLOCKS, RowBlock
+from hedgerow.privacy.ledger.book import Book
 from hedgerow.privacy.ledger.entry import LOST, OWNER, Entry
 from hedgerow.privacy.ledger.profile import Scope, within
-from hedgerow.privacy.ledger.vouching import Vouching
 from hedgerow.privacy.raising import doubled, least
 
 if TYPE_CHECKING:
     from hedgerow.privacy.ledger.transaction import Transaction
 
 
-class Grown(Vouching):
+class Grown(Book):
     """A ledger's lines about blocks."""
 
     def transaction(self, *, durable: bool = True) -> AbstractContextManager[Transaction]:
@@ -60,7 +60,7 @@ class Grown(Vouching):
         with self.transaction() as transaction:
             before = sum(name.startswith(f"{LOST}of blocks") for name in self._store.children(OWNER))
             transaction.void("Lines were lost that may have spent it")
-            owner = self._filter.account(OWNER)
+            owner = self.account(OWNER)
             parts: list[tuple[Scope | None, Cost]] = [(None, owner.spent)]
             if owner.profile is not None and not owner.profile.ended:  # else one sum binds all
                 parts = [*owner.profile.regions]
@@ -80,7 +80,7 @@ class Grown(Vouching):
     def counted(self) -> Cost:
         """What the newest loss that files told of made of all spending: the budget of then, or nothing."""
         told = [entry.limit for entry in self.replay(BLOCKS) if entry.kind == "ended" and entry.state]
-        return told[-1] if told else Cost.zero(self._filter.currency)
+        return told[-1] if told else Cost.zero(self.currency)
 
     @property
     def ended(self) -> bool:
@@ -93,24 +93,20 @@ class Grown(Vouching):
 
     def charged(self, cell: int) -> Cost:
         """What one block (or year, where years have allowances) was charged so far."""
-        owner = self._filter.account(OWNER)
+        owner = self.account(OWNER)
         return owner.spent if owner.profile is None else owner.profile.at(cell)
-
-    def is_narrow(self, account: str) -> bool:
-        """Whether an account is for some blocks, and nothing is charged to some of them any more."""
-        return self._filter.is_narrow(self._filter.account(account))
 
     def covers(self, account: str, scope: Scope | None) -> bool:
         """Whether an account's money may pay for what reads some blocks or years."""
-        if not self._made.cells or scope is None or account == OWNER:
+        if not self.made.cells or scope is None or account == OWNER:
             return True
-        return within(scope, self._filter.account(account).scope)
+        return within(scope, self.account(account).scope)
 
     def refuse_outside(self, account: str, scope: Scope | None) -> None:
         """Refuse an account whose money was set aside for other blocks or years than those to be read."""
         if not self.covers(account, scope):
             assert scope is not None
-            held = self._filter.account(account).scope
+            held = self.account(account).scope
             told = "none" if held is None else f"{held[0]} to {held[1] or 'any'}"
             raise LedgerError(
                 f"The account {account!r} is for blocks {told}, not for {scope[0]} to {scope[1]}: "
@@ -119,7 +115,7 @@ class Grown(Vouching):
 
     def lifetime(self) -> str:
         """One sentence: what all blocks together amount to for one person."""
-        made, budget = self._made, self._filter.budget()
+        made, budget = self.made, self.budget
         told = _words(budget.epsilon, budget.delta)
         if made.growing == "shared":
             return f"All blocks share one budget: {told} is the promise for good."
@@ -133,7 +129,7 @@ class Grown(Vouching):
         if made.growing is None:
             return f"{told} is the promise."
         yearly = f"Rows that arrived in one year have {told};"
-        years, delta = self._filter.years(), self._lifetime_delta(budget)
+        years, delta = self.years(), self._lifetime_delta(budget)
         if years is None:
             return f"{yearly} no number of years was declared: there is no lifetime promise."
         if budget.currency == "epsilon":
@@ -145,10 +141,10 @@ class Grown(Vouching):
 
     def _lifetime_delta(self, budget: Budget) -> Fraction:
         """The delta of a lifetime: years that were raised after answers pay for that choice as budgets do."""
-        line = self._filter.raised_years() if self._made.growing == "yearly" else None
+        line = self.raised_years() if self.made.growing == "yearly" else None
         if line is None or line.spent.is_zero or not budget.conversion_delta:
             return budget.delta_exact
-        return max(budget.delta_exact, doubled(self._filter.base()))
+        return max(budget.delta_exact, doubled(self.first_budget))
 
     def _over(self, budget: Budget, years: int, delta: Fraction) -> float:
         """The epsilon of so many years' sums; caps that were raised after answers are read at fixed orders.
@@ -157,7 +153,7 @@ class Grown(Vouching):
         as large, and the orders were fixed before any row was read. A number of years that is raised is such
         a cap, at a delta that pays for raises.
         """
-        rho, base = Fraction(budget.cost.amount * years), self._filter.base()
+        rho, base = Fraction(budget.cost.amount * years), self.first_budget
         raised = budget.conversion_delta and (budget.raise_delta or delta > budget.delta_exact)
         asked = Budget(rho=1, delta=delta) if raised and not budget.raise_delta else budget
         return float_up(least(base, asked, rho)) if raised else epsilon_of(rho, budget.conversion_delta)

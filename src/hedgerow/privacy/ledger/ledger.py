@@ -1,22 +1,20 @@
-"""The append-only durable ledger and the filter that keeps a dataset's budget."""
+"""The append-only durable ledger that keeps a dataset's budget: its book, and all that writes lines."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, cast
 
-from hedgerow.privacy.budget import Budget, Cost, Currency
+from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.event import Event
 from hedgerow.privacy.ledger.claim import Claim
-from hedgerow.privacy.ledger.company import Company
 from hedgerow.privacy.ledger.entry import OWNER, Entry, Growth, Settings
 from hedgerow.privacy.ledger.grown import Grown
-from hedgerow.privacy.ledger.limit import Limit
+from hedgerow.privacy.ledger.line import Line
 from hedgerow.privacy.ledger.making import begin, new_settings, open_database, open_file, refuse_no_budget
 from hedgerow.privacy.ledger.place import Data, note
 from hedgerow.privacy.ledger.profile import Scope
@@ -28,6 +26,39 @@ from hedgerow.privacy.ledger.url import LedgerUrl
 from hedgerow.privacy.raising import doubled
 
 __all__ = ["Entry", "Ledger", "Receipt", "Settings", "Transaction", "Verification", "verify_export"]
+
+
+class Company:
+    """What one holder of a ledger knows of others who write it, in other processes or through other handles.
+
+    Args:
+        store: the ledger's lines.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._done = self._doing = store.head()
+        self._theirs = -1
+
+    def met(self) -> int:
+        """Look at the newest line; the number of the newest that others are known to have written.
+
+        It is one's own if it is the last that was committed, or is being committed just now. A line in the
+        place of one's own is theirs: what is written in a turn may be lost before that ends.
+        """
+        newest = self._store.newest()
+        mine = [own.hash for own in (self._doing, self._done) if own.seq == newest]
+        if not mine or (there := self._store.at(newest)) is None or there.hash not in mine:
+            self._theirs = newest
+        return self._theirs
+
+    def writes(self, head: Line) -> None:
+        """All lines up to this one are known, and it is about to be committed."""
+        self._doing = head
+
+    def wrote(self) -> None:
+        """It is committed."""
+        self._done = self._doing
 
 
 class Ledger(Grown):
@@ -96,23 +127,18 @@ class Ledger(Grown):
         elif isinstance(path, str | os.PathLike):
             store = open_file(path, budget, asked, known, reason, may=may, readonly=readonly)
         else:
-            store = cast(Store, path)
-            begin(store, budget, asked, reason, create=may)
+            store = begin(cast(Store, path), budget, asked, reason, create=may)
         try:
-            ledger = cls(store)._agreed(budget, asked)
+            ledger = cls(store)
+            ledger.settings.refuse_other({"budget": None if ledger.keeps(budget) else budget} | asked)
             if isinstance(store, SQLiteStore) and not readonly:
                 note(store, known, reason)
                 store.sync()  # a log that was left behind
+            return ledger
         except BaseException:
             if store is not path:
                 store.close()
             raise
-        return ledger
-
-    def _agreed(self, budget: Budget | None, asked: dict[str, Any]) -> Self:
-        """Itself, if it says what was asked for."""
-        self.settings.refuse_other({"budget": None if self.keeps(budget) else budget} | asked)
-        return self
 
     def know(self, data: str | os.PathLike[str] | Data) -> None:
         """Note a data file as it was named, or a table, so that it is known again under another name."""
@@ -141,98 +167,17 @@ class Ledger(Grown):
     @property
     def cache(self) -> Path | None:
         """A folder for what may be deleted at any time, if there is one."""
-        return self._store.cache(self._made.ledger)
-
-    @property
-    def budget(self) -> Budget:
-        """What may be spent in all, as last raised."""
-        return self._filter.budget()
+        return self._store.cache(self.made.ledger)
 
     def keeps(self, budget: Budget | None) -> bool:
         """Whether a budget is this ledger's, as it is stated or as it was last recorded; None is any."""
         return budget is None or budget.promises(self.budget) or budget == self.recorded_budget
 
     @property
-    def first_budget(self) -> Budget:
-        """The budget that was in force when the first answer was paid for, or is in force if none was."""
-        return self._filter.base()
-
-    @property
-    def recorded_budget(self) -> Budget:
-        """The budget as its newest line puts it; earlier versions recorded more than a raised one keeps."""
-        return self._filter.recorded()
-
-    @property
     def next_delta(self) -> Fraction:
         """The delta of a raise unless another is asked for: after answers, at least twice the first one."""
         now = self.budget.delta_exact
         return now if self.spent().is_zero else max(now, doubled(self.first_budget))
-
-    @property
-    def settings(self) -> Settings:
-        """What the ledger was made for, with the budget and the years as last raised."""
-        return replace(self._made, budget=self.budget, years=self._filter.years())
-
-    @property
-    def currency(self) -> Currency:
-        """What the ledger sums: "epsilon" or "rho"."""
-        return self._made.budget.currency
-
-    @property
-    def simulation(self) -> bool:
-        """Whether the ledger lives in memory only and protects nobody."""
-        return self._made.simulation
-
-    @property
-    def row_key(self) -> bytes:
-        """The secret key by which a unit's rows are chosen when it has more than max_rows."""
-        return cast(bytes, self._store.first().state)
-
-    def spent(self, account: str = OWNER) -> Cost:
-        """What an account has spent, with what it allotted to others."""
-        return self._filter.account(account).spent
-
-    def remaining(self, account: str = OWNER, scope: Scope | None = None) -> Cost:
-        """What an account may still spend, for some blocks of growing data; nothing once it is closed."""
-        return self._filter.left(account, scope)
-
-    def held(self, account: str) -> Cost:
-        """What an account was given and has not spent; what a limit still lets it have is not in it."""
-        return self._filter.account(account).remaining
-
-    def limit(self, account: str) -> Limit | None:
-        """The limit under which an account spends, if it does so under one."""
-        return self._filter.limit(account)
-
-    def descends(self, account: str, ancestor: str) -> bool:
-        """Whether an account was allotted from another one, directly or through others in between."""
-        parent = self._filter.account(account).parent
-        return parent is not None and (parent == ancestor or self.descends(parent, ancestor))
-
-    def check(self, cost: Cost, account: str = OWNER, scope: Scope | None = None) -> None:
-        """Raise BudgetExceeded if an account cannot afford a cost; charges nothing.
-
-        >>> Ledger.open(":memory:", budget=Budget(epsilon=1)).check(Cost("epsilon", 2))
-        Traceback (most recent call last):
-        hedgerow.errors.BudgetExceeded: This asks for epsilon 2, but of epsilon 1 only 1 remains.
-        """
-        self._filter.afford(cost, account, scope)
-
-    def meant(self, epsilon: Fraction, request: str | None = None) -> Cost:
-        """The rho that an epsilon stands for: now, or when the line of a request id was written.
-
-        A raise changes what an epsilon buys, and must not change what was bought.
-        """
-        return self._filter.meant(epsilon, request)
-
-    def recall(self, request: str, question: str | bytes | Event, analyst: str = OWNER) -> Entry | None:
-        """What a request id was answered, or None; RequestReused if it belongs to another question."""
-        return self._filter.recall(request, question, analyst)
-
-    @property
-    def newest(self) -> int:
-        """The number of the newest line."""
-        return self._store.newest()
 
     @property
     def elsewhere(self) -> int:
@@ -262,14 +207,6 @@ class Ledger(Grown):
         """A stretch in which several reads may be answered as of one moment, its beginning."""
         return self._store.still()
 
-    def children(self, account: str = OWNER) -> list[str]:
-        """The accounts that were ever allotted from an account, in order."""
-        return self._store.children(account)
-
-    def is_closed(self, account: str) -> bool:
-        """Whether an account was settled."""
-        return self._filter.account(account).closed
-
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[Transaction]:
         """Write several lines that are committed together or not at all.
@@ -278,7 +215,7 @@ class Ledger(Grown):
             durable: wait for the disk; free records may do without, the next charge covers them.
         """
         with self._store.transaction(durable):
-            transaction = Transaction(self._filter, durable)
+            transaction = Transaction(self, self._store, durable)
             self._company.met()
             try:
                 yield transaction

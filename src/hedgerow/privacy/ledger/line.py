@@ -12,6 +12,7 @@ from typing import Any
 
 FORMAT = 1
 GROWING = 2  # of ledgers of growing data, which versions before it refuse to open
+NEWER = "open it with the version that wrote it, or a newer one: pip install --upgrade hedgerow"
 GENESIS = bytes(32)
 
 

@@ -18,7 +18,7 @@ from hedgerow.privacy.ledger.entry import Settings
 from hedgerow.privacy.ledger.failure import failure, no_ledger
 from hedgerow.privacy.ledger.line import Line
 from hedgerow.privacy.ledger.place import Data, refuse_known
-from hedgerow.privacy.ledger.sqlite import connect, flush, lay_out, uri
+from hedgerow.privacy.ledger.sqlite import connect, flush, lay_out
 from hedgerow.privacy.ledger.sqlite_store import SQLiteStore
 from hedgerow.privacy.ledger.store import Store
 from hedgerow.privacy.ledger.transaction import opening
@@ -41,8 +41,8 @@ def make_new(path: Path, settings: Settings, data: Data | None, reason: str | No
 
 def begin(
     store: Store, budget: Budget | None, asked: Mapping[str, Any], reason: str | None, *, create: bool
-) -> None:
-    """Make a ledger in a store of somebody else's, if it is empty; of two at once the first one's holds."""
+) -> Store:
+    """A store of somebody else's, with a ledger made in it if it is empty; of two at once the first holds."""
     if not isinstance(store, Store):
         raise LedgerError("A ledger is opened with the path of a file, ':memory:', or a Store.")
     if store.newest() < 0:
@@ -54,6 +54,7 @@ def begin(
                 store.append(first)
     if not store.durable and not Settings.from_json(store.first().field("details")).simulation:
         raise LedgerError("The store is not durable, but its ledger says that it is no simulation.")
+    return store
 
 
 def open_file(
@@ -117,7 +118,7 @@ def _make(path: Path, first: Line) -> None:
         os.fchmod(handle, 0o600)
         made = os.fstat(handle)
         os.close(handle)
-        with closing(connect(uri(draft))) as connection:
+        with closing(connect(draft)) as connection:
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("PRAGMA journal_mode=WAL")
             lay_out(connection, first, [("ledger", str(path), f"{made.st_dev}:{made.st_ino}")])

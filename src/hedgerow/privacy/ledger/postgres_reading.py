@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.errors import LedgerError
-from hedgerow.privacy.ledger.line import FORMAT, Line
+from hedgerow.privacy.ledger.line import FORMAT, NEWER, Line
 from hedgerow.privacy.ledger.postgres import COLUMNS, lay_out
 from hedgerow.privacy.ledger.postgres_link import PAGE, Lost, PostgresLink
 from hedgerow.privacy.ledger.postgres_turn import Mine
@@ -331,7 +331,9 @@ class PostgresReading(Store):
         system, timeline, _ = link.here
         ((format, at, line),) = link.trip((f"SELECT format, system, timeline FROM {name}.seat", ()))[0]
         if format != FORMAT:
-            raise LedgerError(f"The ledger {self.url} has format {format}, and this Hedgerow reads {FORMAT}.")
+            raise LedgerError(
+                f"The ledger {self.url} has format {format}, and this Hedgerow reads {FORMAT}.", hint=NEWER
+            )
         if (at, line) != (system, timeline):
             self.moved = (
                 f"The database of the ledger {self.url} was promoted or restored since it was last written, "

@@ -61,8 +61,14 @@ class Connection(sqlite3.Connection):
     synchronous: str = ""
 
 
-def connect(target: str) -> Connection:
-    """Connect without implicit transactions; whoever calls decides when one begins."""
+def connect(path: Path | None, how: str = "") -> Connection:
+    """Connect without implicit transactions; whoever calls decides when one begins.
+
+    Args:
+        path: the file; in memory if None.
+        how: the parameters of SQLite's URI.
+    """
+    target = ":memory:" if path is None else f"{path.absolute().as_uri()}{how and '?'}{how}"
     connection = sqlite3.connect(
         target, uri=True, timeout=_POLL, isolation_level=None, check_same_thread=False, factory=Connection
     )
@@ -103,10 +109,6 @@ def is_ledger(path: Path) -> bool:
     except OSError:
         return False
     return head.startswith(b"SQLite format 3\0") and head[68:] == APPLICATION.to_bytes(4)
-
-
-def uri(path: Path) -> str:
-    return path.absolute().as_uri()
 
 
 def reason(error: Exception, path: Path | None = None) -> str:

@@ -29,7 +29,7 @@ from typing import Any
 
 from hedgerow.errors import LedgerError, LedgerUnavailable
 from hedgerow.privacy.ledger.failure import failure
-from hedgerow.privacy.ledger.line import FORMAT, Line
+from hedgerow.privacy.ledger.line import FORMAT, NEWER, Line
 from hedgerow.privacy.ledger.snapshot import Snapshot
 from hedgerow.privacy.ledger.sqlite import (
     APPLICATION,
@@ -42,7 +42,6 @@ from hedgerow.privacy.ledger.sqlite import (
     insert_places,
     lay_out,
     locks,
-    uri,
 )
 from hedgerow.privacy.ledger.store import Store
 
@@ -81,17 +80,12 @@ class SQLiteStore(Store):
         if path is None:
             assert first is not None
             self._lock = threading.RLock()
-            self._memory = connect(":memory:")
+            self._memory = connect(None)
             lay_out(self._memory, first)
         else:
-            self._inode = self._find()
+            device, inode = self._inode = self._find()
+            self.own: Place = ("ledger", str(path), f"{device}:{inode}")
             self._connection()
-
-    @property
-    def own(self) -> Place:
-        """Where the ledger's own file is; it is not opened for this: closing it would drop SQLite's locks."""
-        device, inode = self._inode
-        return "ledger", str(self.path), f"{device}:{inode}"
 
     def close(self) -> None:
         """Close every connection of this process; the store can no longer be used."""
@@ -334,7 +328,7 @@ class SQLiteStore(Store):
         """Connect to the file after seeing that it is a ledger of a format we know."""
         assert self.path is not None
         try:
-            connection = self._look() if self.readonly else connect(f"{uri(self.path)}?mode=rw")
+            connection = self._look() if self.readonly else connect(self.path, "mode=rw")
             try:
                 ((application,),) = connection.execute("PRAGMA application_id").fetchall()
                 ((version,),) = connection.execute("PRAGMA user_version").fetchall()
@@ -342,7 +336,8 @@ class SQLiteStore(Store):
                     raise LedgerError(f"The file {self.path} is not a Hedgerow ledger.")
                 if version != FORMAT:
                     raise LedgerError(
-                        f"The ledger {self.path} has format {version}, and this Hedgerow reads {FORMAT}."
+                        f"The ledger {self.path} has format {version}, and this Hedgerow reads {FORMAT}.",
+                        hint=NEWER,
                     )
                 connection.execute("PRAGMA fullfsync=ON")
                 connection.execute("PRAGMA checkpoint_fullfsync=ON")
@@ -358,10 +353,10 @@ class SQLiteStore(Store):
         """Connect without writing anything, not even an index of the log; by way of a copy if need be."""
         assert self.path is not None
         if not self._log:  # SQLite itself reads it: closing a copied file would drop locks of this process
-            return connect(f"{uri(self.path)}?mode=ro&immutable=1")
+            return connect(self.path, "mode=ro&immutable=1")
         open_elsewhere = all(os.path.exists(f"{self.path}{suffix}") for suffix in ("-wal", "-shm"))
         if self._snapshot is None and open_elsewhere:  # else SQLite would make an empty log
-            connection = connect(f"{uri(self.path)}?mode=ro&readonly_shm=1")
+            connection = connect(self.path, "mode=ro&readonly_shm=1")
             try:
                 connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
                 return connection
@@ -375,7 +370,7 @@ class SQLiteStore(Store):
             except OSError as error:  # of the file, or of the log beside it
                 unread = error.filename or self.path
                 raise failure(error, self.path, f"The file {unread} cannot be read") from error
-        return connect(uri(self._snapshot.path))
+        return connect(self._snapshot.path)
 
     def _harden(self, connection: Connection, synchronous: str) -> None:
         """Choose whether commits wait for the disk."""

@@ -16,13 +16,14 @@ from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.event import Event, Nothing
 from hedgerow.privacy.events import from_json
 from hedgerow.privacy.ledger.announcing import Announcing
+from hedgerow.privacy.ledger.book import Book, question_digest
 from hedgerow.privacy.ledger.claim import CLAIMS, Claim, said
-from hedgerow.privacy.ledger.entry import LOST, OWNER, Account, Entry, Settings, grains_of
-from hedgerow.privacy.ledger.filter import Filter, named, question_digest
+from hedgerow.privacy.ledger.entry import LOST, OWNER, Account, Entry, Settings, grains_of, named
 from hedgerow.privacy.ledger.limit import Limit
 from hedgerow.privacy.ledger.line import GENESIS, Line, digest
 from hedgerow.privacy.ledger.profile import Profile, Scope
 from hedgerow.privacy.ledger.refined import refuse_refining
+from hedgerow.privacy.ledger.store import Store
 from hedgerow.privacy.raising import least, raised
 
 Act = Callable[[], tuple[bytes, bytes | None]]
@@ -34,35 +35,30 @@ _NOBODY: Mapping[str, str | None] = {"analyst": OWNER, "request": None, "questio
 class Transaction(Announcing):
     """Lines that are committed together; nothing in it may be shown to anyone before it has ended."""
 
-    def __init__(self, filter: Filter, durable: bool) -> None:
-        self._filter = filter
-        self._store = filter.store
+    def __init__(self, book: Book, store: Store, durable: bool) -> None:
+        self._book = book
+        self._store = store
         self._durable = durable
         self._here = (os.getpid(), threading.get_ident())
         self._time = _now()  # before any act, so that it says nothing about rows
-        self._head = self._store.head()
+        self.head = self._store.head()  # the newest line, with those of this transaction
         self._acting = False
         self._failed = False
         self._noted: dict[str, Account] = {}  # accounts as notes of this transaction left them
         self.over = False
 
     @property
-    def head(self) -> Line:
-        """The ledger's newest line, with those of this transaction."""
-        return self._head
-
-    @property
     def newest(self) -> int:
         """The number of the ledger's newest line, with those of this transaction."""
-        return self._head.seq
+        return self.head.seq
 
     def check(self, cost: Cost, account: str = OWNER, scope: Scope | None = None) -> None:
         """Raise BudgetExceeded if an account cannot afford a cost."""
-        self._filter.afford(cost, account, scope)
+        self._book.afford(cost, account, scope)
 
     def recall(self, request: str, question: str | bytes | Event, analyst: str = OWNER) -> Entry | None:
         """The entry that a request id already has, as in `Ledger.recall`."""
-        return self._filter.recall(request, question, analyst)
+        return self._book.recall(request, question, analyst)
 
     def charge(
         self,
@@ -86,7 +82,7 @@ class Transaction(Announcing):
             return known
         self._must_last()
         event = from_json(event.to_json())  # what will be read from the line is what is charged
-        cost = cost_of(event, self._filter.currency)
+        cost = cost_of(event, self._book.currency)
         holder = self._filled(cost, account)
         scope = None if holder.profile is None else holder.profile.everything
         answer, state = self._carry_out(act)
@@ -129,7 +125,7 @@ class Transaction(Announcing):
             return known
         return self._write(
             "note",
-            self._noted.get(account) or self._filter.usable(account),
+            self._noted.get(account) or self._book.usable(account),
             asker=asker,
             note=note,
             released=None if answer is None else (answer, content_type),
@@ -141,10 +137,10 @@ class Transaction(Announcing):
     ) -> Entry:
         """Reserve a cost from an account for a new one; of growing data for some blocks or years."""
         self._must_last()
-        scope = self._filter.account(parent).range_for(scope)
+        scope = self._book.account(parent).range_for(scope)
         holder = self._filled(cost, parent, scope)
         if self._store.last(named("account", name)) is not None:
-            raise LedgerError(f"There has already been an account {name!r}.")
+            raise LedgerError(f"There has already been an account {name!r}.", hint="choose another name")
         holder = holder.paying(cost, scope)
         words = f"Set aside for account {name!r}."
         self._write("allot", holder, cost, details={"child": name}, words=words, note=note, scope=scope)
@@ -154,15 +150,15 @@ class Transaction(Announcing):
     def settle(self, name: str, note: str = "") -> Entry:
         """Close an allotted account and those below it; what was not spent goes back."""
         self._must_last()
-        parent = self._filter.usable(name).parent
+        parent = self._book.usable(name).parent
         if parent is None:
             raise LedgerError(f"The account {name!r} is the owner's and stays open.")
         for child in self._store.children(name):
-            if not self._filter.account(child).closed:
+            if not self._book.account(child).closed:
                 self.settle(child, note)
-        account = self._filter.account(name)
+        account = self._book.account(name)
         self._write("close", account, words="Closed.", note=note)
-        holder, rest, scope = self._filter.account(parent), account.remaining, account.scope
+        holder, rest, scope = self._book.account(parent), account.remaining, account.scope
         holder = holder.paying(rest, scope, back=True)
         words = f"Came back from account {name!r}."
         back = self._write(
@@ -177,9 +173,9 @@ class Transaction(Announcing):
         limit have nothing of their own: they stay, and those below them are closed.
         """
         for child in self._store.children(name):
-            if self._filter.account(child).closed or child.startswith(LOST):
+            if self._book.account(child).closed or child.startswith(LOST):
                 continue
-            if self._filter.limit(child) is None:
+            if self._book.limit(child) is None:
                 self.settle(child, note)
             else:
                 self.void(note, child)
@@ -189,9 +185,9 @@ class Transaction(Announcing):
         """Let an account spend so much in all, or as much as there is, with nothing set aside for it."""
         self._must_last()
         if self._store.last(named("account", name)) is None:
-            self.allot(name, Cost.zero(self._filter.currency), note=note)
-        account = self._filter.usable(name)
-        if account.parent is None or (self._filter.limit(name) is None and not account.limit.is_zero):
+            self.allot(name, Cost.zero(self._book.currency), note=note)
+        account = self._book.usable(name)
+        if account.parent is None or (self._book.limit(name) is None and not account.limit.is_zero):
             raise LedgerError(f"The account {name!r} has money of its own, and no limit.")
         words = "May spend what there is." if most is None else "May spend up to a limit."
         details, asker = {"most": most and grains_of(most)}, {**_NOBODY, "run": Limit.run(name)}
@@ -199,11 +195,11 @@ class Transaction(Announcing):
 
     def _filled(self, cost: Cost, name: str, scope: Scope | None = None) -> Account:
         """An account that can pay a cost; one under a limit is given what it lacks."""
-        account = self._filter.afford(cost, name, scope)
+        account = self._book.afford(cost, name, scope)
         lacking, own = account.lacking(cost, scope), account.scope
         if lacking.is_zero:
             return account
-        limit = self._filter.limit(name)
+        limit = self._book.limit(name)
         assert limit is not None  # else it could not afford it
         paid = self._filled(lacking, limit.parent, own).paying(lacking, own)
         words = f"Given to account {name!r}."
@@ -214,13 +210,13 @@ class Transaction(Announcing):
 
     def _emptied(self, name: str) -> Entry | None:
         """What an account under a limit does not need goes back to whoever gave it."""
-        account, limit = self._filter.account(name), self._filter.limit(name)
+        account, limit = self._book.account(name), self._book.limit(name)
         rest = account.remaining
         if limit is None or rest.is_zero:
             return None
         shrunk = replace(account, limit=account.spent)
         self._write("shrink", shrunk, rest, words=f"Went back to account {limit.parent!r}.")
-        holder = self._filter.account(limit.parent).paying(rest, account.scope, back=True)
+        holder = self._book.account(limit.parent).paying(rest, account.scope, back=True)
         words = f"Came back from account {name!r}."
         back = self._write("return", holder, rest, details={"child": name}, words=words, scope=account.scope)
         return self._emptied(limit.parent) or back
@@ -228,17 +224,17 @@ class Transaction(Announcing):
     def raise_budget(self, budget: Budget, reason: str) -> Entry:
         """Give the dataset a larger budget."""
         self._must_last()
-        holder = self._filter.account(OWNER)
+        holder = self._book.account(OWNER)
         if not isinstance(budget, Budget):
             raise LedgerError(f"A budget is raised to a Budget, not to a {type(budget).__name__}.")
         if not isinstance(reason, str) or not reason.strip():
             raise LedgerError("A budget is raised for a reason, and none was given.")
-        if budget.currency != self._filter.currency:
-            raise LedgerError(f"This ledger counts {self._filter.currency}, not {budget.currency}.")
+        if budget.currency != self._book.currency:
+            raise LedgerError(f"This ledger counts {self._book.currency}, not {budget.currency}.")
         details: dict[str, Any] = {}
         if holder.spent.currency == "rho" and not holder.spent.is_zero:
             budget, details["index"] = self._stated(budget)
-        now = self._filter.budget()
+        now = self._book.budget
         lower = budget.delta_exact < now.delta_exact or budget.epsilon < now.epsilon
         if lower or not holder.limit <= budget.cost or holder.limit == budget.cost:
             raise LedgerError(f"A budget is only raised, and {budget} is not above {now}.")
@@ -248,7 +244,7 @@ class Transaction(Announcing):
 
     def _stated(self, budget: Budget) -> tuple[Budget, int]:
         """What a budget that is raised after answers allows; refused unless that is more than before."""
-        base, limit = self._filter.base(), self._filter.account(OWNER).limit.amount
+        base, limit = self._book.first_budget, self._book.account(OWNER).limit.amount
         try:
             stated, index = raised(base, budget)
         except ValueError as error:
@@ -322,12 +318,11 @@ class Transaction(Announcing):
     ) -> Entry:
         """Append the line that leaves an account as `after`."""
         self._refuse_elsewhere()
-        fields = _public(kind, after, cost, event or Nothing(), words, note, details or {}, released)
-        fields |= _grown(after, scope)
-        fields |= {"seq": self._head.seq + 1, "time": self._time, **asker}
-        line = Line.after(self._head.hash, fields, released and released[0], state)
+        fields = _public(kind, after, cost, event or Nothing(), words, note, details or {}, released, scope)
+        fields |= {"seq": self.head.seq + 1, "time": self._time, **asker}
+        line = Line.after(self.head.hash, fields, released and released[0], state)
         self._store.append(line)
-        self._head = line
+        self.head = line
         self._noted = self._noted | {after.name: after} if kind == "note" else {}
         return Entry.read(line)
 
@@ -337,17 +332,9 @@ def opening(settings: Settings, note: str = "") -> Line:
     limit = settings.budget.cost
     profile = Profile(limit.currency) if settings.cells else None
     owner = Account(OWNER, None, limit, Cost.zero(limit.currency), profile=profile)
-    fields = _public("open", owner, None, Nothing(), "Opened.", note, settings.to_json(), None)
-    fields |= _grown(owner, None)
+    fields = _public("open", owner, None, Nothing(), "Opened.", note, settings.to_json(), None, None)
     fields |= {"seq": 0, "time": _now(), **_NOBODY}
     return Line.after(GENESIS, fields, None, secrets.token_bytes(32))
-
-
-def _grown(after: Account, scope: Scope | None) -> dict[str, Any]:
-    """What only lines of growing data have: the owner's profile, and the blocks or years of an amount."""
-    scope = scope if after.parent is None else after.scope
-    profile = {} if after.profile is None else {"profile": after.profile.to_json()}
-    return profile | ({} if scope is None else {"scope": list(scope)})
 
 
 def _now() -> str:
@@ -364,10 +351,17 @@ def _public(
     note: str,
     details: Mapping[str, Any],
     released: tuple[bytes, str] | None,
+    scope: Scope | None,
 ) -> dict[str, Any]:
-    """The public fields of a line that leaves an account as `after`."""
+    """The public fields of a line that leaves an account as `after`.
+
+    Only lines of growing data have the owner's profile, and the blocks or years of an amount.
+    """
     answer, media = released or (b"", "")
-    return {
+    scope = scope if after.parent is None else after.scope
+    grown: dict[str, Any] = {} if after.profile is None else {"profile": after.profile.to_json()}
+    grown |= {} if scope is None else {"scope": list(scope)}
+    return grown | {
         "kind": kind,
         "account": after.name,
         "parent": after.parent,

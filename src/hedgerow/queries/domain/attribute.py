@@ -256,13 +256,16 @@ class Categorical(Attribute):
         if not texts and not self.other and not self.missing:
             raise DomainMismatch("an attribute needs at least one level")
         if len(set(texts)) < len(texts):
-            raise DomainMismatch("a level is declared twice")
+            twice = next(t for i, t in enumerate(texts) if t in texts[:i])
+            raise DomainMismatch(f"the level {twice!r} is declared twice: take one of them out")
         if self.other and self._other_label in texts:
             raise DomainMismatch(
                 f"the level {self._other_label!r} is declared both as a level and as `other`"
             )
         if self.missing and _MISSING in self.labels[:-1]:
-            raise DomainMismatch(f"a level is called {_MISSING!r}, as the level for missing values is")
+            raise DomainMismatch(
+                f"a level is called {_MISSING!r}, as the level for missing values is: rename it"
+            )
         self._check_hierarchy()
 
     @cached_property

@@ -32,6 +32,12 @@ if TYPE_CHECKING:
 _KINDS = ("levels", "edges", "bins", "dates", "hours")
 _OPTIONS = ("other", "missing", "hierarchy", "format", "decimal", "whole", "step")
 _BESIDE = ("attributes", "confirmed", "lookups", "tables")
+_SUCH = {
+    "levels": "`levels: [a, b]`",
+    "edges": "`edges: [0, 18, 65]`",
+    "bins": "`bins: [start, stop, width]`",
+    "dates": "`dates: {start: 2020-01-01, stop: 2025-01-01, by: month}`",
+}
 _MOST_LEVELS = 1 << 27
 
 
@@ -282,6 +288,7 @@ def _refuse_hours(attributes: Mapping[str, Attribute]) -> None:
 
 
 def _build(spec: Any) -> Attribute:
+    """The attribute that a schema entry, or a caller, declares."""
     if isinstance(spec, Attribute):
         return spec
     if isinstance(spec, int) and not isinstance(spec, bool):
@@ -302,16 +309,7 @@ def _build(spec: Any) -> Attribute:
     for key in ("whole", "step"):
         if key in options and kinds[0] not in ("edges", "bins"):
             raise DomainMismatch(f"has `{key}`, which is for `edges` and `bins` alone")
-    return _kinds(kinds[0], options.pop(kinds[0]), options)
-
-
-def _near(name: object, names: Iterable[str]) -> str:
-    """A hint at the name that was meant, if one is near."""
-    near = difflib.get_close_matches(str(name), names, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
-
-
-def _kinds(kind: str, body: Any, options: dict[str, Any]) -> Attribute:
+    kind, body = kinds[0], options.pop(kinds[0])
     try:
         if kind == "levels":
             return Categorical(range(body) if isinstance(body, int) else body, **options)
@@ -325,4 +323,10 @@ def _kinds(kind: str, body: Any, options: dict[str, Any]) -> Attribute:
             )
         return bins(**body, **options) if isinstance(body, dict) else bins(*body, **options)
     except (TypeError, ValueError):
-        raise DomainMismatch(f"has a malformed `{kind}` entry") from None
+        raise DomainMismatch(f"has a malformed `{kind}` entry: write {_SUCH[kind]}") from None
+
+
+def _near(name: object, names: Iterable[str]) -> str:
+    """A hint at the name that was meant, if one is near."""
+    near = difflib.get_close_matches(str(name), names, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""

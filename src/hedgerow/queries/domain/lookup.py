@@ -53,7 +53,9 @@ class Lookup:
                 raise DomainMismatch("a number in a lookup is finite")
         keys = self.column(self.key)
         if None in keys or len(set(keys)) < len(keys):
-            raise DomainMismatch(f"every row of a lookup has another value of its key {self.key!r}")
+            raise DomainMismatch(
+                f"the rows of a lookup differ in their key {self.key!r}: here two are alike, or one has none"
+            )
 
     @classmethod
     def of(cls, given: Any, key: str | None = None) -> Lookup:

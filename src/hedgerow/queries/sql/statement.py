@@ -11,11 +11,11 @@ import numpy as np
 from sqlglot import exp
 
 from hedgerow.errors import RangeTooLarge, UnsupportedQuery, UnsupportedSQL
+from hedgerow.figures import NULL
 from hedgerow.queries import argument
 from hedgerow.queries.cuts import whole
 from hedgerow.queries.domain.domain import Domain, OpenDomain
 from hedgerow.queries.domain.refined import Refined, cutting
-from hedgerow.queries.figures import NULL
 from hedgerow.queries.form import GroupAxis
 from hedgerow.queries.question import GROUPS, GroupColumn, Question, Show, Sort
 from hedgerow.queries.sql.aggregate import Aggregates
@@ -297,7 +297,7 @@ def grouped(
     places = {attribute: (i, made[i][1]) for i, attribute in enumerate(by_attribute)}
     size = prod(axis.size for axis, _ in made)
     if size > GROUPS:
-        raise RangeTooLarge(f"GROUP BY makes {size:,} groups, more than {GROUPS:,}")
+        raise RangeTooLarge(f"GROUP BY makes {size:,} groups, more than {GROUPS:,}; group by fewer columns")
     groups = tuple(_group(c, *places[c.attribute]) for c in columns)
     return groups, tuple(axis for axis, _ in made), tuple(first for _, first in made)
 

@@ -62,6 +62,9 @@ def parse(text: str, names: Collection[str]) -> exp.Expr:
     return tree_of(tokens, text)
 
 
+_OWN = {"DECODE": "DECODE_VALUES", "DATEDIFF": "DATE_GAP", "DATE_DIFF": "DATE_GAP"}
+
+
 def tokens_of(text: str) -> list[Token]:
     """The words of one statement, without the semicolons at its end."""
     if not isinstance(text, str) or not text.strip():
@@ -74,7 +77,14 @@ def tokens_of(text: str) -> list[Token]:
         raise BadSQL("the SQL text cannot be read: a quote or comment is not closed") from None
     while tokens and tokens[-1].token_type is _T.SEMICOLON:
         tokens.pop()
-    return tokens
+    return [_own(token, after) for token, after in zip(tokens, [*tokens[1:], None], strict=True)]
+
+
+def _own(token: Token, after: Token | None) -> Token:
+    """The word, or another for a function whose arguments others write otherwise than the parser expects."""
+    called = after is not None and after.token_type is _T.L_PAREN and token.token_type is _T.VAR
+    word = _OWN.get(token.text.upper()) if called else None
+    return token if word is None else Token(_T.VAR, word, token.line, token.col, token.start, token.end)
 
 
 def _check_words(tokens: list[Token], names: set[str]) -> None:

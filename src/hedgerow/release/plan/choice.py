@@ -26,13 +26,13 @@ def worth(row: Prediction) -> float:
     return float("inf") if row.error is None else row.error
 
 
-def chosen(task: Task, offline: Sequence[Prediction]) -> Prediction | None:
+def chosen(task: Task, rows: Sequence[Prediction]) -> Prediction | None:
     """The least error; among equals the one whose error is known beforehand, the simplest first.
 
     For several tables, one that answers all other questions too, if that costs little. Only mechanisms of
     this house whose stated errors are sharp: the rest, and those of other packages, are used when named.
     """
-    known = candidates(offline)
+    known = _candidates(rows)
     if not known:
         return None
     least = min(map(worth, known))
@@ -43,9 +43,10 @@ def chosen(task: Task, offline: Sequence[Prediction]) -> Prediction | None:
     return min((r for r in known if worth(r) <= CLOSE * least), key=_simplicity)
 
 
-def candidates(offline: Sequence[Prediction]) -> list[Prediction]:
+def _candidates(rows: Sequence[Prediction]) -> list[Prediction]:
     """Those that may be recommended."""
-    return [r for r in offline if r.mechanism in HOMES and cards.own(r.mechanism).stated]
+    known = [r for r in rows if r.kind == "offline" and r.refused is None and r.low is not None]
+    return [r for r in known if r.mechanism in HOMES and cards.own(r.mechanism).stated]
 
 
 def _simplicity(row: Prediction) -> tuple[bool, int]:
@@ -60,9 +61,9 @@ def _several(task: Task) -> bool:
     return all(isinstance(b, ProductBlock) for b in joint) and len({b.attributes for b in joint}) >= _SEVERAL
 
 
-def why(task: Task, best: Prediction, offline: Sequence[Prediction]) -> str:
+def why(task: Task, best: Prediction, rows: Sequence[Prediction]) -> str:
     """Why the chosen one, as the second half of a line."""
-    others = [r for r in candidates(offline) if r.mechanism != best.mechanism]
+    others = [r for r in _candidates(rows) if r.mechanism != best.mechanism]
     if best.error is None or not others:
         return "the only one that suits the question and the budget"
     least = min(others, key=worth)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache, partial
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -92,22 +93,35 @@ def make(
     **how: Any,
 ) -> Plan:
     """The plan of a task; of some mechanisms only, and with errors by kinds of questions, where asked for."""
-    tried = planned(task, only)
-    people: list[Crowd] | None = None
-    rows = []
-    for i, card in enumerate(tried):
-        step(f"Planning: {card.name}", i / len(tried))
-        row = _predict(card, task)
-        if simulate and row.refused is None and row.low is None and not row.verdict:
-            if people is None and not task.open_ended:
-                people = publics(task)
-            row = _tried(card, task, row, people or [], how)
-        rows.append(row)
-    made = _ranked(task, rows, simulate)
+    everyone = cache(partial(publics, task))
+    made = _ranked(task, predictions(task, simulate, step, only, everyone, promises=True, **how), simulate)
     if not questions or not simulate or not made.recommended or task.open_ended:
         return made
     step(f"Planning: which error for which questions of {made.recommended}", None)
-    return replace(made, kinds=by_kind(cards.own(made.recommended), task, people or publics(task)))
+    return replace(made, kinds=by_kind(cards.own(made.recommended), task, everyone()))
+
+
+def predictions(
+    task: Task,
+    simulate: bool,
+    step: Step,
+    only: frozenset[str] | None,
+    everyone: Callable[[], list[Crowd]] | None = None,
+    *,
+    promises: bool = False,
+    **how: Any,
+) -> list[Prediction]:
+    """The error of each mechanism, in no order; whoever decides by errors needs no theorem's promises."""
+    tried = planned(task, only)
+    everyone = everyone or cache(partial(publics, task))
+    rows = []
+    for i, card in enumerate(tried):
+        step(f"Planning: {card.name}", i / len(tried))
+        row = _predict(card, task, promises)
+        if simulate and row.refused is None and row.low is None and not row.verdict:
+            row = _tried(card, task, row, [] if task.open_ended else everyone(), how)
+        rows.append(row)
+    return rows
 
 
 def planned(task: Task, only: frozenset[str] | None = None) -> list[Card]:
@@ -118,11 +132,24 @@ def planned(task: Task, only: frozenset[str] | None = None) -> list[Card]:
     return [c for c in fit if only is None or c.name in only]
 
 
-def _predict(card: Card, task: Task) -> Prediction:
+def _predict(card: Card, task: Task, promises: bool) -> Prediction:
     """What is known of a mechanism without trying it."""
     row = Prediction(card.name, card.kind, refused=card.refusal(task))
     if row.refused is not None:
         return row
+    if promises:
+        row = _promised(card, task, row)
+    if card.error is not None:
+        error = _closed(card.error, task)
+        if error is None:
+            return replace(row, refused="the workload is too large or too general for it")
+        return replace(row, low=error, high=error, how="closed form")
+    skipped = first(card.skips, task)
+    return row if skipped is None else replace(row, verdict=f"not simulated: {skipped}")
+
+
+def _promised(card: Card, task: Task, row: Prediction) -> Prediction:
+    """What its theorem says, and what a run takes."""
     said = promise(card, task)
     if said is not None:
         row = replace(
@@ -135,14 +162,7 @@ def _predict(card: Card, task: Task) -> Prediction:
             unproved="" if said.refused is None else said.refused,
         )
     seconds, megabytes = card.cost(task)
-    row = replace(row, seconds=seconds, megabytes=megabytes)
-    if card.error is not None:
-        error = _closed(card.error, task)
-        if error is None:
-            return replace(row, refused="the workload is too large or too general for it")
-        return replace(row, low=error, high=error, how="closed form")
-    skipped = first(card.skips, task)
-    return row if skipped is None else replace(row, verdict=f"not simulated: {skipped}")
+    return replace(row, seconds=seconds, megabytes=megabytes)
 
 
 def _closed(error: Callable[[Task], float], task: Task) -> float | None:
@@ -186,12 +206,12 @@ def _ranked(task: Task, rows: list[Prediction], simulated: bool) -> Plan:
     """Rows in order of their error, each with its verdict, and the advice."""
     known = [r for r in rows if r.refused is None and r.low is not None]
     offline = sorted((r for r in known if r.kind == "offline"), key=worth)
-    best = chosen(task, offline)
+    best = chosen(task, rows)
+    because = why(task, best, rows) if best is not None else ""
     order = {"offline": 0, "online": 1}
     rows = sorted(rows, key=lambda r: (r.refused is not None, order[r.kind], worth(r)))
     judged = tuple(replace(r, verdict=_verdict(r, best, task)) for r in rows)
     name = best.mechanism if best is not None else ""
-    because = why(task, best, offline) if best is not None else ""
     return Plan(task, judged, name, _advice(task, best, offline, known, simulated), simulated, because)
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from hedgerow.homes import HOMES
 from hedgerow.mechanisms import cards
 from hedgerow.mechanisms.task import MOST_ROWS, Task
-from hedgerow.release.plan.plan import make
+from hedgerow.release.plan.choice import chosen, why
+from hedgerow.release.plan.plan import predictions
 
 if TYPE_CHECKING:
     from hedgerow.mechanisms.card import Card
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.workload import Workload
 
+Step = Callable[[str, float | None], None]
 ASSUMED = 50_000
 """How many rows are planned for where nobody said, or measured, how many there are."""
 
@@ -43,7 +45,7 @@ def recommend(
     rows: float | None = None,
     *,
     takes: frozenset[str] = frozenset(),
-    step: Callable[[str, float | None], None] = lambda words, part: None,
+    step: Step = lambda words, part: None,
 ) -> Recommended:
     """The mechanism that a plan of this release recommends; no row is read, and nothing is charged.
 
@@ -62,41 +64,35 @@ def recommend(
         return Recommended(suited[0], f"the only one that takes {', '.join(sorted(takes))}")
     many = ASSUMED if rows is None else min(max(1, round(rows)), MOST_ROWS)
     task = Task(domain, many, asked, budget, privacy, 0, len(asked))
-    found = _planned(_Key.of(task, tuple(c.name for c in suited)), step)
+    found = _planned(_Asked.of(task, tuple(c.name for c in suited), step))
     if rows is not None or not found.why:
         return found
     return Recommended(found.card, f"{found.why} (planned for {ASSUMED:,} rows, as nobody said how many)")
 
 
 @dataclass(frozen=True)
-class _Key:
+class _Asked:
     """A task and the mechanisms that are compared, known again by what they say."""
 
     said: tuple[object, ...]
     names: tuple[str, ...]
     task: Task = field(compare=False)
+    step: Step = field(compare=False)
 
     @classmethod
-    def of(cls, task: Task, names: tuple[str, ...]) -> _Key:
+    def of(cls, task: Task, names: tuple[str, ...], step: Step) -> _Asked:
         cost = task.budget.cost
         whom = (task.privacy.neighbours, task.privacy.max_rows)
         said = (task.finite.fingerprint, task.asked.digest, task.rows, cost.currency, cost.amount)
-        return cls((*said, task.budget.delta_exact, *whom), names, task)
+        return cls((*said, task.budget.delta_exact, *whom), names, task, step)
 
 
 @lru_cache(maxsize=64)
-def _remembered(key: _Key, step: _Watcher) -> Recommended:
-    made = make(key.task, True, step.step, only=frozenset(key.names))
-    if made.recommended:
-        return Recommended(cards.own(made.recommended), made.why)
-    plain = "LaplaceBaseline" if key.task.pure else "GaussianBaseline"
+def _planned(asked: _Asked) -> Recommended:
+    """What the errors of a plan say, and nothing else of it: no theorem's promises, no verdicts."""
+    task = asked.task
+    rows = predictions(task, True, asked.step, frozenset(asked.names))
+    if (best := chosen(task, rows)) is not None:
+        return Recommended(cards.own(best.mechanism), why(task, best, rows))
+    plain = "LaplaceBaseline" if task.pure else "GaussianBaseline"
     return Recommended(cards.own(plain), "")  # none suits: it says itself why not
-
-
-@dataclass(frozen=True)
-class _Watcher:
-    step: Callable[[str, float | None], None] = field(compare=False)
-
-
-def _planned(key: _Key, step: Callable[[str, float | None], None]) -> Recommended:
-    return _remembered(key, _Watcher(step))

@@ -189,7 +189,7 @@ class Plan:
 
         def line(cells: Sequence[str], tag: str) -> str:
             made = (
-                f'<{tag} style="text-align:{s}">{escape(c)}</{tag}>'
+                f'<{tag} style="padding:0.2em 0.6em;text-align:{s}">{escape(c)}</{tag}>'
                 for s, c in zip(sides, cells, strict=True)
             )
             return f"<tr>{''.join(made)}</tr>"

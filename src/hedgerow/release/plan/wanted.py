@@ -9,7 +9,7 @@ from hedgerow.errors import UnsupportedQuery
 from hedgerow.homes import HOMES
 from hedgerow.mechanisms import cards
 from hedgerow.privacy.budget import Budget
-from hedgerow.release.plan.plan import make
+from hedgerow.release.plan.plan import predictions
 from hedgerow.release.plan.table import number
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ def budget_for(task: Task, error: float, step: Callable[[str, float | None], Non
     every = frozenset(c.name for c in ours)
 
     def error_at(epsilon: float, names: frozenset[str], simulate: bool) -> float:
-        made = make(_at(task, epsilon), simulate, step, only=names, repeat=False, most=1)
-        found = [r.error for r in made.rows if r.error is not None]
+        rows = predictions(_at(task, epsilon), simulate, step, names, repeat=False, most=1)
+        found = [r.error for r in rows if r.error is not None]
         return min(found, default=float("inf"))
 
     low, high = log(_LEAST), log(_MOST)

@@ -144,6 +144,8 @@ def _hold(source: str) -> tuple[str, str]:
 def _explained(found: Explanation, json: bool) -> None:
     import numpy as np
 
+    from hedgerow.release.numerals import bound
+
     if json:
         emit(wire.explained(found))
         return
@@ -155,8 +157,8 @@ def _explained(found: Explanation, json: bool) -> None:
         hold, _ = _hold(found.source)
         rest = errors.size - bounded.size
         also = f"; {rest:,} of {errors.size:,} numbers have none that is known" if rest else ""
-        wide = f"Error bounds of up to {bounded.max():,.4g} {hold} with {found.confidence:.4g} confidence"
-        to.print(f"{wide}{also}.")
+        wide = f"Error bounds of up to {bound(float(bounded.max()))} {hold}"
+        to.print(f"{wide} with {found.confidence:.4g} confidence{also}.")
     if found.cost.epsilon:
         too_much = "" if found.affordable else ", which is more than is left"
         to.print(f"It would cost at most epsilon {found.cost.epsilon:.3g}{too_much}.")

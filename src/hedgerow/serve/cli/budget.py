@@ -284,9 +284,8 @@ def export(
     json: Json = False,
 ) -> None:
     """Write the ledger's public side as JSON."""
-    from hedgerow.release.writing import whole
+    from hedgerow.release.writing import refuse_existing, whole
     from hedgerow.service.places import open_ledger
-    from hedgerow.service.publication import refuse_existing
 
     if out is not None:
         refuse_existing(out, force=force, ledger=_path(data, ledger))

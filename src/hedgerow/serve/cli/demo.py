@@ -129,8 +129,9 @@ def exact_tables(people: Population, domain: hr.Domain) -> Any:
 def _make_room(out: Path) -> None:
     """The folder must be new or empty, or hold an earlier demo, which is then replaced."""
     from hedgerow.errors import HedgerowError
+    from hedgerow.release.writing import writable
     from hedgerow.service.dataset import Dataset
-    from hedgerow.service.publication import FILES, writable
+    from hedgerow.service.publication import FILES
     from hedgerow.service.witness import note_path
 
     if out.is_dir() and any(out.iterdir()) and not (out / MARK).exists():

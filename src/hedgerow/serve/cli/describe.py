@@ -38,8 +38,9 @@ def describe(
     """
     from hedgerow.service import describing
     from hedgerow.service.dataset import Dataset
+    from hedgerow.service.released import released_in
 
-    file = describing.released_in(thing)
+    file = released_in(thing)
     if file is not None:
         found = describing.of_synopsis(file)
     else:

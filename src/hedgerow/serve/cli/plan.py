@@ -63,8 +63,8 @@ def plan(
     from hedgerow.release.catalogue import workload as named
     from hedgerow.release.plan.plan import plan as make_plan
     from hedgerow.release.schema import Schema
+    from hedgerow.release.writing import refuse_existing, writable
     from hedgerow.service.dataset import make_budget
-    from hedgerow.service.publication import refuse_existing, writable
 
     if plot is not None and plot.suffix not in _PLOTS:
         raise UnsupportedQuery(f"a plot is written as {', '.join(_PLOTS[:2])} or {_PLOTS[2]}")

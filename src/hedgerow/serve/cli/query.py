@@ -47,7 +47,8 @@ def query(
     In csv, json and parquet each number NAME has NAME_low, NAME_high and NAME_source beside it.
     """
     from hedgerow.errors import HedgerowError
-    from hedgerow.service import describing, exporting, wire
+    from hedgerow.service import exporting, wire
+    from hedgerow.service.released import released_in
 
     if not 0 < confidence < 1:
         raise HedgerowError(f"a confidence lies between 0 and 1, not at {confidence:g}")
@@ -56,7 +57,7 @@ def query(
         raise HedgerowError("--json prints JSON: leave --format out, or say --out")
     if form == "parquet" and out is None:
         raise HedgerowError("a Parquet file has no place on a screen: say --out")
-    released = hr.Synopsis.load(describing.released_in(synopsis) or synopsis)
+    released = hr.Synopsis.load(released_in(synopsis) or synopsis)
     question = hr.sql(released.domain, sql, unit=released.receipt.settings.unit)
     answer = released.answer(question, confidence=confidence)
     if plot is not None:
@@ -105,11 +106,10 @@ def sample(
     """Draw synthetic rows from a released synopsis, free of charge."""
     from hedgerow.errors import HedgerowError, UnsupportedQuery
     from hedgerow.release.rows import write_rows
-    from hedgerow.release.writing import whole
-    from hedgerow.service import describing
-    from hedgerow.service.publication import refuse_existing
+    from hedgerow.release.writing import refuse_existing, whole
+    from hedgerow.service.released import released_in
 
-    released = hr.Synopsis.load(describing.released_in(synopsis) or synopsis)
+    released = hr.Synopsis.load(released_in(synopsis) or synopsis)
     if "sample" not in released.can:
         raise UnsupportedQuery(f"this synopsis cannot give rows; it can {', '.join(sorted(released.can))}")
     if json and out is None:

@@ -143,7 +143,7 @@ def _draft_privately(
 def _room(out: Path, force: bool) -> None:
     """See that a schema can be written there."""
     from hedgerow.errors import HedgerowError
-    from hedgerow.service.publication import writable
+    from hedgerow.release.writing import writable
 
     if out.exists() and not force:
         raise HedgerowError(f"the file {str(out)!r} is there already: choose another --out, or --force")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,11 +35,8 @@ class Commands(TyperGroup):
     def main(  # type: ignore[override]
         self, args: Any = None, prog_name: str | None = None, standalone_mode: bool = True, **extra: Any
     ) -> Any:
-        def run() -> Any:
-            return super(Commands, self).main(
-                args=args, prog_name=prog_name or "hedgerow", standalone_mode=False, **extra
-            )
-
+        settings = {"prog_name": prog_name or "hedgerow", "standalone_mode": False, **extra}
+        run = partial(super().main, args=args, **settings)
         if not standalone_mode:
             return run()
         _BEGAN.set((datetime.now(UTC), monotonic()))

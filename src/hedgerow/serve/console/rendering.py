@@ -13,14 +13,12 @@ from starlette.responses import HTMLResponse, Response
 
 import hedgerow
 from hedgerow.errors import HedgerowError, NotFound
-from hedgerow.release.numerals import bound, small
+from hedgerow.release.numerals import bound, expected, small
 from hedgerow.serve.call import told_to
 from hedgerow.serve.console import charts
 from hedgerow.serve.visitor import cookie_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from jinja2 import Environment
 
     from hedgerow.serve.call import Call
@@ -128,30 +126,6 @@ def query(**given: Any) -> str:
 def safe(path: str) -> str:
     """A path of this server to come back to; the front page if it is none."""
     return path if path.startswith("/") and not path.startswith("//") and "\\" not in path else "/"
-
-
-def expected(error: Any) -> str:
-    """The errors that an answer would have, as a sentence; empty where nothing is known of them.
-
-    >>> expected(1234.0), expected([[321.0], [None], [4321.0]])
-    ('About ± 1,240.', 'About ± 321 to ± 4,330; of 1 of 3 numbers the error is not known.')
-    """
-    every = list(_numbers(error))
-    known = [e for e in every if e is not None]
-    if not known:
-        return ""
-    low, high = bound(min(known)), bound(max(known))
-    said = f"About ± {low}" if low == high else f"About ± {low} to ± {high}"
-    left = len(every) - len(known)
-    return f"{said}; of {left:,} of {len(every):,} numbers the error is not known." if left else f"{said}."
-
-
-def _numbers(error: Any) -> Iterator[float | None]:
-    if isinstance(error, list):
-        for part in error:
-            yield from _numbers(part)
-    else:
-        yield error
 
 
 def when(time: str | datetime) -> str:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import NoToken
+from hedgerow.release.numerals import expected
 from hedgerow.serve.turn import Turn, read
 from hedgerow.serve.wire import results
 from hedgerow.serve.wire.plans import StatementPlan, plan
@@ -140,7 +141,11 @@ class Statements:
             self._ask(plan(planned.sql, self.hosted.name, self.hosted.domain), given)
         )
         cost = told["cost"]
-        lines = [told["words"], f"source: {told['source']}", f"expected error: {told['error']}"]
+        lines = [
+            told["words"],
+            f"source: {told['source']}",
+            f"expected error: {expected(told['error']) or 'not known'}",
+        ]
         lines.append("cost: free" if cost is None else f"cost: at most epsilon {cost['epsilon']:.6g}")
         return StatementResult(planned.columns, [[line] for line in lines], "EXPLAIN")
 

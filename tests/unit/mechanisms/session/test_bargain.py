@@ -65,23 +65,46 @@ def test_the_accuracy_that_is_proposed_is_worth_its_price(desk):
 
 
 def test_a_paid_answer_holds_the_learned_number_where_that_was_to_be_no_worse(desk):
-    free, sure = ask(desk, BOTH), ask(desk, BOTH, confidence=0.999)
+    free = ask(desk, BOTH)
     told = desk.explain(Ask(BOTH, within_count=40))
     paid = ask(desk, BOTH, within_count=40)
     assert paid.cost is not None
     learned = np.asarray(paid.sources) == "learned"
     assert learned[:, 0].all()  # averages: 40 rows at up to 100,000 each
     assert not learned[:, 1].any()
-    assert np.array_equal(paid.value[learned], sure.value[learned])
-    assert np.array_equal(paid.error[learned], sure.error[learned])
+    assert np.array_equal(paid.value[learned], free.value[learned])
+    assert np.array_equal(paid.error[learned], free.error[learned])
     assert (paid.error[~learned] < free.error[~learned]).all()
-    assert (np.asarray(paid.error) <= sure.error).all()
-    assert (np.asarray(told.error) <= sure.error).all()
+    assert (np.asarray(told.error) <= free.error).all()
+    assert (paid.confidence, paid.indicative) == (0.999, 0.95)
+    assert any("learned numbers are meant to hold with 0.95" in note for note in paid.notes)
     assert paid.source == "learned"  # the least of them
     assert "each number that is measured" in paid.words
     again = ask(desk, BOTH, within_count=40)
     assert again.cached
     assert np.array_equal(again.sources, paid.sources)
+    assert again.indicative == paid.indicative
+
+
+@pytest.mark.parametrize("rows", [5, 20, 100, 400])
+@pytest.mark.parametrize("wish", [{}, {"confidence": 0.95}, {"confidence": 0.99}])
+def test_no_number_of_a_paid_answer_is_wider_than_the_free_one_as_shown(desk, rows, wish):
+    sql = f"SELECT sex, AVG(spend), SUM(spend), COUNT(*) FROM t WHERE k < 2 OR k = {rows % 3} GROUP BY sex"
+    free = ask(desk, sql, **wish)
+    told, paid = desk.explain(Ask(sql, within_count=rows, **wish)), ask(desk, sql, within_count=rows, **wish)
+    assert (np.asarray(told.error) <= free.error).all()
+    named = paid.sources is not None and np.asarray(paid.sources) == "learned"
+    assert np.array_equal(np.where(named, paid.error, 0.0), np.where(named, free.error, 0.0))
+    assert paid.indicative == (0.95 if not wish and np.any(named) and paid.cost is not None else None)
+
+
+def test_an_answer_with_learned_numbers_promises_no_more_than_they_do(desk):
+    sql = "SELECT sex, AVG(spend), COUNT(*) FROM t WHERE k = 0 GROUP BY sex"
+    paid = ask(desk, sql, within_count=30)
+    assert paid.indicative == 0.95
+    surer = ask(desk, sql, confidence=0.99)
+    assert not surer.cached
+    assert (surer.error[:, 0] > paid.error[:, 0]).all()
 
 
 def test_counts_are_as_close_as_was_named_whatever_was_learned(desk):

@@ -134,7 +134,7 @@ def test_a_saved_schema_reads_back_as_the_same_domain(tmp_path, suffix):
         ("- a\n- b", "mapping of attribute names"),
         ("", "mapping of attribute names"),
         ("attributes: {}", "at least one attribute"),
-        ("sex: {levels: [F, F]}", "'sex': a level is declared twice"),
+        ("sex: {levels: [F, F]}", "'sex': the level 'F' is declared twice"),
         ("age: {bins: [0, 10, -1]}", "'age'"),
         ("age: {edges: [3, 2]}", "'age': bins need"),
         ("age: {edges: [a, b]}", "'age'"),

@@ -11,6 +11,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+import hedgerow as hr
 from hedgerow.serve.cli import reference
 from hedgerow.serve.cli.commands import app
 
@@ -51,6 +52,21 @@ def test_a_command_loads_no_other():
         "sys.exit([f for f in files if f'hedgerow.serve.cli.{f}' in sys.modules] != ['ask'])"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_free_question_loads_nothing_that_opens_rows(tmp_path):
+    domain = hr.Domain({"sex": ["F", "M"]})
+    curator = hr.Curator(hr.Table.open({"sex": ["F", "M"] * 5}, domain), hr.Budget(epsilon=1), ":memory:")
+    hr.LaplaceBaseline().release(curator, ("sex",)).save(tmp_path / "s.hedgerow")
+    code = (
+        "import sys\nfrom hedgerow.serve.cli import main\n"
+        f"sys.argv = ['hedgerow', 'query', {str(tmp_path / 's.hedgerow')!r}, 'SELECT COUNT(*) FROM t']\n"
+        "try:\n    main()\nexcept SystemExit as done:\n    assert not done.code\n"
+        "rooms = ('curator.rows', 'curator.curator', 'mechanisms', 'service.dataset', 'release.plan')\n"
+        "sys.exit(str([m for m in sys.modules if m.startswith(tuple(f'hedgerow.{r}' for r in rooms))] or ''))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.stderr.strip() == "", done.stderr
 
 
 def test_the_shell_completes_commands():

@@ -131,14 +131,14 @@ class ReleasedEngine:
                 ) from None
             except duckdb.OutOfMemoryException:
                 raise RangeTooLarge(
-                    "working on the released numbers takes more memory than there is for it"
+                    "working on the released numbers takes more memory than there is; ask for fewer groups"
                 ) from None
             except (duckdb.Error, ValueError, OverflowError) as error:
                 raise NotWorkedOut(f"this cannot be worked out: {_words(error)}") from None
             finally:
                 self._clock.stop()
         if len(found) > ROWS:
-            raise RangeTooLarge(f"the statement returns more than {ROWS:,} rows")
+            raise RangeTooLarge(f"the statement returns more than {ROWS:,} rows; say LIMIT")
         return columns, found
 
     @contextmanager

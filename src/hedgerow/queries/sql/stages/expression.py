@@ -66,6 +66,8 @@ _PLAIN: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Right: ("right", ("this", "expression")),
     exp.Replace: ("replace", ("this", "expression", "replacement")),
     exp.Concat: ("concat", ("expressions",)),
+    exp.SplitPart: ("split_part", ("this", "delimiter", "part_index")),
+    exp.StrPosition: ("strpos", ("this", "substr")),
     exp.StartsWith: ("starts_with", ("this", "expression")),
     exp.Contains: ("contains", ("this", "expression")),
     exp.Year: ("year", ("this",)),
@@ -143,6 +145,7 @@ class Expressions:
             exp.TimestampTrunc: self._trunc,
             exp.DateTrunc: self._trunc,
             exp.TimeToStr: self._strftime,
+            exp.DateDiff: self._gap,
             exp.Interval: self._interval,
             exp.Anonymous: self._named,
             exp.Column: self.column,
@@ -208,11 +211,10 @@ class Expressions:
                 raise UnsupportedSQL("the digits of ROUND are a constant")
             one, digits = parts[0], parts[1].text
             text, both = f"round({one.text}, {digits})", one.bounds
-            return (
-                made(text, [one])
-                if both is None
-                else made(text, [one], *(f"round({b}, {digits})" for b in both))
-            )
+            if both is None:
+                return made(text, [one])
+            found = made(text, [one], *(f"round({b}, {digits})" for b in both))
+            return term.stepwise(found, one, f"round({{}}, {digits})") if digits.isdecimal() else found
         return term.above_zero(name, parts[0]) if name in ("sqrt", "ln") else term.rising(name, parts)
 
     def _plain(self, node: Any) -> Term:
@@ -307,6 +309,12 @@ class Expressions:
         only(node, "this", "unit", *_SILENT)
         inner = self.term(node.this)
         return made(f"date_trunc({quoted(self._unit(node.args['unit']))}, {inner.text})::DATE", [inner])
+
+    def _gap(self, node: Any) -> Term:
+        only(node, "this", "expression", "unit")
+        after, before = (self.term(node.args[k]) for k in ("this", "expression"))
+        unit = quoted(self._unit(node.args["unit"]))
+        return made(f"date_diff({unit}, {before.text}::DATE, {after.text}::DATE)", [before, after])
 
     def _strftime(self, node: Any) -> Term:
         only(node, "this", "format")

@@ -199,6 +199,11 @@ class FirstStage:
         out = self.slices[0].rows.out[place.index]
         return out.denominator is None and out.quantile is None
 
+    def is_smooth(self, name: str) -> bool:
+        """Whether a number of the table is a sum over rows or a ratio of two."""
+        place = self._columns[int(name[1:])]
+        return place.part == "rows" and self.slices[0].rows.out[place.index].quantile is None
+
     # -- questions ----------------------------------------------------------------------------------------
 
     @property
@@ -284,6 +289,21 @@ class FirstStage:
                 for end, numbers in zip(_ENDS, self._numbers(place, answered, s.conditions), strict=True):
                     made[f"n{i}{end}"][1].extend(_listed(numbers[keep], _ENDS[end]))
         return made
+
+    def origins(self) -> list[tuple[int, int, list[int | None]]]:
+        """Of every row of the table: which of the `questions`, which group, and which of its numbers each is.
+
+        None where a number is not smooth.
+        """
+        out: list[tuple[int, int, list[int | None]]] = []
+        question = 0
+        for s in [] if self._none else self.slices:
+            parts = [part for part, _, _ in self._asked(s)]
+            mine = [c.index if self.is_smooth(f"n{i}") else None for i, c in enumerate(self._columns)]
+            at = question + parts.index("rows") if "rows" in parts else 0
+            out += [(at, g, mine) for g in np.flatnonzero(self.keys.possible(s.conditions)).tolist()]
+            question += len(parts)
+        return out
 
     def _numbers(
         self, place: _Place, answered: Sequence[_Answered], conditions: Sequence[Truth]

@@ -18,6 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from hedgerow.errors import BadValue, UnsupportedSQL
 from hedgerow.queries.sql.stages.levels import literal
+from hedgerow.queries.sql.stages.spellings import respelled
 from hedgerow.queries.sql.tokens import TYPES, check_nesting, tokens_of, tree_of
 
 NESTING = 20
@@ -34,7 +35,8 @@ def parse_staged(text: str, params: Sequence[Any] = ()) -> exp.Expr:
         text: the statement.
         params: values for ? in order, or for $1, $2: they become typed literals, and never text.
     """
-    return _bound(parse_unbound(text), params)
+    tree: exp.Expr = respelled(_bound(parse_unbound(text), params))
+    return tree
 
 
 def parse_unbound(text: str) -> exp.Expr:

@@ -27,7 +27,9 @@ _ONE: dict[type[exp.Expr], str] = {
     exp.Stddev: f"SQRT({_SAMPLE})",
     exp.StddevSamp: f"SQRT({_SAMPLE})",
 }
-_TWO: dict[type[exp.Expr], str] = {exp.CovarPop: _COVARIANCE, exp.CovarSamp: _SAMPLE, exp.Corr: ""}
+_SLOPE = "({xy}) / ({yy})"  # of the first by the second
+_PARTS: dict[type[exp.Expr], str] = {exp.Corr: _CORRELATION, exp.RegrSlope: _SLOPE}
+_TWO: dict[type[exp.Expr], str] = {exp.CovarPop: _COVARIANCE, exp.CovarSamp: _SAMPLE, **_PARTS}
 
 
 def by_moments(node: Any, centre: Callable[[Any], str] = lambda _: "0") -> exp.Expr | None:
@@ -50,10 +52,10 @@ def by_moments(node: Any, centre: Callable[[Any], str] = lambda _: "0") -> exp.E
     one, other = (_from(part, centre) for part in (node.this, node.expression))
     x = f"(CASE WHEN ({second}) IS NOT NULL THEN {one} END)"  # a pair counts where neither is NULL
     y = f"(CASE WHEN ({first}) IS NOT NULL THEN {other} END)"
-    if kind is not exp.Corr:
+    if kind not in _PARTS:
         return _read(_TWO[kind].format(x=x, y=y))
     parts = {name: _COVARIANCE.format(x=a, y=b) for name, a, b in (("xy", x, y), ("xx", x, x), ("yy", y, y))}
-    return _read(_CORRELATION.format(**parts))
+    return _read(_PARTS[kind].format(**parts))
 
 
 def middle(column: SqlColumn) -> str:

@@ -23,12 +23,16 @@ class Output:
         sure: whether it depends on no released number.
         bounded: whether columns c0_low and c0_high say between which numbers the truth lies.
         parts: over how many events the union bound goes, where a row is worked out from one released row.
+        smooth: whether it moves smoothly with released numbers.
+        outer: else what is made, step by step, of what does; a column c0_core holds that.
     """
 
     name: str
     sure: bool
     bounded: bool
     parts: int = 1
+    smooth: bool = False
+    outer: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,15 @@ class Released:
     steady: bool
     single: bool
     local: bool = False
+
+    @property
+    def places(self) -> list[int]:
+        """Where each column is in the engine's rows, which have others beside some."""
+        out, at = [], 0
+        for column in self.columns:
+            out.append(at)
+            at += 1 + 2 * column.bounded + bool(column.outer)
+        return out
 
 
 @dataclass(frozen=True)
@@ -159,7 +172,12 @@ def _term(alias: str, place: int, out: Output) -> Term:
     text = f"{alias}.c{place}"
     if out.sure:
         return Term(text)
-    return Term(text, f"{text}_low", f"{text}_high", sure=False) if out.bounded else Term(text, sure=False)
+    if not out.bounded:
+        return Term(text, sure=False)
+    core = f"{text}_core" if out.outer else None
+    return Term(
+        text, f"{text}_low", f"{text}_high", sure=False, smooth=out.smooth, core=core, outer=out.outer
+    )
 
 
 def listed(items: Sequence[tuple[str, Term]]) -> tuple[str, tuple[Output, ...]]:
@@ -170,7 +188,9 @@ def listed(items: Sequence[tuple[str, Term]]) -> tuple[str, tuple[Output, ...]]:
         bounded = not term.sure and term.bounds is not None
         if bounded:
             texts += [f"{term.low} AS c{i}_low", f"{term.high} AS c{i}_high"]
-        columns.append(Output(name, term.sure, bounded, term.parts))
+        outer = term.outer if bounded and term.core is not None else ()
+        texts += [f"{term.core} AS c{i}_core"] if outer else []
+        columns.append(Output(name, term.sure, bounded, term.parts, bounded and term.smooth, outer))
     return ", ".join(texts), tuple(columns)
 
 

@@ -118,7 +118,9 @@ class SelectRows(Select):
                 raise
             return self.term(formula)
         text = f"{self.alias}.{name}"
-        return Term(text, f"{text}_low", f"{text}_high", sure=False, parts=1, linear=self.stage.is_sum(name))
+        linear, smooth = self.stage.is_sum(name), self.stage.is_smooth(name)
+        ends = (f"{text}_low", f"{text}_high")
+        return Term(text, *ends, sure=False, parts=1, linear=linear, smooth=smooth)
 
     def _centre(self, node: Any) -> str:
         """From which number on squares are counted."""

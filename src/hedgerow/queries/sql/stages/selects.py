@@ -95,7 +95,9 @@ class Select(ReleasedExpressions):
         texts = [f"(SELECT {c} FROM ({relation.text}) AS q)" for c in ("c0", "c0_low", "c0_high")]
         if not relation.steady or not (out.sure or out.bounded):
             return Term(texts[0], sure=False)
-        return Term(texts[0]) if out.sure else Term(texts[0], texts[1], texts[2], sure=False)
+        if out.sure:
+            return Term(texts[0])
+        return Term(texts[0], texts[1], texts[2], sure=False, smooth=out.smooth)
 
     def _in(self, node: Any) -> Term:
         query = node.args.get("query")

@@ -136,8 +136,10 @@ class Split:
         bounded = [keeps and (a.sure or a.bounded) and (b.sure or b.bounded) for a, b in pairs]
         word = _SETS[type(node)] + ("" if node.args.get("distinct") else " ALL")
         text = " ".join((aligned(left, bounded, sure), word, aligned(right, bounded, sure)))
+        smooth = [all(out.sure or out.smooth for out in pair) for pair in pairs]
         columns = tuple(
-            Output(a.name, s, b and not s) for (a, _), s, b in zip(pairs, sure, bounded, strict=True)
+            Output(a.name, s, b and not s, smooth=m and b and not s)
+            for (a, _), s, b, m in zip(pairs, sure, bounded, smooth, strict=True)
         )
         steady = left.steady and right.steady and (keeps or all(sure))
         made = Released(text, columns, steady, single=False)

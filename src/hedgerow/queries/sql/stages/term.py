@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 _NUMBER = re.compile(r"\d+\.?\d*|\.\d+")
+_SMOOTH = frozenset({"exp", "cbrt", "coalesce"})  # where what is missing stays so
 _LONGEST = 5_000  # bounds of nested products grow; longer ones are not stated
 
 
@@ -27,6 +28,9 @@ class Term:
         sure: whether it depends on no released number at all.
         parts: over how many events the union bound goes.
         linear: whether it is a sum of released sums of rows, with coefficients that are sure.
+        smooth: whether it moves smoothly with the released numbers, so that slopes say how far off it is.
+        core: where it does not, an expression that does, and
+        outer: what is made of that, step by step: functions of one argument that never fall.
     """
 
     text: str
@@ -35,6 +39,9 @@ class Term:
     sure: bool = True
     parts: int = 0
     linear: bool = True
+    smooth: bool = False
+    core: str | None = None
+    outer: tuple[str, ...] = ()
 
     @property
     def bounds(self) -> tuple[str, str] | None:
@@ -56,9 +63,28 @@ def made(text: str, parts: Sequence[Term], low: str | None = None, high: str | N
 
 def summed(term: Term, parts: Sequence[Term]) -> Term:
     """A term that is a sum of others with coefficients that are sure."""
-    if term.sure or not all(p.linear for p in parts):
+    made_ = smoothly(term, parts)
+    return made_ if term.sure or not all(p.linear for p in parts) else replace(made_, linear=True)
+
+
+def smoothly(term: Term, parts: Sequence[Term]) -> Term:
+    """A term that moves smoothly with others, and so with released numbers if they do."""
+    smooth = not term.sure and all(p.sure or p.smooth for p in parts)
+    return replace(term, smooth=True) if smooth else term
+
+
+def stepwise(term: Term, inner: Term, step: str) -> Term:
+    """A term that is made of one other by a function that never falls, but jumps or stands still.
+
+    Args:
+        term: the term.
+        inner: what it is made of.
+        step: the function, {} for its argument; made of literals else.
+    """
+    if term.sure or not (inner.smooth or inner.core is not None):
         return term
-    return replace(term, linear=True)
+    core = inner.text if inner.core is None else inner.core
+    return replace(term, core=core, outer=(*inner.outer, step))
 
 
 def ends(parts: Sequence[Term]) -> tuple[list[str], list[str]] | None:
@@ -73,7 +99,10 @@ def rising(name: str, parts: Sequence[Term]) -> Term:
     text, both = f"{name}({', '.join(p.text for p in parts)})", ends(parts)
     if both is None:
         return made(text, parts)
-    return made(text, parts, f"{name}({', '.join(both[0])})", f"{name}({', '.join(both[1])})")
+    found = made(text, parts, f"{name}({', '.join(both[0])})", f"{name}({', '.join(both[1])})")
+    if name in _SMOOTH:
+        return smoothly(found, parts)
+    return stepwise(found, parts[0], f"{name}({{}})") if len(parts) == 1 else found
 
 
 def above_zero(name: str, a: Term) -> Term:
@@ -81,7 +110,7 @@ def above_zero(name: str, a: Term) -> Term:
     text = f"{name}({a.text})"
     if a.bounds is None:
         return made(text, [a])
-    return made(text, [a], *(f"{name}(greatest({end}, 0))" for end in a.bounds))
+    return smoothly(made(text, [a], *(f"{name}(greatest({end}, 0))" for end in a.bounds)), [a])
 
 
 def cast(name: str, a: Term) -> Term:
@@ -92,7 +121,8 @@ def cast(name: str, a: Term) -> Term:
     ends = zip(a.bounds, ("-inf", "inf"), strict=True)
     kept = (f"coalesce(try_cast({end} AS {name}), '{none}'::DOUBLE)" for end, none in ends)
     known = (f"(CASE WHEN {end} IS NOT NULL THEN {x} END)" for end, x in zip(a.bounds, kept, strict=True))
-    return made(text, [a], *known)
+    found = made(text, [a], *known)
+    return smoothly(found, [a]) if name == "DOUBLE" else stepwise(found, a, f"try_cast({{}} AS {name})")
 
 
 def hull(text: str, parts: Sequence[Term]) -> Term:
@@ -127,7 +157,7 @@ def times(a: Term, b: Term) -> Term:
     if _positive(b):
         return _scaled("(", a, f" * {b.text})")
     found = _corners("times", f"({a.text} * {b.text})", a, b)
-    return summed(found, [a, b]) if a.sure or b.sure else found
+    return summed(found, [a, b]) if a.sure or b.sure else smoothly(found, [a, b])
 
 
 def over(a: Term, b: Term) -> Term:
@@ -135,9 +165,7 @@ def over(a: Term, b: Term) -> Term:
     if _positive(b):
         return _scaled("(", a, f" / {b.text})")
     found = _corners("over", f"({a.text} / {b.text})", a, b)
-    if b.sure:
-        return summed(found, [a])
-    return found
+    return summed(found, [a]) if b.sure else smoothly(found, [a, b])
 
 
 def _positive(a: Term) -> bool:
@@ -149,7 +177,8 @@ def _scaled(before: str, a: Term, after: str) -> Term:
     text, both = f"{before}{a.text}{after}", a.bounds
     if both is None:
         return made(text, [a])
-    return summed(made(text, [a], *(f"{before}{end}{after}" for end in both)), [a])
+    found = summed(made(text, [a], *(f"{before}{end}{after}" for end in both)), [a])
+    return found if found.smooth else stepwise(found, a, f"{before}{{}}{after}")
 
 
 def _corners(name: str, text: str, a: Term, b: Term) -> Term:
@@ -189,7 +218,7 @@ def unless(a: Term, b: Term) -> Term:
         f"(CASE WHEN {end} IS NULL THEN NULL WHEN {apart} THEN {end} ELSE '{none}'::DOUBLE END)"
         for end, none in ((al, "-inf"), (ah, "inf"))
     )
-    return made(text, [a, b], *kept)
+    return smoothly(made(text, [a, b], *kept), [a, b])
 
 
 def chosen(conditions: Sequence[Term], values: Sequence[Term], otherwise: Term | None) -> Term:
@@ -201,7 +230,8 @@ def chosen(conditions: Sequence[Term], values: Sequence[Term], otherwise: Term |
     if both is None:
         return made(text, parts)
     if all(c.sure for c in conditions):
-        return made(text, parts, *(_case(conditions, found[:-1], found[-1]) for found in both))
+        found = made(text, parts, *(_case(conditions, ends_[:-1], ends_[-1]) for ends_ in both))
+        return smoothly(found, [*values, last])
     if otherwise is None:
         return made(text, parts)
     either = hull(text, [*values, last])

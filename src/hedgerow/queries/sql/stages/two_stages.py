@@ -7,7 +7,7 @@ their bounds at once, so does every number that is shown with one: bounds are im
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -17,21 +17,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.errors import CutsBin, RangeTooLarge, UnknownLevel, UnsupportedSQL
+from hedgerow.figures import NULL
 from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.queries.domain.encoding import text_of
 from hedgerow.queries.domain.refined import cutting
-from hedgerow.queries.figures import NULL
 from hedgerow.queries.question import Question, Result, Show
 from hedgerow.queries.sql.stages.engine import engine
 from hedgerow.queries.sql.stages.gate import parse_staged
+from hedgerow.queries.sql.stages.leaning import leaned
 from hedgerow.queries.sql.stages.levels import plain
 from hedgerow.queries.sql.stages.split import Inner, Split
-from hedgerow.queries.staged import Finished, Staged
+from hedgerow.queries.staged import Finished, Ground, Staged
 
 if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.sql.stages.first import FirstStage
-    from hedgerow.queries.sql.stages.relation import Output, Released
+    from hedgerow.queries.sql.stages.relation import Released
 
 _INNER = 8  # statements inside conditions
 _EMPTY = "Every declared group is shown, also one without rows: which are empty is private."
@@ -161,11 +162,14 @@ class TwoStages(Staged):
         needs = max((c.parts for c in self._read[1].columns if c.bounded), default=1)
         return min(most, max(1, needs))
 
-    def answered(self, ask: Callable[[Sequence[Question]], Sequence[Any]]) -> tuple[Finished, list[Any]]:
+    def answered(
+        self, ask: Callable[[Sequence[Question]], Sequence[Any]], ground: Ground | None = None
+    ) -> tuple[Finished, list[Any]]:
         """The answer, and the answers that it was made of.
 
         Args:
             ask: answers questions with objects that have a `table`; all at once, or refuses all of them.
+            ground: what the answers were read off, if they were: then errors are narrower.
         """
         found: dict[str, list[Any]] = {}
         staged = self
@@ -179,7 +183,7 @@ class TwoStages(Staged):
                 count = len(stage.questions())
                 found[stage.name], answers = answers[:count], answers[count:]
             if not waiting:
-                return staged._finished(found), [a for part in found.values() for a in part]
+                return staged._finished(found, ground), [a for part in found.values() for a in part]
             staged = staged._released(waiting[0], wanted, found)
 
     def _released(self, inner: Inner, stages: Sequence[FirstStage], found: dict[str, list[Any]]) -> TwoStages:
@@ -189,10 +193,14 @@ class TwoStages(Staged):
         values = tuple(plain(value) for (value,) in rows)
         return replace(self, values=(*self.values, values if inner.many else (values or (None,))[:1]))
 
-    def _finished(self, found: dict[str, list[Any]]) -> Finished:
+    def _finished(self, found: dict[str, list[Any]], ground: Ground | None) -> Finished:
         split, relation = self._read
-        with engine().holding(_tables(split.stages, found)):
+        tables = _tables(split.stages, found)
+        with engine().holding(tables):
             rows = engine().run(relation.text)
+        lean = None
+        if ground is not None and relation.steady and (not self.row_by_row or self.numbers > 1):
+            lean = leaned(relation, rows, split.stages, found, tables, ground)
         notes = [note for stage in split.stages for q in stage.questions() for note in q.notes]
         notes += self.notes
         for inner, values in zip(split.inner, self.values, strict=True):
@@ -203,19 +211,24 @@ class TwoStages(Staged):
                 f"{_short(inner.words)} was released first, as {shown or 'nothing'}: rows were "
                 "compared with that, and the errors are of that question."
             )
-        made = _finish(relation, rows, notes, asked=any(stage.numbers for stage in split.stages))
-        return replace(made, values=self.values)
+        made = _finish(relation, rows, notes, lean or {}, asked=any(stage.numbers for stage in split.stages))
+        return replace(made, values=self.values, each=lean is not None)
 
     def __repr__(self) -> str:
         return f"TwoStages({self.text!r})"
 
 
 def _finish(
-    relation: Released, rows: Sequence[tuple[Any, ...]], notes: Sequence[str], *, asked: bool
+    relation: Released,
+    rows: Sequence[tuple[Any, ...]],
+    notes: Sequence[str],
+    lean: Mapping[int, Sequence[float]],
+    *,
+    asked: bool,
 ) -> Finished:
     """From the engine's rows: numbers with bounds, and what is no released number as labels."""
     said = list(dict.fromkeys(notes))
-    places = _places(relation.columns)
+    places = relation.places
     labels: list[list[str]] = []
     numbers: list[tuple[list[float], list[float]]] = []
     shows: list[Show] = []
@@ -234,6 +247,7 @@ def _finish(
         shows.append(Show(out.name, len(numbers), aggregate=True))
         ends = [(row[places[i] + 1], row[places[i] + 2]) if out.bounded else (None, None) for row in rows]
         errors = [_error(v, *pair) for v, pair in zip(values, ends, strict=True)]
+        errors = [min(pair) for pair in zip(errors, lean.get(i, errors), strict=True)]
         numbers.append(([np.nan if v is None else float(v) for v in values], errors))
         if not out.bounded:
             said.append(f"There is no error statement for {out.name!r}.")
@@ -268,15 +282,6 @@ def _between(domain: Domain) -> Iterator[float]:
 
 def _tables(stages: Sequence[FirstStage], found: dict[str, list[Any]]) -> dict[str, Any]:
     return {s.name: s.table([a.table for a in found[s.name]]) for s in stages if s.name in found}
-
-
-def _places(columns: Sequence[Output]) -> list[int]:
-    """Where each column is in the engine's rows, which have bounds beside some."""
-    out, at = [], 0
-    for column in columns:
-        out.append(at)
-        at += 3 if column.bounded else 1
-    return out
 
 
 def _error(value: Any, low: Any, high: Any) -> float:

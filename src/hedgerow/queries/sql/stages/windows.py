@@ -11,7 +11,7 @@ from sqlglot import exp
 from hedgerow.errors import UnsupportedSQL
 from hedgerow.queries.sql.node import only, refuse, spell
 from hedgerow.queries.sql.stages.expression import Expressions
-from hedgerow.queries.sql.stages.term import Term, made
+from hedgerow.queries.sql.stages.term import Term, made, smoothly
 
 _RANKS: dict[type[exp.Expr], str] = {
     exp.RowNumber: "row_number",
@@ -117,7 +117,8 @@ class ReleasedExpressions(Expressions):
             only(node, "this")
             inner = self.term(node.this)
             texts = [f"{_RISING[kind]}({t}){tail}" for t in (inner.text, *(inner.bounds or ()))]
-            return self._settled(texts[0], [inner], calm, *texts[1:])
+            found = self._settled(texts[0], [inner], calm, *texts[1:])
+            return smoothly(found, [inner]) if calm and kind in (exp.Sum, exp.Avg) else found
         if kind in _OTHER:
             only(node, "this", "expression")
             parts = [self.term(node.args[k]) for k in ("this", "expression") if node.args.get(k) is not None]
@@ -212,7 +213,8 @@ class ReleasedExpressions(Expressions):
             raise UnsupportedSQL(f"{name.upper()} takes constants after its first argument")
         rest = "".join(f", {m.text}" for m in more)
         texts = [f"{name}({t}{rest}){over}" for t in (one.text, *(one.bounds or ()))]
-        return self._settled(texts[0], [one], calm, *texts[1:])
+        found = self._settled(texts[0], [one], calm, *texts[1:])
+        return smoothly(found, [one]) if calm else found
 
 
 def _frame(spec: Any) -> str:

@@ -1,0 +1,136 @@
+"""Functions as other databases spell them are answered as DuckDB answers them in its own words."""
+
+from __future__ import annotations
+
+import pytest
+import test_corpus
+import worlds
+
+from hedgerow.errors import UnsupportedSQL
+
+BY = "SELECT {} AS k, COUNT(*) AS n FROM {} GROUP BY 1 ORDER BY 1"
+ONE = "SELECT {} AS x FROM {}"
+PAIRS = [  # the table, the shape, what is typed, and what DuckDB calls it
+    ("flights", BY, "TO_CHAR(day, 'YYYY-MM')", "STRFTIME(day, '%Y-%m')"),
+    ("flights", BY, "TO_CHAR(day, 'FMDay')", "STRFTIME(day, '%A')"),
+    ("flights", BY, "TO_CHAR(day, 'YYYY \"week\" IW')", "STRFTIME(day, '%Y week %V')"),
+    ("flights", BY, "FORMAT_DATE('%Y-%m', day)", "STRFTIME(day, '%Y-%m')"),
+    ("stays", BY, "DATE_FORMAT(admitted, '%M %Y')", "STRFTIME(admitted, '%B %Y')"),
+    ("stays", BY, "DATE_FORMAT(admitted, '%Y-%m-%d')", "STRFTIME(admitted, '%Y-%m-%d')"),
+    ("stays", BY, "DATE_TRUNC(admitted, MONTH)", "DATE_TRUNC('month', admitted)"),
+    ("stays", BY, "DATE_PART(quarter, admitted)", "DATE_PART('quarter', admitted)"),
+    (
+        "stays",
+        BY,
+        "DATEDIFF(month, DATE '2021-07-01', admitted)",
+        "DATE_DIFF('month', DATE '2021-07-01', admitted)",
+    ),
+    (
+        "stays",
+        BY,
+        "DATE_DIFF(admitted, DATE '2021-07-01', WEEK)",
+        "DATE_DIFF('week', DATE '2021-07-01', admitted)",
+    ),
+    (
+        "stays",
+        BY,
+        "DATEDIFF(admitted, '2021-07-01') < 100",
+        "DATE_DIFF('day', DATE '2021-07-01', admitted) < 100",
+    ),
+    ("stays", BY, "admitted < DATEADD(month, 3, DATE '2021-07-01')", "admitted < DATE '2021-10-01'"),
+    (
+        "stays",
+        BY,
+        "admitted < DATE_SUB(DATE '2021-12-01', INTERVAL 2 MONTH)",
+        "admitted < DATE '2021-10-01'",
+    ),
+    (
+        "stays",
+        BY,
+        "admitted < DATE_ADD(DATE '2021-08-01', INTERVAL 2 MONTH)",
+        "admitted < DATE '2021-10-01'",
+    ),
+    (
+        "stays",
+        BY,
+        "WIDTH_BUCKET(age, 20, 80, 3)",
+        "CASE WHEN age < 20 THEN 0 WHEN age >= 80 THEN 4 ELSE age // 20 END",
+    ),
+    ("flights", BY, "IFF(arr_delay > 0, 'late', 'ok')", "IF(arr_delay > 0, 'late', 'ok')"),
+    ("visits", BY, "DECODE(device, 'phone', 'm', 'tablet', 'm', 'd')", "IF(device = 'desktop', 'd', 'm')"),
+    (
+        "visits",
+        BY,
+        "DECODE(browser, NULL, 'none', 'chrome', 'c')",
+        "CASE WHEN browser IS NULL THEN 'none' WHEN browser = 'chrome' THEN 'c' END",
+    ),
+    ("visits", BY, "NVL2(browser, 'known', 'none')", "IF(browser IS NULL, 'none', 'known')"),
+    ("visits", BY, "ISNULL(browser)", "browser IS NULL"),
+    ("visits", BY, "SPLIT_PART(page, 'o', 1)", "SPLIT_PART(page, 'o', 1)"),
+    ("visits", BY, "STRPOS(page, 'g') > 0", "STRPOS(page, 'g') > 0"),
+    (
+        "flights",
+        ONE,
+        "ZEROIFNULL(SUM(CASE WHEN cancelled = 'yes' THEN 1 END))",
+        "SUM(CASE WHEN cancelled = 'yes' THEN 1 END)",
+    ),
+    (
+        "flights",
+        ONE,
+        "SAFE_DIVIDE(COUNTIF(arr_delay > 15), COUNT(*))",
+        "COUNT_IF(arr_delay > 15) / COUNT(*)",
+    ),
+    ("flights", ONE, "DIV0(SUM(arr_delay), COUNT(*))", "SUM(arr_delay) / COUNT(*)"),
+    ("flights", ONE, "TRUNC(AVG(arr_delay), 1)", "TRUNC(AVG(arr_delay) * 10) / 10"),
+    ("visits", ONE, "APPROX_PERCENTILE(ms, 0.5)", "QUANTILE_CONT(ms, 0.5)"),
+    ("visits", ONE, "APPROX_QUANTILES(ms, 4)[OFFSET(2)]", "QUANTILE_CONT(ms, 0.5)"),
+    ("flights", ONE, "APPROX_COUNT_DISTINCT(carrier)", "COUNT(DISTINCT carrier)"),
+    ("answers", ONE, "REGR_SLOPE(hours_wanted, hours)", "REGR_SLOPE(hours_wanted, hours)"),
+    (
+        "flights",
+        "SELECT COUNT(*) AS n FROM {1} WHERE {0}",
+        "carrier = ANY(ARRAY['AA', 'UA'])",
+        "carrier IN ('AA', 'UA')",
+    ),
+    (
+        "flights",
+        "SELECT COUNT(*) AS n FROM {1} WHERE {0}",
+        "carrier <> ALL(ARRAY['AA', 'UA'])",
+        "carrier NOT IN ('AA', 'UA')",
+    ),
+    (
+        "flights",
+        "SELECT origin, {} AS p FROM {} GROUP BY origin",
+        "RATIO_TO_REPORT(COUNT(*)) OVER ()",
+        "COUNT(*) / SUM(COUNT(*)) OVER ()",
+    ),
+    (
+        "flights",
+        "SELECT dest, COUNT(*) AS n FROM {1} GROUP BY dest ORDER BY n DESC {0}",
+        "FETCH FIRST 3 ROWS ONLY",
+        "LIMIT 3",
+    ),
+]
+REFUSED = {
+    "SELECT ANY_VALUE(region) FROM answers": "rows are never shown",
+    "SELECT COUNT(*) FROM stays WHERE admitted < CURRENT_DATE": "write a date",
+    "SELECT TO_CHAR(day, 'YYYY-Q') AS q, COUNT(*) FROM flights GROUP BY 1": "in the format of TO_CHAR",
+    "SELECT DATE_FORMAT(admitted, '%H:%i') AS h, COUNT(*) FROM stays GROUP BY 1": "whole days",
+    "SELECT IFF(arr_delay > 0, 1) AS k, COUNT(*) FROM flights GROUP BY 1": "takes 3 arguments",
+    "SELECT DATEDIFF('eon', DATE '2021-07-01', admitted) AS k, COUNT(*) FROM stays GROUP BY 1": "a part of",
+    "SELECT dest, COUNT(*) AS n FROM flights GROUP BY 1 ORDER BY n FETCH FIRST 3 ROWS WITH TIES": "WITH TIES",
+}
+
+
+@pytest.mark.parametrize(("world", "shape", "typed", "meant"), PAIRS, ids=[p[2][:40] for p in PAIRS])
+def test_what_others_call_a_function_is_understood(world: str, shape: str, typed: str, meant: str) -> None:
+    asked = worlds.Statement(world, "spellings", shape.format(typed, world), ())
+    exact = test_corpus.duck(world).execute(shape.format(meant, world)).fetchall()
+    assert worlds.agree(test_corpus.answer(asked), exact, worlds.ordered(asked.text))
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_has_no_answer_is_refused_in_a_sentence(text: str) -> None:
+    world = next(w for w in ("answers", "stays", "flights") if f"FROM {w}" in text)
+    with pytest.raises(UnsupportedSQL, match=REFUSED[text]):
+        test_corpus.answer(worlds.Statement(world, "spellings", text, ()))
