@@ -48,7 +48,7 @@ BOTH: tuple[Relation, ...] = ("add_remove", "replace")
 
 def measured(curator: Curator) -> Any:
     """Sums, averages and what numbers are within their bins, each an act."""
-    kinds = ({}, {"total": True}, {"total": True, "ranged": True})
+    kinds: tuple[dict[str, bool], ...] = ({}, {"total": True}, {"total": True, "ranged": True})
     return [curator.measure(q, 1) for q in (*ASKED, *(RemainderSums(NUMBERS, **kind) for kind in kinds))]
 
 
