@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hedgerow.curator.growing.block_rows import BlockRows
 from hedgerow.curator.rows.table import Table
+from hedgerow.curator.rows.unit import Unit
 from hedgerow.curator.rows.unit_ids import EARLIER
 from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget
@@ -58,19 +59,7 @@ def open_ledger(
             hint="leave the budget out, or make it larger with `hedgerow budget raise`",
         )
     settings = ledger.settings
-    if unit and settings.null_units != unit.null_units:
-        raise LedgerError(
-            f"the dataset's ledger was made for null_units={settings.null_units!r}; open the table alike"
-        )
-    if unit and unit.type != (EARLIER if earlier and settings.spelling == 1 else settings.unit_type):
-        raise LedgerError(
-            f"the dataset's ledger was made for unit_type={settings.unit_type!r}; open the table alike"
-        )
-    if settings.unit != (unit.column if unit else None) or settings.max_rows != (
-        unit.max_rows if unit else 1
-    ):
-        whom = f"unit={settings.unit!r}, max_rows={settings.max_rows}" if settings.unit else "single rows"
-        raise LedgerError(f"the dataset's ledger protects {whom}; open the table in the same way")
+    _refuse_others(unit, settings)
     if neighbours is not None and settings.neighbours != neighbours:
         raise LedgerError(
             f"the dataset's ledger was made for neighbours={settings.neighbours!r}; say the same, or nothing"
@@ -81,6 +70,24 @@ def open_ledger(
     if handed and (data := known_as(table)) is not None:  # one that was opened here has noted them
         ledger.know(data)
     return ledger
+
+
+def _refuse_others(unit: Unit | None, settings: Settings) -> None:
+    """Refuse rows of other people, or bounded in another way, than the ledger protects."""
+    if unit and settings.null_units != unit.null_units:
+        raise LedgerError(
+            f"the dataset's ledger was made for null_units={settings.null_units!r}; open the table alike"
+        )
+    early = unit is not None and unit.type == EARLIER and settings.spelling == 1
+    if unit and not early and unit.type != settings.unit_type:
+        raise LedgerError(
+            f"the dataset's ledger was made for unit_type={settings.unit_type!r}; open the table alike"
+        )
+    if settings.unit != (unit.column if unit else None) or settings.max_rows != (
+        unit.max_rows if unit else 1
+    ):
+        whom = f"unit={settings.unit!r}, max_rows={settings.max_rows}" if settings.unit else "single rows"
+        raise LedgerError(f"the dataset's ledger protects {whom}; open the table in the same way")
 
 
 def known_as(table: Table) -> Path | Data | None:
