@@ -18,6 +18,7 @@ _HOME = {
     "Categorical": "queries.domain.attribute",
     "Bins": "queries.domain.bins",
     "Dates": "queries.domain.bins",
+    "Hours": "queries.domain.hours",
     "bins": "queries.domain.bins",
     "dates": "queries.domain.bins",
     # say what to ask

@@ -51,6 +51,7 @@ from hedgerow.queries.domain.bins import bins as bins
 from hedgerow.queries.domain.bins import dates as dates
 from hedgerow.queries.domain.domain import Domain as Domain
 from hedgerow.queries.domain.domain import OpenDomain as OpenDomain
+from hedgerow.queries.domain.hours import Hours as Hours
 from hedgerow.queries.domain.joined import JoinedTable as JoinedTable
 from hedgerow.queries.halfspaces import halfspaces as halfspaces
 from hedgerow.queries.literals import literal_conjunction as literal_conjunction

@@ -178,11 +178,11 @@ def test_dates_have_the_views_of_the_calendar_that_their_periods_allow() -> None
 )
 def test_the_hour_of_a_date_is_refused_with_how_to_declare_one(text: str) -> None:
     domain = hr.Domain({"day": hr.dates("2020-01-01", "2020-03-01", "day")})
-    with pytest.raises(hr.errors.UnsupportedSQL, match="bins: \\[0, 24, 1\\], step: 1, format: '%H:%M'"):
+    with pytest.raises(hr.errors.UnsupportedSQL, match=r"hours: \{of: "):
         hr.sql(domain, text)
 
 
-def test_times_of_day_are_grouped_by_the_hour_as_the_refusal_says() -> None:
+def test_times_of_day_are_grouped_by_the_hour() -> None:
     at = hr.Domain.from_schema({"at": {"bins": [0, 24, 1], "step": 1, "format": "%H:%M"}})["at"]
     assert [at.labels[k] for k in at.encode(["09:30", "23:59", "00:00", ""]).tolist()] == [
         "9",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import hedgerow as hr
@@ -13,7 +14,7 @@ from hedgerow.curator.rows.table import Rows
 from hedgerow.curator.statistics.remainders import RemainderSums
 from hedgerow.curator.statistics.statistics import Answers
 from hedgerow.curator.statistics.target import MeasureTarget
-from hedgerow.queries.moments import numbers
+from hedgerow.queries.moments import BinMoments, numbers
 from hedgerow.queries.query import ONE
 from hedgerow.queries.valued import Fine
 
@@ -191,6 +192,43 @@ def test_the_norms_of_remainders_are_reached_at_bin_ends_and_a_swap_needs_four_t
     assert int(((low - high) ** 2).sum()) == statistic.norms.replace_l2_squared == 4 * int((low**2).sum())
     assert int(((low - high) ** 2).sum()) > 2 * statistic.norms.l2_squared  # what `nonnegative` would say
     assert numbers(domain) == {"n": 1, "m": 1}
+
+
+def test_sums_of_ranges_move_by_the_norms_of_bin_ends_and_no_more():
+    """Convex within each bin: the largest column is that of an end, which the norms are reached by."""
+    edges = {"x": hr.Bins([0, 1, 3, 13, 15], step=1), "y": hr.Bins([-2, 0.5, 2], step=0.5)}
+    domain = hr.Domain(edges | {"a": 2})
+    statistic = RemainderSums(domain, total=True, ranged=True)
+    places = [(x, y) for x in (0, 1, 2, 3, 8, 12, 13, 14, -5, 99, None) for y in (-2, 0, 0.5, 1, 1.5, None)]
+
+    def alone(x: float | None, y: float | None) -> np.ndarray:
+        columns = {"x": [x], "y": [y], "a": [0]}
+        frame = pa.table(
+            {n: pa.array(v, pa.int64() if n == "a" else pa.float64()) for n, v in columns.items()}
+        )
+        return statistic.exact(Rows(hr.Table.open(frame, domain), bytes(32))).astype(object)
+
+    columns, norms = [alone(*place) for place in places], statistic.norms
+    assert max(int(np.abs(c).sum()) for c in columns) == norms.l1
+    assert max(int((c**2).sum()) for c in columns) == norms.l2_squared
+    for a, b in combinations(columns, 2):
+        assert int(np.abs(a - b).sum()) <= norms.replace_l1
+        assert int(((a - b) ** 2).sum()) <= norms.replace_l2_squared
+
+
+def test_a_sum_of_a_range_is_that_of_rows_own_numbers():
+    domain = hr.Domain({"a": 3, "x": hr.Bins([0, 10, 50, 400], step=0.5)})
+    rng = np.random.default_rng(2)
+    x = np.where(rng.random(500) < 0.1, np.nan, rng.exponential(60, 500).round())
+    rows_ = Rows(hr.Table.open({"a": rng.integers(0, 3, 500), "x": x}, domain), bytes(32))
+    exact = RemainderSums(domain, total=True, ranged=True).exact(rows_)
+    moments = BinMoments(domain, exact, hr.Noise("none", 0), ranged=True)
+    middle, total, _ = moments.ranges["x"]
+    there = np.clip(x[~np.isnan(x)], 0, 399.5)
+    assert total == pytest.approx((there - middle).sum())
+    plain = BinMoments(domain, RemainderSums(domain).exact(rows_), hr.Noise("none", 0))
+    assert moments.totals["x"][0] == pytest.approx(plain.totals["x"][0])
+    assert RemainderSums(domain, total=True, ranged=True).norms.l2_squared > 0
 
 
 def test_whoever_forges_what_rows_are_worth_does_not_move_the_sum_beyond_its_norms():

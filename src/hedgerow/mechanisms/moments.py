@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
@@ -25,15 +26,18 @@ def share_of_moments(domain: Domain) -> Fraction:
     return Fraction(round(1000 * best_share(domain)), 1000) if numbers(domain) else Fraction(0)
 
 
-def as_begun(measure: Callable[[RemainderSums], Made], domain: Domain) -> Made:
-    """Remainders with their totals; without, where a ledger of before measured them so under this request.
+def as_begun(measure: Callable[[RemainderSums], Made], domain: Domain) -> tuple[Made, bool]:
+    """Remainders with sums of ranges, and True; else as a ledger of before measured them under this request.
 
     Nothing is read or charged where a request id belongs to another question.
     """
+    before = (RemainderSums(domain, total=True), RemainderSums(domain))
     try:
-        return measure(RemainderSums(domain, total=True))
+        return measure(RemainderSums(domain, total=True, ranged=True)), True
     except RequestReused:
-        return measure(RemainderSums(domain))
+        with suppress(RequestReused):
+            return measure(before[0]), False
+        return measure(before[1]), False
 
 
 def measured_moments(purse: Purse, domain: Domain) -> tuple[BinMoments | None, Purse]:
@@ -45,7 +49,7 @@ def measured_moments(purse: Purse, domain: Domain) -> tuple[BinMoments | None, P
     if not numbers(domain):
         return None, purse
     part = purse.price.share(share_of_moments(domain))
-    measured = as_begun(
+    measured, ranged = as_begun(
         lambda sums: purse.curator.measure(sums, part, request=purse.request("moments"), note=_NOTE), domain
     )
-    return BinMoments.of(domain, measured), replace(purse, price=purse.price - part)
+    return BinMoments.of(domain, measured, ranged=ranged), replace(purse, price=purse.price - part)

@@ -50,6 +50,29 @@ def numbers(domain: Domain) -> dict[str, int]:
     return {name: most // half for name, half in wide.items()}
 
 
+def scales(domain: Domain) -> dict[str, tuple[int, int]]:
+    """For each such number the factor of its half-steps within bins, and that from the centre of all.
+
+    A row moves the sum of a whole range by as much as that of one bin, or a little less: the factors are
+    whole. All are multiplied so that rounding takes a 64th at most, as far as sums stay in 63 bits.
+    """
+    plain = numbers(domain)
+    far = {name: _far(domain, name) for name in plain}
+    reach = {name: factor * int(_lattice(domain, name).half.max()) for name, factor in plain.items()}
+    fine = max(1, min(64, (1 << 31) // max(far.values(), default=1)))
+    times = max((-(-fine * far[n] // reach[n]) for n in plain), default=1)
+    return {n: (times * factor, times * reach[n] // far[n]) for n, factor in plain.items()}
+
+
+def centre_of(domain: Domain, name: str) -> int:
+    """The mean of the middles of a number's bins, in half-steps.
+
+    Distances from it are summed, and a sum of them needs N times it: from the middle of a long range, where
+    few rows are, the noise of N would be more than that of the sum.
+    """
+    return round(float(np.mean(_lattice(domain, name).centre)))
+
+
 def best_share(domain: Domain) -> float:
     """What part of a price is well spent on remainders: the mean of sqrt3 / (B + sqrt3) over the numbers.
 
@@ -69,24 +92,34 @@ class BinMoments:
         sums: in the order of numbers and attributes, one after another, in factors of half-steps; in newer
             files the sum of all rows comes before the tables of each number.
         noise: the law of the noise on each.
+        ranged: whether that is the sum of rows' distances from `centre_of` the number; in
+            files of before it is that of remainders.
     """
 
     domain: Domain
     sums: NDArray[np.int64]
     noise: Noise
+    ranged: bool = False
 
     @classmethod
-    def of(cls, domain: Domain, measured: Measurement) -> BinMoments:
+    def of(cls, domain: Domain, measured: Measurement, *, ranged: bool = False) -> BinMoments:
         """From what the curator measured."""
-        return cls(domain, measured.values, measured.noise)
+        return cls(domain, measured.values, measured.noise, ranged)
+
+    @cached_property
+    def _factors(self) -> dict[str, int]:
+        """Of the remainders of each number."""
+        if not self.ranged:
+            return numbers(self.domain)
+        return {name: within for name, (within, _) in scales(self.domain).items()}
 
     @cached_property
     def tables(self) -> dict[str, dict[str, Floats]]:
         """For each number and each attribute the sums of remainders by level, in the number's own unit."""
         out: dict[str, dict[str, Floats]] = {}
         at = 0
-        for name, factor in numbers(self.domain).items():
-            unit = float(_lattice(self.domain, name).step) / 2 / factor
+        for name in self._factors:
+            unit = self._unit(name)
             out[name] = {}
             at += self._with_totals
             for attribute, body in self.domain.items():
@@ -101,19 +134,33 @@ class BinMoments:
 
     def deviation(self, name: str) -> float:
         """The standard deviation of the noise on one sum, in the number's own unit."""
-        unit = float(_lattice(self.domain, name).step) / 2 / numbers(self.domain)[name]
-        return sqrt(self.noise.variance) * self.noise.denominator * unit
+        return sqrt(self.noise.variance) * self.noise.denominator * self._unit(name)
+
+    def _unit(self, name: str) -> float:
+        return float(_lattice(self.domain, name).step) / 2 / self._factors[name]
+
+    @cached_property
+    def ranges(self) -> dict[str, tuple[float, float, float]]:
+        """For each number the centre of its bins, the sum of rows' distances from it, and its deviation."""
+        out: dict[str, tuple[float, float, float]] = {}
+        for i, (name, (_, factor)) in enumerate(scales(self.domain).items() if self.ranged else ()):
+            lattice = _lattice(self.domain, name)
+            half = float(lattice.step) / 2
+            middle = half * centre_of(self.domain, name)
+            value = float(self.sums[i * (1 + sum(self.domain.shape))]) * half / factor
+            wide = sqrt(self.noise.variance) * self.noise.denominator * half / factor
+            out[name] = middle, value, wide
+        return out
 
     @cached_property
     def totals(self) -> dict[str, tuple[float, float]]:
         """The sum of all remainders of each number, by all tables together, and its variance."""
         out = {}
-        for i, (name, factor) in enumerate(numbers(self.domain).items()):
+        for i, name in enumerate(self._factors):
             tables = list(self.tables[name].values())
-            if self._with_totals:
+            if self._with_totals and not self.ranged:
                 at = i * (1 + sum(self.domain.shape))
-                unit = float(_lattice(self.domain, name).step) / 2 / factor
-                tables.append(self.sums[at : at + 1].astype(np.float64) * unit)
+                tables.append(self.sums[at : at + 1].astype(np.float64) * self._unit(name))
             weights = [1.0 / t.size for t in tables]
             all_ = sum(weights)
             value = sum(w * float(t.sum()) for w, t in zip(weights, tables, strict=True)) / all_
@@ -123,14 +170,14 @@ class BinMoments:
     def to_json(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         """Plain data; the sums go into `arrays`."""
         arrays["moments"] = self.sums
-        return {"noise": self.noise.to_json()}
+        return {"noise": self.noise.to_json()} | ({"ranged": True} if self.ranged else {})
 
     @classmethod
     def from_json(
         cls, domain: Domain, data: dict[str, Any], arrays: Mapping[str, NDArray[Any]]
     ) -> BinMoments:
         """The inverse of `to_json`."""
-        return cls(domain, arrays["moments"], Noise.from_json(data["noise"]))
+        return cls(domain, arrays["moments"], Noise.from_json(data["noise"]), bool(data.get("ranged")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +210,10 @@ class WithinBins:
             part, off = self._sum(name, form, kept, counts, worst)
             value, variance = value + times * part, variance + times**2 * off
         return value, np.sqrt(variance)
+
+    def ranged(self, name: str) -> tuple[float, float, float] | None:
+        """The centre of a number's bins, the sum of all rows' distances from it, and its deviation."""
+        return self.moments.ranges.get(name)
 
     def adds(self, query: Query) -> float:
         """What remainders add to a sum of rows' own numbers, in rows, where it is a plain one; else nothing.
@@ -319,6 +370,12 @@ def _folded(form: LinearForm, names: tuple[str, ...], cells: Floats) -> Floats:
             out = np.moveaxis(parts, 0, i)
     kept = [n for n in names if n in grouped]
     return np.asarray(out.transpose([kept.index(axis.attribute) for axis in form.axes])).reshape(-1)
+
+
+def _far(domain: Domain, name: str) -> int:
+    """How far a number can be from the centre of its bins, in half-steps."""
+    lattice, centre = _lattice(domain, name), centre_of(domain, name)
+    return max(2 * int(lattice.high[-1]) - centre, centre - 2 * int(lattice.low[0]))
 
 
 def _lattice(domain: Domain, name: str) -> Any:

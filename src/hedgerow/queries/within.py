@@ -8,12 +8,15 @@ the width of each row's bin - and whoever measured remainders knows more. Neithe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+
+from hedgerow.queries.domain.bins import Bins
+from hedgerow.queries.form import Factor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,6 +43,9 @@ class Within(Protocol):
             worst: no sum is larger, either way.
         """
 
+    def ranged(self, name: str) -> tuple[float, float, float] | None:
+        """The centre of a number's bins, the sum of all rows' distances from it, and its deviation."""
+
 
 @dataclass(frozen=True, eq=False)
 class Opened:
@@ -50,15 +56,20 @@ class Opened:
         soft: a half-width of that, independent of the noise of counts.
         hard: what the schema alone allows beyond it.
         heavy: whether half-widths are those of Laplace noise: they add up, and not their squares.
+        counted: half-widths of counts in place of the form's own, where a sum is known besides.
+        averaged: those of the average, and of what is known within it; times the number of rows.
     """
 
     value: Floats
     soft: Floats
     hard: Floats
     heavy: bool = False
+    counted: Floats | None = None
+    averaged: tuple[Floats, Floats] | None = None
 
     def on(self, errors: Floats) -> Floats:
         """The errors of sums of middles with what bins leave open."""
+        errors = errors if self.counted is None else self.counted
         both = errors + self.soft if self.heavy else np.hypot(errors, self.soft)
         return np.asarray(both + self.hard)
 
@@ -68,9 +79,11 @@ class Opened:
             least = np.where(counts > off, counts - off, 0.0)
             value = self.value / counts
             drift = np.abs(value) * off / least
-            made = (value, self.soft / least + drift, self.hard / least)
-        value, soft, hard = (np.nan_to_num(x, nan=0.0, posinf=np.inf, neginf=-np.inf) for x in made)
-        return Opened(value, soft, hard, self.heavy)
+            made = [value, self.soft / least + drift, self.hard / least]
+            if self.averaged is not None:  # the number of rows is among those counts
+                made = [value, self.averaged[1] / least, self.hard / least, self.averaged[0] / least]
+        value, soft, hard, *counted = (np.nan_to_num(x, nan=0.0, posinf=np.inf, neginf=-np.inf) for x in made)
+        return Opened(value, soft, hard, self.heavy, counted[0] if counted else None)
 
 
 def opened(
@@ -102,9 +115,68 @@ def opened(
     if known is None:
         return Opened(usual, np.zeros_like(worst), worst + hard)
     value, deviation = known
-    value = np.clip(value, -worst, worst)
     wide = _quantile((1.0 - confidence) / numbers, heavy=within.heavy) * deviation
-    return Opened(value + usual, np.minimum(wide, worst + np.abs(value)), hard, within.heavy)
+    value = np.where(wide > worst, 0.0, np.clip(value, -worst, worst))  # noise that says less than the schema
+    made = Opened(value + usual, np.minimum(wide, worst + np.abs(value)), hard, within.heavy)
+    if rest is not None:
+        return made
+    return _with_range(made, form, found, within, (1.0 - confidence) / numbers)
+
+
+def _with_range(made: Opened, form: LinearForm, found: Found, within: Within, beta: float) -> Opened:
+    """The same of a sum of all rows that was also measured by itself: both together, by least squares.
+
+    Counts and remainders say F + t R, where F weighs bin b by t m_b + d; the range says t W + (t m_0 + d) N.
+    With the part p of the latter the remainders are taken to be (1 - p) t R + p (t W + (t m_0 + d) N - F).
+    Added to F that leaves the counts (1 - p) F + p (t m_0 + d) N in a sum; in an average less mean N. Of its
+    variance, a + 2 b p + c p^2, three values say all, and so which p is best.
+    """
+    whole = _whole_range(form, within)
+    if whole is None:
+        return made
+    ones, (t, d), (middle, far, deviation) = whole
+    weights, at = np.asarray(form.factors[0].weights, dtype=np.float64), t * middle + d
+    normal, heavy = (_quantile(beta, heavy=law) for law in (False, within.heavy))
+    (rows,), (counted,) = (found(_weighed(form, w))[0] for w in (ones, weights))
+    mean = (counted + float(made.value[0])) / max(rows, 1.0)
+
+    def left(p: float, less: float) -> Floats:
+        return found(_weighed(form, (1.0 - p) * weights + (p * at - less) * ones))[1]
+
+    none, half, all_ = (float(left(p, mean)[0]) / normal for p in (0.0, 0.5, 1.0))
+    within_, ranged = float(made.soft[0]) / heavy, abs(t) * deviation
+    both = 2.0 * half**2 - (none**2 + all_**2) / 2.0
+    least = none**2 + all_**2 - 2.0 * both + within_**2 + ranged**2
+    p = min(max((none**2 - both + within_**2) / max(least, 1e-300), 0.0), 1.0)
+    value = (1.0 - p) * made.value + p * (t * far + at * rows - counted)
+    spread = np.hypot((1.0 - p) * made.soft / heavy, p * ranged)
+    soft = heavy * spread
+    return Opened(value, soft, made.hard, made.heavy, left(p, 0.0), (left(p, mean), soft))
+
+
+def _whole_range(
+    form: LinearForm, within: Within
+) -> tuple[Floats, tuple[float, float], tuple[float, float, float]] | None:
+    """Of a plain sum t v + d of one number over all rows: its bins, t and d, and what was measured of it."""
+    (factor, *others), worth = form.factors, form.factors[0].worth
+    if others or form.axes or worth is None or len(worth.coefficients) != 1:
+        return None
+    ((name, often),) = worth.coefficients
+    body = form.domain[name]
+    known = within.ranged(name)
+    if known is None or factor.attributes != (name,) or not isinstance(body, Bins):
+        return None
+    size, middles = len(body.lattice.low), np.array(body.lattice.middles)
+    bins = (np.arange(body.size) < size).astype(np.float64)
+    t = float(often[0])
+    held = np.asarray(factor.weights, dtype=np.float64)
+    d = float(held[0] - t * middles[0])
+    plain = np.allclose(held[:size], t * middles + d, rtol=1e-9, atol=1e-9) and not held[size:].any()
+    return (bins, (t, d), known) if t and plain and bool((often[:size] == often[0]).all()) else None
+
+
+def _weighed(form: LinearForm, weights: Floats) -> LinearForm:
+    return replace(form, factors=(Factor(form.factors[0].attributes, weights),))
 
 
 def _quantile(beta: float, *, heavy: bool) -> float:

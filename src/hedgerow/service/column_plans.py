@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.curator.drafting.guess import SINGLE, calendar, stepped
+from hedgerow.curator.drafting.calendars import calendar
+from hedgerow.curator.drafting.guess import SINGLE, stepped
 from hedgerow.curator.statistics.ranks import PARTS
 from hedgerow.queries.domain import cell_kinds as kinds
 from hedgerow.queries.domain import written

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 KINDS = ("levels", "edges", "dates")
 OUT = "out"
 USUAL = "usual"
-EXTRAS = ("format", "decimal", "whole", "zone")  # how cells are written: kept as the draft found it
+EXTRAS = ("format", "decimal", "whole", "zone", "hours")  # how cells are written: kept as the draft found it
 _MOST_BINS = 2000
 
 
@@ -65,6 +65,10 @@ class DeclaredColumn:
         if days:
             values = tuple(str(days[part]) for part in ("start", "stop", "by"))
             return cls(name, "dates", values, extra=extra, **rest)
+        if "hours" in held:
+            body = {"hours": held["hours"].get("of", name), **held["hours"]}
+            extra += tuple((k, str(v)) for k, v in body.items() if k in EXTRAS)
+            return cls(name, "edges", tuple(map(str, range(25))), step="1", extra=extra, **rest)
         kind = "edges" if "edges" in held else "levels"
         step = None if held.get("step") is None else f"{held['step']:g}"
         values = tuple(f"{v:.12g}" if isinstance(v, float) else str(v) for v in held.get(kind, ()))
@@ -80,6 +84,9 @@ class DeclaredColumn:
                 raise BadValue(f"{self.name!r} has a first day, a day after the last, and a step")
             zone = {"zone": extra.pop("zone")} if "zone" in extra else {}
             held = {"dates": dict(zip(("start", "stop", "by"), self.values, strict=True)) | zone}
+        elif self.kind == "edges" and "hours" in extra:
+            body = {"of": extra.pop("hours")} | ({"zone": extra.pop("zone")} if "zone" in extra else {})
+            held = {"hours": body, "missing": missing}
         elif self.kind == "edges":
             values = even(*self.spaced, self.name) if self.spaced else self.values
             held = {"edges": [_number(v, self.name) for v in values]}

@@ -48,8 +48,8 @@ BOTH: tuple[Relation, ...] = ("add_remove", "replace")
 
 def measured(curator: Curator) -> Any:
     """Sums, averages and what numbers are within their bins, each an act."""
-    own = (RemainderSums(NUMBERS), RemainderSums(NUMBERS, total=True))
-    return [curator.measure(q, 1) for q in (*ASKED, *own)]
+    kinds: tuple[dict[str, bool], ...] = ({}, {"total": True}, {"total": True, "ranged": True})
+    return [curator.measure(q, 1) for q in (*ASKED, *(RemainderSums(NUMBERS, **kind) for kind in kinds))]
 
 
 # ---- planted ---------------------------------------------------------------------------------------------
@@ -101,6 +101,29 @@ class LargerPart(Replaying):
         return super()._law(Larger(stat) if hasattr(stat, "workload") else stat, price, choice)
 
 
+@dataclass(frozen=True, eq=False)
+class NoRange:
+    """Remainders with sums of ranges, at the norm of remainders alone."""
+
+    inside: Any
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inside, name)
+
+    @cached_property
+    def norms(self) -> Norms:
+        whole = self.inside.norms
+        tables = len(self.inside.domain)
+        return Norms.signed(whole.l1 * tables // (tables + 1), whole.l2_squared * tables // (tables + 1))
+
+
+class RangeForFree(Replaying):
+    """A sum of a whole range is measured with others, and does not count in their norm."""
+
+    def _law(self, stat: Any, price: Any, choice: Any) -> Any:
+        return super()._law(NoRange(stat) if isinstance(stat, RemainderSums) else stat, price, choice)
+
+
 class PositionalTies(Rows):
     """Of rows with equal bins and other numbers the first ones of the file are kept."""
 
@@ -126,6 +149,11 @@ def _remainders(curator: Curator) -> Any:
     return curator.measure(RemainderSums(curator.domain), 1)
 
 
+def _ranges(curator: Curator) -> Any:
+    assert isinstance(curator.domain, Domain)
+    return curator.measure(RemainderSums(curator.domain, total=True, ranged=True), 1)
+
+
 def _together(curator: Curator) -> Any:
     return curator.measure("SELECT AVG(age), SUM(pay) FROM t", 1)
 
@@ -133,6 +161,7 @@ def _together(curator: Curator) -> Any:
 MISTAKES: Mapping[str, tuple[Any, type[Replaying], tuple[tuple[int, bool], ...], Domain]] = {
     "a value that is not clamped": (_remainders, UnclampedValues, ((1, False),), NUMBERS),
     "the norm of the larger part": (_together, LargerPart, ((1, False),), NUMBERS),
+    "a sum of a range that counts in no norm": (_ranges, RangeForFree, ((1, False),), NUMBERS),
     "ties kept by position": (_remainders, TiesByPosition, PEOPLE, ONE_BIN),
 }
 """What is run, the curator with the mistake, how many rows people have, and of which table."""

@@ -15,7 +15,7 @@ import numpy as np
 from hedgerow.curator.drafting.codes import Codes
 from hedgerow.curator.drafting.date_formats import DateFormats
 from hedgerow.queries.domain import written
-from hedgerow.queries.domain.days import as_days
+from hedgerow.queries.domain.days import as_days, as_hours
 from hedgerow.queries.domain.encoding import as_numbers, as_text, kind_of
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class SeenColumn:
     high: float = -np.inf
     first: float = np.inf
     last: float = -np.inf
+    hours: set[float] = field(default_factory=set)
     kinds: set[str] = field(default_factory=set)
     formats: DateFormats = field(default_factory=DateFormats)
     codes: Codes = field(default_factory=Codes)
@@ -134,6 +135,8 @@ class SeenColumn:
             self.dates += int(there.sum() if times is None else times[there].sum())
             days = days[there]
             self.first, self.last = min(self.first, float(days.min())), max(self.last, float(days.max()))
+            hours = as_hours(cells)[0]
+            self.hours.update(np.unique(hours[~np.isnan(hours)]).tolist())
 
     def answered(self, least: int) -> SeenColumn:
         """The same column, in which numbers that stand for no answer are words for nothing."""

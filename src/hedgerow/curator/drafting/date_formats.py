@@ -28,6 +28,7 @@ class DateFormats:
 
     left: dict[str, list[float]] = field(default_factory=lambda: {f: [] for f in COMMON[:-4]})
     times: list[str] = field(default_factory=lambda: list(_TIMES))
+    hours: dict[str, set[float]] = field(default_factory=dict)
     seen: int = 0
 
     def see(self, texts: list[str]) -> None:
@@ -48,6 +49,9 @@ class DateFormats:
                 continue
             ends = [*self.left[format], float(days.min()), float(days.max())]
             self.left[format] = [min(ends), max(ends)]
+            if written.is_moment(format):
+                hours = as_numbers(written.hours(cells, format))[0] // 1
+                self.hours.setdefault(format, set()).update(hours.tolist())
         for format in list(self.times):
             wrong_first = re.match(written.pattern(format), first) is None
             if wrong_first or np.isnan(as_numbers(written.hours(cells, format))[0]).any():
@@ -67,6 +71,11 @@ class DateFormats:
         first = next(iter(self.left), "")
         swapped = first.replace("%d", "%x").replace("%m", "%d").replace("%x", "%m")
         return swapped if swapped != first and swapped in self.left else None
+
+    @property
+    def timed(self) -> bool:
+        """Whether the days have times beside them, of several hours."""
+        return len(self.hours.get(next(iter(self.left), ""), ())) > 1
 
     @property
     def time(self) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hedgerow.curator.drafting.calendars import hours_beside
 from hedgerow.curator.drafting.column import SeenColumn
 from hedgerow.curator.drafting.glimpse import Glimpse
 from hedgerow.curator.drafting.guess import Guess, guess
@@ -15,6 +16,7 @@ from hedgerow.queries.domain.encoding import kind_of
 
 if TYPE_CHECKING:
     from hedgerow.curator.rows.engine import Engine
+    from hedgerow.queries.domain.attribute import Attribute
 
 _NEARLY = 0.995  # of the rows: a column that holds one value in so many says next to nothing
 
@@ -68,8 +70,9 @@ def draft(engine: Engine, *, least: int = 20, unit: str | None = None, look: boo
             None, f"it names people, and is no attribute: say --unit {shlex.quote(unit)} with --max-rows"
         )
     attributes = {n: g.attribute for n, g in guesses.items() if g.attribute is not None}
+    attributes, notes = _with_hours(columns, attributes, names)
     skipped = {n: g.reason for n, g in guesses.items() if g.attribute is None} | skipped
-    notes = {n: g.reason for n, g in guesses.items() if n in attributes and g.reason}
+    notes |= {n: g.reason for n, g in guesses.items() if n in attributes and g.reason}
     for name, words in (_constant(columns) | _copies(columns)).items():
         if name in attributes:
             notes[name] = f"{notes[name]}; {words}" if name in notes else words
@@ -82,6 +85,20 @@ def draft(engine: Engine, *, least: int = 20, unit: str | None = None, look: boo
         max((c.rows for c in columns), default=0),
         {c.name: Glimpse.of(c, least) for c in columns if c.present} if look else {},
     )
+
+
+def _with_hours(
+    columns: Sequence[SeenColumn], attributes: dict[str, Attribute], names: Sequence[str]
+) -> tuple[dict[str, Attribute], dict[str, str]]:
+    """The attributes with the hours of moments behind their days, and what to know of those."""
+    seen, made, notes = {c.name: c for c in columns}, {}, {}
+    for name, attribute in attributes.items():
+        made[name] = attribute
+        hours, called = hours_beside(seen[name], attribute), f"{name}_hour"
+        if hours is not None and called not in names:
+            made[called] = hours
+            notes[called] = f"the hours of {name!r}, for HOUR({name}): leave it out if nobody asks for them"
+    return made, notes
 
 
 def _person(columns: Sequence[SeenColumn], guesses: dict[str, Guess]) -> tuple[str, int] | None:

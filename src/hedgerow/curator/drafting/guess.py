@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import re
 import shlex
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow.curator.drafting.calendars import seen_calendar
 from hedgerow.curator.drafting.column import TRACKED, SeenColumn
 from hedgerow.curator.drafting.tails import Tail
 from hedgerow.queries.domain import written
@@ -121,7 +121,7 @@ def readings(column: SeenColumn, least: int) -> dict[str, Attribute]:
     if column.sample.size and max(abs(column.low), abs(column.high)) <= _LARGEST:
         made["edges"] = _bins(column, least).attribute
     if column.dates and column.last - column.first < _SPAN:
-        made["dates"] = calendar(column.first, column.last, **_missing(column))
+        made["dates"] = seen_calendar(column.first, column.last, **_missing(column))
     if chosen is not None:
         made[kind_of_attribute(chosen)] = chosen
     return {kind: attribute for kind, attribute in made.items() if attribute is not None}
@@ -153,7 +153,7 @@ def _words(column: SeenColumn) -> list[int | str]:
 
 def _dates(column: SeenColumn, least: int) -> Guess | None:
     if column.dates == column.said and column.last - column.first < _SPAN:
-        return Guess(calendar(column.first, column.last, **_missing(column)))
+        return Guess(seen_calendar(column.first, column.last, **_missing(column)))
     if column.formats.day is None or column.zeros == column.said:
         return None
     format, first, last = column.formats.day
@@ -162,15 +162,7 @@ def _dates(column: SeenColumn, least: int) -> Guess | None:
     look = ""
     if column.formats.ambiguous:
         look = f"its dates are taken for {format}, and could be {column.formats.ambiguous}: say which"
-    return Guess(calendar(first, last, format=format, **_missing(column)), look)
-
-
-def calendar(first: float, last: float, **options: Any) -> Dates:
-    """Years over a long span, months over a short one, from whole years to whole years."""
-    start, end = (dt.date(1970, 1, 1) + dt.timedelta(days=int(d)) for d in (first, last))
-    by: Any = "month" if end.year - start.year < 12 else "year"
-    stop = dt.date(end.year + 1, 1, 1) if end.year < dt.MAXYEAR else dt.date.max  # the last edge is in
-    return Dates(dt.date(start.year, 1, 1), stop, by, **options)
+    return Guess(seen_calendar(first, last, format=format, **_missing(column)), look)
 
 
 def _truths(column: SeenColumn, least: int) -> Guess | None:

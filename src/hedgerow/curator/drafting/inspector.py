@@ -100,11 +100,11 @@ class Inspector:
         strict = {name: _strict(attribute) for name, attribute in domain.items()}
         tallies = {name: Counter[str]() for name in domain}
         rows = 0
-        for batch in self._engine.batches(domain.names):
+        for batch in self._engine.batches(domain.columns):
             rows += batch.num_rows
-            for (name, attribute), array in zip(strict.items(), batch.columns, strict=True):
-                _see(tallies[name], domain[name], attribute, array)
-        unused = tuple(n for n in self._engine.schema().names if n not in domain)
+            for name, attribute in strict.items():
+                _see(tallies[name], domain[name], attribute, batch.column(domain.place(name)))
+        unused = tuple(n for n in self._engine.schema().names if n not in domain.columns)
         fits = tuple(
             ColumnFit(n, t["missing"], t["outside"], t["unread"], t["below"], t["above"],
                       domain[n].labels[domain[n]._null_code])

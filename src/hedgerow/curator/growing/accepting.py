@@ -47,7 +47,7 @@ def accept(rows: Rows, seen: Seen, *, confined: bool) -> Accepted:
     import pyarrow as pa
 
     bound, domain = rows._bound, rows.domain
-    names = [*domain.names, *(name for name in _readable(rows) if name not in domain)]
+    names = [*domain.columns, *(name for name in _readable(rows) if name not in domain.columns)]
     if bound is None:
         batches = list(rows._read(names))
         return Accepted(_joined(batches, rows, names), Seen())

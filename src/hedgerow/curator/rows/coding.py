@@ -59,25 +59,25 @@ def coded_rows(
 
     Args:
         domain: the declared domain.
-        batch: its columns in order, then the column of unit ids if there is one.
+        batch: its `columns` in order, then the column of unit ids if there is one.
         names: the attributes whose numbers are read.
         spelling: the version of the ids' spelling; None where there are none.
     """
     codes = coded(domain, batch)
-    ids = None if spelling is None else unit_ids.spell(batch.column(len(domain)), spelling)
+    ids = None if spelling is None else unit_ids.spell(batch.column(len(domain.columns)), spelling)
     return Coded(codes, values.remainders(domain, batch, codes, names), ids)
 
 
 def coded(domain: Domain, batch: pa.RecordBatch) -> NDArray[Any]:
-    """The levels of a batch's rows, an array row for each attribute; its columns are the domain's, in order.
+    """The levels of a batch's rows, an array row for each attribute; its columns are `domain.columns`.
 
     Columns after those are left alone.
     """
     widest = max(domain.shape)
     dtype = np.uint8 if widest <= 256 else np.uint16 if widest <= 65536 else np.int32
     codes = np.empty((len(domain), batch.num_rows), dtype=dtype)
-    for i, attribute in enumerate(domain.values()):
-        codes[i] = attribute.encode(batch.column(i))
+    for i, (name, attribute) in enumerate(domain.items()):
+        codes[i] = attribute.encode(batch.column(domain.place(name)))
     return codes
 
 
@@ -88,7 +88,7 @@ def kept(
 
     Args:
         domain: the declared domain.
-        batches: all rows of some units: the domain's columns in order, then the column of unit ids.
+        batches: all rows of some units: `domain.columns` in order, then the column of unit ids.
         bound: how many rows of a unit stay, and by which key.
     """
     names = values.binned(domain)

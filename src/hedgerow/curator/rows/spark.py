@@ -70,7 +70,7 @@ class SparkEngine:
 
     def summed(self, domain: Domain, work: RowSum, bound: Bound | None) -> list[NDArray[np.int64]]:
         """What `work` gives for all rows, made by Spark and added up here."""
-        columns = [*domain.names, *([] if bound is None else [bound.unit.column])]
+        columns = [*domain.columns, *([] if bound is None else [bound.unit.column])]
         frame = self._selected(list(dict.fromkeys(columns)))
         if bound is None:
             sent = frame.mapInArrow(_Count(domain, work), SENT)

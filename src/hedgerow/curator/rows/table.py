@@ -149,14 +149,15 @@ class Table:
     def _check_columns(self) -> None:
         """Every declared column is there and of a type that fits: one sentence to the owner if not."""
         schema = self._engine.schema()
-        names = list(self.domain) if isinstance(self.domain, Domain) else [self.domain.column]
+        names = self.domain.columns if isinstance(self.domain, Domain) else (self.domain.column,)
         wanted = [*names, *([self.unit.column] if self.unit else [])]
         held = [name for name in schema.names if name != IDS]
         refuse_absent(wanted, held, untyped=self._engine.untyped)
         if isinstance(self.domain, Domain):
             for name, attribute in self.domain.items():
-                if wrong := attribute.check_column(schema.field(name).type, untyped=self._engine.untyped):
-                    raise DomainMismatch(f"column {name!r} {wrong}")
+                column = attribute.column or name
+                if wrong := attribute.check_column(schema.field(column).type, untyped=self._engine.untyped):
+                    raise DomainMismatch(f"column {column!r} {wrong}")
         elif kind_of(schema.field(self.domain.column).type) == "other":
             raise DomainMismatch(f"column {self.domain.column!r} holds no names: they are text or numbers")
         for name in wanted:
@@ -335,7 +336,7 @@ class Rows:
 
     def _parsed(self, names: Sequence[str]) -> Iterator[Coded]:
         unit = self._table.unit
-        columns = [*self.domain.names, *([] if unit is None else [self._ids_column(unit)])]
+        columns = [*self.domain.columns, *([] if unit is None else [self._ids_column(unit)])]
         spelling = None if unit is None else self._spelling
         for batch in self._read(columns):
             yield coded_rows(self.domain, batch, names, spelling)

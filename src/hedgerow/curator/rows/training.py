@@ -25,4 +25,6 @@ def training_table(columns: Mapping[str, Any], domain: Domain) -> Table:
     """Private rows from one array per attribute."""
     import pyarrow as pa
 
-    return Table(TrainingEngine(pa.table({n: to_arrow(columns[n]) for n in domain})), domain, None, None)
+    return Table(
+        TrainingEngine(pa.table({n: to_arrow(columns[n]) for n in domain.columns})), domain, None, None
+    )

@@ -39,7 +39,7 @@ def remainders(domain: Domain, batch: pa.RecordBatch, codes: Codes, names: Seque
     for name in names:
         attribute, place = domain[name], domain.index(name)
         assert isinstance(attribute, Bins)
-        out[name] = attribute.remainders(batch.column(place), codes[place]).astype(np.int32)
+        out[name] = attribute.remainders(batch.column(domain.place(name)), codes[place]).astype(np.int32)
     return out
 
 

@@ -12,13 +12,14 @@ from hedgerow.curator.statistics.statistics import fingerprint, statistic
 from hedgerow.errors import DomainMismatch
 from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.domain.domain import Domain
-from hedgerow.queries.moments import numbers
+from hedgerow.queries.moments import centre_of, numbers, scales
 from hedgerow.queries.norms import Norms
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.curator.rows.table import Rows
+    from hedgerow.queries.domain.lattice import Lattice
 
 
 @statistic
@@ -36,15 +37,22 @@ class RemainderSums:
         domain: of the rows.
         total: also the sum over all rows, before the tables of each x: a table with one level, so that A + 1
             stands for A above. Of all cells' noise an overall sum would have the most.
+        ranged: that sum is of c_0 (v - m_0), the distances from the centre of bins, in place of
+            remainders: what a sum of all rows is, without the noise of any count. A row at a place v of bin b
+            moves it by c_0 |v - m_0| and A entries by c_x |r|: both are convex in v within a bin, so norms
+            are those of bin ends.
     """
 
     domain: Domain
     total: bool = False
+    ranged: bool = False
     denominator: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         if type(self.domain) is not Domain or not numbers(self.domain):
             raise DomainMismatch("no number of this domain has a step and bins that are wider")
+        if self.ranged and not self.total:
+            raise DomainMismatch("sums of whole ranges are measured in place of totals")
 
     def check(self, domain: Domain) -> None:
         """The rows are those of this domain."""
@@ -54,6 +62,9 @@ class RemainderSums:
     @cached_property
     def norms(self) -> Norms:
         """The largest column, at bin ends."""
+        if self.ranged:
+            ends = [self._ends(name) for name in numbers(self.domain)]
+            return Norms.signed(sum(max(a) for a, _ in ends), sum(max(b) for _, b in ends))
         reach = []
         for name, factor in numbers(self.domain).items():
             attribute = self.domain[name]
@@ -62,25 +73,51 @@ class RemainderSums:
         tables = len(self.domain) + bool(self.total)
         return Norms.signed(tables * sum(reach), tables * sum(w * w for w in reach))
 
+    def _ends(self, name: str) -> tuple[list[int], list[int]]:
+        """How far a row at each end of a bin moves the sums of one number: by absolutes, and by squares."""
+        within, whole = scales(self.domain)[name]
+        lattice = self._lattice(name)
+        middle, tables = centre_of(self.domain, name), len(self.domain)
+        moved = []
+        for low, high in zip(lattice.low.tolist(), lattice.high.tolist(), strict=True):
+            moved += [(within * (high - low), whole * abs(2 * end - middle)) for end in (low, high)]
+        return [tables * r + v for r, v in moved], [tables * r * r + v * v for r, v in moved]
+
+    def _lattice(self, name: str) -> Lattice:
+        attribute = self.domain[name]
+        assert isinstance(attribute, Bins)
+        return attribute.lattice
+
     @property
     def cliques(self) -> tuple[tuple[str, ...], ...]:
-        """No tables of counts are needed."""
-        return ()
+        """Counts of a number's bins, for sums of its range."""
+        return tuple((name,) for name in numbers(self.domain)) if self.ranged else ()
 
     @property
     def digest(self) -> str:
         """A fingerprint of what is asked."""
-        return fingerprint("remainders and totals" if self.total else "remainders", self.domain.fingerprint)
+        kind = "remainders and ranges" if self.ranged else "remainders and totals"
+        return fingerprint(kind if self.total else "remainders", self.domain.fingerprint)
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """The sums, table after table."""
         self.check(rows.domain)
         found = rows.remainder_sums(tuple(numbers(self.domain)))
         factors = numbers(self.domain)
+        if self.ranged:
+            factors = {name: within for name, (within, _) in scales(self.domain).items()}
         first = self.domain.names[0]  # a row has one level of it
         parts = []
         for (name, attribute), table in found.items():
             if self.total and attribute == first:
-                parts.append(factors[name] * table.sum(keepdims=True))
+                whole = table.sum(keepdims=True)
+                parts.append(self._range(rows, name, whole) if self.ranged else factors[name] * whole)
             parts.append(factors[name] * table)
         return np.concatenate(parts)
+
+    def _range(self, rows: Rows, name: str, remainders: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The sum of all rows' distances from the centre of bins, by their bins and remainders."""
+        lattice, counts = self._lattice(name), rows.tables([(name,)])[(name,)]
+        off = lattice.centre - centre_of(self.domain, name)
+        whole = scales(self.domain)[name][1]
+        return np.asarray(whole * (remainders + (off * counts[: off.size]).sum()), dtype=np.int64)

@@ -109,8 +109,8 @@ def prime(
 
         if part:
             shares.append(part * sum(of_table for _, of_table in tables(domain)))
-        measured = as_begun(measure, domain) if part else measure()
-        moments = BinMoments.of(domain, measured.pop()) if part else None
+        measured, ranged = as_begun(measure, domain) if part else (measure(), False)
+        moments = BinMoments.of(domain, measured.pop(), ranged=ranged) if part else None
         return DenseBelief.fitted(domain, measured, rows, moments=moments)
     from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease
     from hedgerow.privacy.budget import Budget

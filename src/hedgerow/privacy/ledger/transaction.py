@@ -44,7 +44,7 @@ class Transaction(Announcing):
         self._time = _now()  # before any act, so that it says nothing about rows
         self.head = self._store.head()  # the newest line, with those of this transaction
         self._acting = False
-        self._failed = False
+        self.failed = False  # an act in it, even if its exception was swallowed
         self._noted: dict[str, Account] = {}  # accounts as notes of this transaction left them
         self.over = False
 
@@ -258,11 +258,6 @@ class Transaction(Announcing):
             )
         return stated, index
 
-    def refuse_failed(self) -> None:
-        """Refuse to commit when an act failed, even if its exception was swallowed."""
-        if self._failed:
-            raise LedgerError("An act in this transaction failed, so nothing in it was kept.")
-
     def _meet(
         self, event: Event, analyst: str, request: str | None, question: Question, run: str | None
     ) -> tuple[Entry | None, Mapping[str, str | None]]:
@@ -287,7 +282,7 @@ class Transaction(Announcing):
                 raise TypeError("An act returns its answer as bytes, and state as bytes or None.")
             return answer, state
         except BaseException:
-            self._failed = True
+            self.failed = True
             raise
         finally:
             self._acting = False

@@ -128,6 +128,11 @@ class Attribute:
         return self.size - 1 if self.other_code is None else self.other_code
 
     @property
+    def column(self) -> str | None:
+        """The column that is read, where it has another name than the attribute."""
+        return None
+
+    @property
     def outside_becomes(self) -> str:
         """Where a value goes that names no level, in words for the owner."""
         return self.labels[self._outside_code]

@@ -216,7 +216,7 @@ class Dates(Bins):
         zone: str | None = None,
         **options: Any,
     ) -> None:
-        given = {"start": _date(start), "stop": _date(stop), "by": by, "zone": _zone(zone)}
+        given = {"start": _date(start), "stop": _date(stop), "by": by, "zone": checked_zone(zone)}
         for name, value in given.items():
             object.__setattr__(self, name, value)
         edges = [_days(d) for d in _calendar(self.start, self.stop, by)]
@@ -356,7 +356,7 @@ def _date(value: str | dt.date) -> dt.date:
         raise DomainMismatch(f"{value!r} is not a date like 2024-12-31") from None
 
 
-def _zone(name: str | None) -> str | None:
+def checked_zone(name: str | None) -> str | None:
     """A time zone by the name that the IANA database has for it."""
     if name is None:
         return None

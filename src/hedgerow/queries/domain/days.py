@@ -81,34 +81,61 @@ def zone_database() -> tuple[str | None, ...]:
     return tuple(said)
 
 
+def as_hours(array: pa.Array, zone: str | None = None) -> Days:
+    """Hours of the day, 0 to 23 (NaN where there is none), and a mask of values that are no moment.
+
+    Args:
+        array: moments, dates (which are at midnight) or text.
+        zone: as in `as_days`.
+    """
+    import pyarrow as pa
+
+    kind = kind_of(array.type)
+    if kind == "null":
+        return np.full(len(array), np.nan), np.zeros(len(array), dtype=np.bool_)
+    if kind != "date":
+        return _hours_of_text(as_text(array), zone)
+    plain = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    absent, seconds = _seconds(plain, zone)
+    wrong = ~absent & ((seconds < _FIRST * 86_400) | (seconds >= (_LAST + 1) * 86_400))
+    return np.where(absent | wrong, np.nan, (seconds % 86_400 // 3600).astype(np.float64)), wrong
+
+
 def _of_moments(array: pa.Array, zone: str | None) -> Days:
+    absent, seconds = _seconds(array, zone)
+    days = seconds // 86_400
+    wrong = ~absent & ((days < _FIRST) | (days > _LAST))
+    return np.where(absent | wrong, np.nan, days.astype(np.float64)), wrong
+
+
+def _seconds(array: pa.Array, zone: str | None) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Where there is none, and local seconds since 1970; what lies outside of the calendar stays there."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     type_ = array.type
     unit = type_.unit if pa.types.is_timestamp(type_) else "ms"
-    per_day = 1 if pa.types.is_date32(type_) else _PER_DAY[unit]
-    number = array.cast(pa.int32()).cast(pa.int64()) if per_day == 1 else array.cast(pa.int64())
+    whole = pa.types.is_date32(type_)
+    number = array.cast(pa.int32()).cast(pa.int64()) if whole else array.cast(pa.int64())
     absent = np.asarray(pc.is_null(number))
     values = np.asarray(pc.fill_null(number, 0))
-    days = values // per_day
+    seconds = values * 86_400 if whole else values // (_PER_DAY[unit] // 86_400)
     if getattr(type_, "tz", None) is not None:
+        days = seconds // 86_400
         near = (days >= _FIRST - 1) & (days <= _LAST + 1)  # a zone is never more than a day away
-        days = np.where(near, _local(np.where(near, values, 0), unit, zone or type_.tz), days)
-    wrong = ~absent & ((days < _FIRST) | (days > _LAST))
-    return np.where(absent | wrong, np.nan, days.astype(np.float64)), wrong
+        seconds = np.where(near, _local(np.where(near, seconds, 0), zone or type_.tz), seconds)
+    return absent, seconds
 
 
-def _local(values: NDArray[np.int64], unit: str, zone: str) -> NDArray[np.int64]:
-    """Days of moments in a zone's calendar; on the few days on which clocks change, moment by moment."""
-    seconds = values // (_PER_DAY[unit] // 86_400)
+def _local(seconds: NDArray[np.int64], zone: str) -> NDArray[np.int64]:
+    """Moments by a zone's clocks; on the few days on which clocks change, moment by moment."""
     seen, place = np.unique(seconds // 86_400, return_inverse=True)
     ahead = np.array([[_ahead(zone, day), _ahead(zone, day + 1)] for day in seen.tolist()], dtype=np.int64)
     moved = ahead.reshape(-1, 2)[place, 0]
     for i in np.flatnonzero((ahead[:, 0] != ahead[:, 1])[place] if len(seen) else []).tolist():
         moved[i] = _ahead_at(zone, int(seconds[i]))
-    days: NDArray[np.int64] = (seconds + moved) // 86_400
-    return days
+    local: NDArray[np.int64] = seconds + moved
+    return local
 
 
 @lru_cache(maxsize=1 << 17)
@@ -144,17 +171,40 @@ def _of_text(text: pa.Array, zone: str | None) -> Days:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    text, present, days = _dated(text)
+    timed = np.asarray(pc.fill_null(_time_matters(text, zone), False)) & ~np.isnan(days)
+    if timed.any():
+        days[timed] = _at(days[timed], text.filter(pa.array(timed)), zone)[0]
+        days[(days < _FIRST) | (days > _LAST)] = np.nan
+    return days, present & np.isnan(days)
+
+
+def _hours_of_text(text: pa.Array, zone: str | None) -> Days:
+    """A date without a time is at midnight; one with something else after it has no hour."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    text, present, days = _dated(text)
+    hours = np.where(np.isnan(days), np.nan, 0.0)
+    timed = np.asarray(pc.fill_null(pc.greater(pc.utf8_length(text), 10), False)) & ~np.isnan(days)
+    if timed.any():
+        on, seconds = _at(days[timed], text.filter(pa.array(timed)), zone)
+        hours[timed] = np.where((on < _FIRST) | (on > _LAST), np.nan, seconds // 3600)
+    return hours, present & np.isnan(hours)
+
+
+def _dated(text: pa.Array) -> tuple[pa.Array, NDArray[np.bool_], NDArray[np.float64]]:
+    """Texts that begin with a date, without spaces around them; where there is a text; and the dates."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     present = np.asarray(pc.fill_null(pc.not_equal(text, ""), False))
     shaped = pc.fill_null(pc.match_substring_regex(text, _DATE), False)
     text = pc.utf8_trim_whitespace(pc.if_else(shaped, text, pa.scalar(None, pa.string())))
     year, month, day = (_number(pc.utf8_slice_codeunits(text, a, b)) for a, b in ((0, 4), (5, 7), (8, 10)))
     days = _civil(year, month, day)
     days[~np.asarray(shaped)] = np.nan
-    timed = np.asarray(pc.fill_null(_time_matters(text, zone), False)) & ~np.isnan(days)
-    if timed.any():
-        days[timed] = _at(days[timed], text.filter(pa.array(timed)), zone)
-        days[(days < _FIRST) | (days > _LAST)] = np.nan
-    return days, present & np.isnan(days)
+    return text, present, days
 
 
 def _time_matters(text: pa.Array, zone: str | None) -> pa.Array:
@@ -166,8 +216,13 @@ def _time_matters(text: pa.Array, zone: str | None) -> pa.Array:
     return pc.equal(pc.utf8_slice_codeunits(text, 11, 13), "24")
 
 
-def _at(days: NDArray[np.float64], text: pa.Array, zone: str | None) -> NDArray[np.float64]:
-    """The days that dates with a time fall on; what follows a date and is no time changes nothing."""
+def _at(
+    days: NDArray[np.float64], text: pa.Array, zone: str | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The days that dates with a time fall on, and seconds of the day (NaN where what follows is no time).
+
+    What follows a date and is no time does not change the day.
+    """
     import pyarrow.compute as pc
 
     said = pc.extract_regex(text, _TIME)
@@ -176,16 +231,19 @@ def _at(days: NDArray[np.float64], text: pa.Array, zone: str | None) -> NDArray[
     time = np.asarray(said.is_valid()) & (minute < 60) & (second < 61)
     midnight = time & (hour == 24) & (minute == 0) & (second == 0) & ~_has(part, "[1-9]")
     days = days + midnight
+    time &= midnight | (hour < 24)
+    clock = (hour % 24) * 3600 + minute * 60 + np.minimum(second, 59)
+    seconds = np.where(time, clock.astype(np.float64), np.nan)
     sign = np.where(_has(offset, "^-"), -60, 60)
     digits = pc.replace_substring_regex(offset, "[^0-9]", "")
     ahead, more = (_number(pc.utf8_slice_codeunits(digits, a, a + 2)) for a in (0, 2))
-    given = time & (midnight | (hour < 24)) & _has(offset, ".") & (ahead < 24) & (more < 60)
+    given = time & _has(offset, ".") & (ahead < 24) & (more < 60)
     if zone is None or not given.any():
-        return days
-    clock = (hour % 24) * 3600 + minute * 60 + np.minimum(second, 59) - sign * (ahead * 60 + more)
-    moments = days[given].astype(np.int64) * 86_400 + clock[given]
-    days[given] = _local(moments, "s", zone)
-    return days
+        return days, seconds
+    clock = clock - sign * (ahead * 60 + more)
+    moments = _local(days[given].astype(np.int64) * 86_400 + clock[given], zone)
+    days[given], seconds[given] = moments // 86_400, moments % 86_400
+    return days, seconds
 
 
 def _number(text: pa.Array) -> NDArray[np.int64]:

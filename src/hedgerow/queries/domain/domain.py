@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from html import escape
 from math import prod
 from os import PathLike
@@ -19,6 +20,7 @@ import numpy as np
 from hedgerow.errors import DomainMismatch, HedgerowError, UnknownColumn, of_system
 from hedgerow.queries.domain.attribute import Attribute, Categorical
 from hedgerow.queries.domain.bins import Bins, Dates, bins
+from hedgerow.queries.domain.hours import Hours
 from hedgerow.queries.domain.joined import JoinedTable
 from hedgerow.queries.domain.lookup import lookups_of
 from hedgerow.queries.domain.schema_file import read_schema
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_KINDS = ("levels", "edges", "bins", "dates")
+_KINDS = ("levels", "edges", "bins", "dates", "hours")
 _OPTIONS = ("other", "missing", "hierarchy", "format", "decimal", "whole", "step")
 _BESIDE = ("attributes", "confirmed", "lookups", "tables")
 _SUCH = {
@@ -62,6 +64,7 @@ class Domain(Mapping[str, Attribute]):
         if not attributes:
             raise DomainMismatch("a domain needs at least one attribute")
         self._attributes = {str(name): _attribute(str(name), spec) for name, spec in attributes.items()}
+        _refuse_hours(self._attributes)
         self.lookups = {} if lookups is None else lookups_of(lookups)
         joined = () if tables is None else JoinedTable.declared(tables, files=False)
         self.tables = {table.name: replace(table, source=None) for table in joined}
@@ -184,6 +187,20 @@ class Domain(Mapping[str, Attribute]):
         self[name]
         return self.names.index(name)
 
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the attributes are read from, each once, in order."""
+        return tuple(dict.fromkeys(a.column or name for name, a in self._attributes.items()))
+
+    def place(self, name: str) -> int:
+        """Where among `columns` the one is that an attribute is read from."""
+        return self.columns.index(self[name].column or name)
+
+    def hours_of(self, column: str) -> str | None:
+        """The attribute that holds the hours of a column of moments, whatever the case of its name."""
+        held = ((name, a.of or name) for name, a in self._attributes.items() if isinstance(a, Hours))
+        return next((name for name, of in held if of.casefold() == column.casefold()), None)
+
     def order(self, names: Iterable[str]) -> tuple[str, ...]:
         """The given attributes without repeats, in the domain's order."""
         if not isinstance(names, Iterable):
@@ -212,11 +229,11 @@ class Domain(Mapping[str, Attribute]):
         """Level codes of every attribute of a frame or mapping of columns."""
         columns: dict[str, Any] = {}
         with suppress(LookupError, TypeError, ValueError):
-            columns = {name: frame[name] for name in self if isinstance(frame[name], Iterable)}
-        if len(columns) < len(self):
-            wanted = ", ".join(self)
+            columns = {name: frame[name] for name in self.columns if isinstance(frame[name], Iterable)}
+        if len(columns) < len(self.columns):
+            wanted = ", ".join(self.columns)
             raise DomainMismatch(f"what is encoded is a frame, or a mapping, with the columns {wanted}")
-        return {name: attribute.encode(columns[name]) for name, attribute in self.items()}
+        return {name: a.encode(columns[a.column or name]) for name, a in self.items()}
 
     def decode(self, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         """Representative values of coded columns."""
@@ -255,6 +272,21 @@ def _attribute(name: str, spec: Any) -> Attribute:
         ) from None
 
 
+def _refuse_hours(attributes: Mapping[str, Attribute]) -> None:
+    """Refuse hours of one column twice, and hours by another zone than its days."""
+    seen: set[str] = set()
+    for name, one in attributes.items():
+        if not isinstance(one, Hours):
+            continue
+        of = one.of or name
+        beside = attributes.get(of)
+        if isinstance(beside, Dates) and beside.zone != one.zone:
+            raise DomainMismatch(f"attribute {name!r}: hours are read in the zone of the days of {of!r}")
+        if of.casefold() in seen:
+            raise DomainMismatch(f"attribute {name!r}: the hours of {of!r} are declared twice")
+        seen.add(of.casefold())
+
+
 def _build(spec: Any) -> Attribute:
     """The attribute that a schema entry, or a caller, declares."""
     if isinstance(spec, Attribute):
@@ -273,7 +305,7 @@ def _build(spec: Any) -> Attribute:
             raise DomainMismatch(f"does not know the option {key!r}{_near(key, (*_KINDS, *_OPTIONS))}")
     kinds = [k for k in _KINDS if k in options]
     if len(kinds) != 1:
-        raise DomainMismatch("needs exactly one of `levels`, `edges`, `bins` and `dates`")
+        raise DomainMismatch("needs exactly one of `levels`, `edges`, `bins`, `dates` and `hours`")
     for key in ("whole", "step"):
         if key in options and kinds[0] not in ("edges", "bins"):
             raise DomainMismatch(f"has `{key}`, which is for `edges` and `bins` alone")
@@ -285,6 +317,10 @@ def _build(spec: Any) -> Attribute:
             return Bins(body, **options)
         if kind == "dates":
             return Dates(**body, **options)
+        if kind == "hours":
+            return Hours(
+                **({} if body is True else body if isinstance(body, dict) else {"of": body}), **options
+            )
         return bins(**body, **options) if isinstance(body, dict) else bins(*body, **options)
     except (TypeError, ValueError):
         raise DomainMismatch(f"has a malformed `{kind}` entry: write {_SUCH[kind]}") from None

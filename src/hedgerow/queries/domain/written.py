@@ -190,6 +190,11 @@ def is_time(format: str) -> bool:
     return bool(pattern(format)) and len(parts & set("HI")) == 1 and not parts & set("Yymbd")
 
 
+def is_moment(format: str) -> bool:
+    """Whether a format names a time of a day."""
+    return is_day(format) and len(set(re.findall(r"%(.)", format)) & set("HI")) == 1
+
+
 def _piece(match: re.Match[str]) -> str:
     if match[1]:
         return _PARTS[match[1]]

@@ -83,6 +83,8 @@ class Scope:
             raise UnknownColumn(f"there is no table or attribute {table.name[:60]!r} in this statement")
         body = self._declared[owner[0]]
         found = self._match(name, [*body.hierarchy, *body.calendar])
+        if not found and name.casefold() == "hour" and (hours := self.domain.hours_of(owner[0])) is not None:
+            return self._column(hours, None)
         if len(found) != 1:
             raise UnknownColumn(f"attribute {owner[0]!r} has no hierarchy {name[:60]!r}")
         return self._column(owner[0], found[0])

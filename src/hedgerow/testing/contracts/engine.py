@@ -22,6 +22,7 @@ from hedgerow.privacy.ledger.entry import SPELLING
 from hedgerow.queries.domain.attribute import Categorical
 from hedgerow.queries.domain.bins import bins, dates
 from hedgerow.queries.domain.domain import Domain, OpenDomain
+from hedgerow.queries.domain.hours import Hours
 from hedgerow.testing.contracts.check import Check, Suite, refused, require
 from hedgerow.testing.entropy import seeded
 
@@ -30,6 +31,7 @@ Make = Callable[[pa.Table], Engine]
 DOMAIN = Domain(
     {
         "sex": ["F", "M"],
+        "hour": Hours("when"),
         "age": bins(0, 100, 5, missing=True),
         "site": Categorical(range(5), other=True),
         "when": dates("2023-01-01", "2024-01-01", by="quarter", other=True, missing=True),
@@ -40,6 +42,7 @@ CLIQUES: list[tuple[str, ...]] = [
     ("sex", "age"),
     ("age", "sex"),
     (),
+    ("hour", "when"),
     ("site", "age", "when"),
     ("sex", "age", "site", "when"),
 ]
@@ -72,14 +75,21 @@ def check_engine(make: Make) -> None:
 
 @cache
 def messy_rows(n: int, seed: int = 0) -> pa.Table:
-    """Rows with values outside the domain, impossible dates and missing values; many of each person."""
+    """Rows with values outside the domain, impossible dates and missing values; many of each person.
+
+    Some dates are moments, whose hours are an attribute of their own.
+    """
     random = Generator(PCG64(seed))
 
     def column(values: Any, kind: pa.DataType, missing: float = 0.1) -> pa.Array:
         return pa.array(values, kind, mask=random.random(n) < missing)
 
     days = np.datetime64("2022-11-01") + random.integers(0, 500, n)
-    when = np.where(random.random(n) < 0.1, random.choice(["2023-02-30", "soon", ""], n), days.astype(str))
+    odd = random.choice(["2023-02-30", "soon", ""], n)
+    when = np.where(random.random(n) < 0.1, odd, days.astype(str))
+    clock = Generator(PCG64(seed + 1))
+    later = [f"T{h:02d}:{m:02d}" for h, m in clock.integers(0, (25, 60), (n, 2)).tolist()]
+    when = np.char.add(when, np.where(clock.random(n) < 0.7, later, ""))
     return pa.table(
         {
             "person": column(random.integers(0, max(n // 8, 1), n), pa.int64(), 0.05),
@@ -197,7 +207,7 @@ def _sums(make: Make) -> None:
     works = (TableCounts(DOMAIN.shape, ((0, 1), (2,))), NumberSums(DOMAIN, tuple(binned(DOMAIN))))
     for unit in (None, Unit("person", 3)):
         bound = None if unit is None else Bound(unit, KEY, SPELLING)
-        columns = [*DOMAIN.names, *([] if unit is None else [unit.column])]
+        columns = [*DOMAIN.columns, *([] if unit is None else [unit.column])]
         spelling = None if unit is None else SPELLING
         for work in works:
             names = binned(DOMAIN)

@@ -294,10 +294,10 @@ class Expressions:
         return name.lower()
 
     def _time(self, node: Any) -> NoReturn:
-        """Dates are declared in whole days, and what is kept of a row is its day."""
+        """Dates are declared in whole days; hours that are declared beside them do not come here."""
         raise UnsupportedSQL(
-            "a date is kept in whole days and has no hours; for groups by the hour declare a column of times,"
-            " such as `{bins: [0, 24, 1], step: 1, format: '%H:%M'}`"
+            "a date is kept in whole days, and beside it at most its hours: HOUR(t) where "
+            "`{hours: {of: t}}` is declared, and nothing finer"
         )
 
     def _extract(self, node: Any) -> Term:

@@ -14,6 +14,7 @@ from hedgerow.queries.sql.node import only, refuse
 from hedgerow.queries.sql.predicate import Scope
 from hedgerow.queries.sql.printing import printed
 from hedgerow.queries.sql.stages.first import FirstStage
+from hedgerow.queries.sql.stages.hours import in_hours
 from hedgerow.queries.sql.stages.levels import literal
 from hedgerow.queries.sql.stages.lookups import NOT_JOINED, as_released, declared, with_lookup
 from hedgerow.queries.sql.stages.relation import Output, Released, RowsOf, Sources, aligned
@@ -190,12 +191,8 @@ class Split:
         if isinstance(relation, Released):
             sources, source, steady = self._joined(name, relation, joins, names)
             return SelectReleased(node, self._subquery(names), sources, source, steady).released()
-        called = (name, *relation.names)
-        rows = (
-            replace(relation, names=called, own=tuple(self._names))
-            if joins
-            else replace(relation, names=called)
-        )
+        rows = replace(relation, names=(name, *relation.names))
+        rows = replace(rows, own=tuple(self._names)) if joins else rows
         for join in joins:
             rows = with_lookup(join, rows, self._lookup(join.this, names))
         return self._rows(node, rows, names)
@@ -361,6 +358,8 @@ class Split:
         def replaced(part: Any) -> Any:
             if type(part) is exp.Column:
                 return rows.meant(part)
+            if (hour := in_hours(self.domain, part, rows.meant)) is not None:
+                return hour
             if type(part) is exp.In and part.args.get("query") is not None:
                 left = self._grounded(part.this, rows, names)
                 found = self._constants(part.args["query"], names, beside=left)
