@@ -83,7 +83,7 @@ class Opened:
             if self.averaged is not None:  # the number of rows is among those counts
                 made = [value, self.averaged[1] / least, self.hard / least, self.averaged[0] / least]
         value, soft, hard, *counted = (np.nan_to_num(x, nan=0.0, posinf=np.inf, neginf=-np.inf) for x in made)
-        return Opened(value, soft, hard, self.heavy, *counted)
+        return Opened(value, soft, hard, self.heavy, counted[0] if counted else None)
 
 
 def opened(
