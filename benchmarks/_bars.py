@@ -20,7 +20,7 @@ from benchmarks._shapes import Columns
 
 KEPT = Path(__file__).parent.parent / "out" / "coverage"
 CONFIDENCES = (0.8, 0.95, 0.99)
-QUESTIONS, TABLES, CELLS = 12, 6, 50_000
+QUESTIONS, TABLES, CELLS = 36, 6, 50_000
 PICKED = 40  # cells of a table
 RUNS = 10  # releases of a shape
 Made = Callable[[], tuple[Columns, dict[str, int]]]

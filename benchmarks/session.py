@@ -21,6 +21,7 @@ import pandas as pd
 import hedgerow as hr
 from benchmarks import _shapes
 from benchmarks._bypass import Bypass
+from benchmarks._factored import BUDGET, by_rows, factored
 from benchmarks._streams import KINDS, stream
 from hedgerow.mechanisms.session.price import direct_price
 
@@ -34,7 +35,6 @@ NAMES = [
     "income>50K",
     "workclass",
 ]
-BUDGET = hr.Budget(epsilon=1, delta=1e-6)
 SIZES = (1000, 10_000, 100_000)
 MEAN, MAX = (3.5, 8.0, 25.0), (2.5, 5.0, 12.0)
 MODERN: dict[str, Any] = {"modern": True, "rate": 30.0, "slower": 100.0, "again": 6, "first": 500, "back": 50}
@@ -343,59 +343,11 @@ def large() -> Iterator[Row]:
     session = hr.Session().open(curator)
     asked = stream("random", domain, 10_000, 7)
     belief = session._core.belief
-    off = np.array([abs(belief.count(q) - _by_rows(curator, q)) for q in asked]) / truth.rows
+    off = np.array([abs(belief.count(q) - by_rows(curator, q)) for q in asked]) / truth.rows
     yield {"name": "Adult, 14 attributes, 10,000 questions, mean error", "ours": float(off.mean()),
            "bar": 0.0015,
            "passed": bool(off.mean() <= 0.0015)}  # fmt: skip
     cover = Coverage("14 attributes")
-    cover.add(session, lambda queries: np.array([_by_rows(curator, q) for q in queries]))
+    cover.add(session, lambda queries: np.array([by_rows(curator, q) for q in queries]))
     yield from cover.rows()
     yield from speed(session, domain, "factored, 14 attributes", 50)
-
-
-FACTORED: dict[str, Callable[[], tuple[_shapes.Columns, dict[str, int]]]] = {
-    "7 attributes, 272 million cells, 336,776 rows": _shapes.journeys,
-    "6 attributes, 21 million cells, 300,000 rows": _shapes.skewed,
-    "35 attributes, 170,254 rows": _shapes.wide,
-    "Adult, 14 attributes": _shapes.adult,
-}
-
-
-def factored() -> Iterator[Row]:
-    """Domains too large for a weight per cell: mean errors beside fresh noise, one session for each shape.
-
-    What a session has learned does not depend on how many questions come: the first 2,000 stand for 10,000.
-    """
-    for what, make in FACTORED.items():
-        columns, sizes = make()
-        domain = hr.Domain(sizes)
-        curator = hr.Curator(hr.Table.open(columns, domain), BUDGET, ":memory:")
-        session, rho = hr.Session().open(curator), float(curator.budget.cost.amount)
-        rows, means = len(next(iter(columns.values()))), {2000: [0.0, 0.0], 10_000: [0.0, 0.0]}
-        for kind in KINDS:
-            asked = stream(kind, domain, 10_000, 13)
-            exact = np.array([_by_rows(curator, q) for q in asked[:2000]])
-            answer = session.ask(asked[:2000])
-            off = np.abs(answer.value - exact)
-            for size, bar in ((2000, 3.0), (10_000, 6.0)):
-                different = len({id(q) for q in asked[:size]})
-                fresh = (2.0 / np.pi) ** 0.5 * (different / (2.0 * rho)) ** 0.5
-                means[size] = [means[size][0] + off.mean() / 3.0, means[size][1] + fresh / 3.0]
-                yield _beside(f"{what}, {kind}, {size:,} questions", off.mean(), fresh, rows, bar)
-            inside = float((off <= answer.error).mean())
-            wide = float(answer.error.mean() / np.quantile(off, 0.95))
-            name = f"{what}, {kind}: 95% bars hold ({wide:.2f} of the 95th percentile of errors wide)"
-            yield {"name": name, "ours": inside, "bar": ">= 0.94", "passed": inside >= 0.94}
-        for (size, (ours, fresh)), bar in zip(means.items(), (3.0, 6.0), strict=True):
-            yield _beside(f"{what}, all three streams, {size:,} questions", ours, fresh, rows, bar)
-
-
-def _beside(name: str, ours: float, fresh: float, rows: int, bar: float) -> Row:
-    return {"name": f"factored: {name}, mean error; peer: fresh noise", "ours": float(ours / rows),
-            "peer": float(fresh / rows), "ratio": float(fresh / ours), "bar": f"{bar:g}x",
-            "passed": bool(fresh >= bar * ours)}  # fmt: skip
-
-
-def _by_rows(curator: hr.Curator, query: hr.Query) -> float:
-    """An exact count without a table: some of them have 10^8 cells."""
-    return curator._rows.count_where(query.attributes, query.factors or ()) / (1 << 20)

@@ -2,6 +2,7 @@
 
     python scripts/walk.py                # a later `ask`, and a `release`, of a small file
     python scripts/walk.py --list ask     # and name them
+    python scripts/walk.py --mechanism adaptive    # a row's own way: nothing is planned to choose a mechanism
 
 What runs while modules are imported does not count, nor do comprehensions and lambdas.
 """
@@ -79,7 +80,8 @@ def main() -> None:
     """Make a small country, ask and release, and count."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--list", choices=("ask", "release"))
-    wanted = parser.parse_args().list
+    parser.add_argument("--mechanism", default="auto")
+    wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         rows = [f"{'FM'[i % 2]},{i * 37 % 100},{('north', 'south', 'west')[i % 3]}" for i in range(2000)]
         Path("people.csv").write_text("\n".join(["sex,age,town", *rows]) + "\n")
@@ -88,14 +90,25 @@ def main() -> None:
         run("ask", "people.csv", QUESTION)
         steps = {
             "ask": ("ask", "people.csv", LATER),
-            "release": ("release", "people.csv", "--schema", "schema.yaml", "--epsilon", "1", "--out", "out"),
+            "release": (
+                "release",
+                "people.csv",
+                "--schema",
+                "schema.yaml",
+                "--epsilon",
+                "1",
+                "--out",
+                "out",
+                "--mechanism",
+                wanted.mechanism,
+            ),
         }
         for name, arguments in steps.items():
             with walked() as seen:
                 run(*arguments)
             files = {code.co_filename for code in seen}
             sys.stdout.write(f"{name}: {len(files)} files, {len(seen)} functions\n")
-            if name == wanted:
+            if name == wanted.list:
                 for code in sorted(seen, key=lambda c: (c.co_filename, c.co_firstlineno)):
                     sys.stdout.write(f"  {code.co_filename[len(HOME) + 1 :]}  {code.co_qualname}\n")
 

@@ -118,6 +118,12 @@ class UnknownLevel(DomainMismatch):
     code = "unknown_level"
 
 
+class UnknownTable(HedgerowError):
+    """A statement names a table that is not here."""
+
+    code = "unknown_table"
+
+
 class RangeTooLarge(HedgerowError):
     """The work asked for grows past a stated limit; the message says the size."""
 

@@ -54,6 +54,17 @@ def about(value: float) -> str:
     return _at(value, _NO_BOUND - 1 - floor(log10(abs(value)))) if value else "0"
 
 
+def small(value: float) -> str:
+    """An epsilon or delta in a few digits.
+
+    >>> small(1.0000000000000002), small(1e-9), small(float("inf"))
+    ('1', '1e-9', 'infinite')
+    """
+    if not isfinite(value):
+        return "infinite"
+    return f"{value:.4g}".replace("e-0", "e-")
+
+
 def _at(value: float, place: int) -> str:
     return f"{round(value, place) + 0.0:,.{max(place, 0)}f}"  # nothing is shown as -0
 

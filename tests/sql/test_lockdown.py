@@ -185,7 +185,7 @@ list(x)
 histogram(x)
 any_value(x)
 mode(x)
-approx_quantile(n, 0.5)
+approx_top_k(n, 2)
 """
 WHOLE = """
 SET threads = 4

@@ -8,9 +8,9 @@ from decimal import Decimal
 import pytest
 
 import hedgerow as hr
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, UnknownTable
 from hedgerow.serve.wire import parameters, values
-from hedgerow.serve.wire.failure import ReadOnly, UnknownTable
+from hedgerow.serve.wire.failure import ReadOnly
 from hedgerow.serve.wire.plans import plan
 from hedgerow.serve.wire.scram import ScramExchange
 from hedgerow.serve.wire.split import statements_of

@@ -231,7 +231,7 @@ def run(
         emit({"findings": [f.to_json() for f in findings]})
     else:
         sys.stdout.write(table(findings) + "\n")
-    _say(f"{len(findings)} audits in {time.monotonic() - begun:.0f} s")
+    _say(f"{len(findings)} audit{'s' * (len(findings) != 1)} in {time.monotonic() - begun:.0f} s")
     return 1 if any(f.refuted for f in findings) else 0
 
 

@@ -85,9 +85,14 @@ def table(findings: Sequence[Finding]) -> str:
     lines = [f"{'name':<{width}}  {head}  verdict"]
     for f in findings:
         verdict = "REFUTED" if f.refuted else "too few outputs to refute" if f.blind else "ok"
-        numbers = f"{f.claimed:>8.4g}  {f.delta:>7.2g}  {f.found:>7.3f}"
+        numbers = f"{f.claimed:>8.4g}  {f.delta:>7.2g}  {_found(f):>7}"
         lines.append(f"{f.name:<{width}}  {numbers}  {f.method:<11}  {f.samples or '':>7}  {verdict}")
     return "\n".join(lines)
+
+
+def _found(f: Finding) -> str:
+    """Three decimals; what is smaller in as many digits as its claim, lest rounding put it above."""
+    return f"{f.found:.4g}" if 0 < f.found < 0.1 else f"{f.found:.3f}"
 
 
 def plot(findings: Sequence[Finding], path: str | Path) -> None:

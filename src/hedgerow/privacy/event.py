@@ -19,10 +19,16 @@ class Event:
     kind: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = exact(getattr(self, field.name))
-            _check(type(self).__name__, field.name, value)
-            object.__setattr__(self, field.name, value)
+        owner = type(self).__name__
+        for name in (field.name for field in fields(self)):
+            value = exact(getattr(self, name))
+            if name.split("_")[-1] in ("scale", "sigma") and value <= 0 and name != "value_scale":
+                raise BadValue(f"{owner} needs a positive {name}, not {value}.")
+            if value < 0:
+                raise BadValue(f"{owner} needs a {name} that is not negative, not {value}.")
+            if name == "delta" and value >= 1:
+                raise BadValue(f"{owner} needs a delta below 1, not {value}.")
+            object.__setattr__(self, name, value)
 
     def leaves(self) -> Iterator[tuple[Event, int]]:
         """The simple acts this one is made of, each with how often it happens."""
@@ -35,16 +41,6 @@ class Event:
     def to_json(self) -> dict[str, Any]:
         """The act as JSON data: its kind, and every rational as "p/q"."""
         return {"kind": self.kind} | {f.name: _text(getattr(self, f.name)) for f in fields(self)}
-
-
-def _check(owner: str, name: str, value: Fraction) -> None:
-    """Refuse a parameter that no private act has."""
-    if name.split("_")[-1] in ("scale", "sigma") and value <= 0 and name != "value_scale":
-        raise BadValue(f"{owner} needs a positive {name}, not {value}.")
-    if value < 0:
-        raise BadValue(f"{owner} needs a {name} that is not negative, not {value}.")
-    if name == "delta" and value >= 1:
-        raise BadValue(f"{owner} needs a delta below 1, not {value}.")
 
 
 def _text(value: Fraction) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import exp, isfinite
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.figures import about, bound, signed
+from hedgerow.figures import about, bound, signed, small
 from hedgerow.privacy.share import percent
 
 if TYPE_CHECKING:
@@ -37,17 +37,6 @@ def _numbers(error: Any) -> Iterator[float | None]:
             yield from _numbers(part)
     else:
         yield error
-
-
-def small(value: float) -> str:
-    """An epsilon or delta in a few digits.
-
-    >>> small(1.0000000000000002), small(1e-9), small(float("inf"))
-    ('1', '1e-9', 'infinite')
-    """
-    if not isfinite(value):
-        return "infinite"
-    return f"{value:.4g}".replace("e-0", "e-")
 
 
 def amount(budget: Budget, whole: Budget | None = None) -> str:

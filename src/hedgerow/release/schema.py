@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from hedgerow.errors import DomainMismatch
 from hedgerow.queries.domain.domain import Domain
@@ -51,7 +50,16 @@ class Schema:
     def load(cls, path: Path) -> Schema:
         """Read a schema file; a file without a mark was written by hand, which is as good as confirmed."""
         held = read_schema(path)
-        domain = _domain(held, path)
+        try:
+            domain = Domain.from_schema(held)
+            _ = domain.size
+        except DomainMismatch as error:
+            raise DomainMismatch(f"in the schema file {str(path)!r}: {error}") from None
+        except (ArithmeticError, LookupError, TypeError, ValueError):
+            raise DomainMismatch(
+                f"the schema file {str(path)!r} has an entry that cannot be understood: look over its dates, "
+                "bins and hierarchies, and that `missing` is true or false"
+            ) from None
         mark = held.get("confirmed", True)
         if not isinstance(mark, (bool, list, dict)):
             raise DomainMismatch(f"`confirmed` in {str(path)!r} is true or false, not {mark!r}")
@@ -96,18 +104,3 @@ def _body(domain: Domain, *, confirmed: bool) -> str:
     held = {"confirmed": confirmed} | domain.to_schema()
     text: str = yaml.safe_dump(held, sort_keys=False, allow_unicode=True, width=110, default_flow_style=None)
     return text
-
-
-def _domain(held: Any, path: Path) -> Domain:
-    """What the file declares; whatever is wrong with it is said with the file's name."""
-    try:
-        domain = Domain.from_schema(held)
-        _ = domain.size
-    except DomainMismatch as error:
-        raise DomainMismatch(f"in the schema file {str(path)!r}: {error}") from None
-    except (ArithmeticError, LookupError, TypeError, ValueError):
-        raise DomainMismatch(
-            f"the schema file {str(path)!r} has an entry that cannot be understood: look over its dates, "
-            "bins and hierarchies, and that `missing` is true or false"
-        ) from None
-    return domain

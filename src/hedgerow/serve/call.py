@@ -53,6 +53,7 @@ STATUS = {
     "cuts_bin": 422,
     "unknown_column": 422,
     "unknown_level": 422,
+    "unknown_table": 422,
     "rate_limited": 429,
     "internal": 500,
     "starting": 503,

@@ -335,7 +335,14 @@ class Visit:
             after = curator.ledger.spent(curator.account)
             paid = after.beyond(before)  # it is less when somebody gave a reserve back meanwhile
             with session:
-                return self._answered(Desk(session.share(payer), payer, paid))
+                try:
+                    return Desk(session.share(payer), payer, paid).ask(self.ask)
+                except HedgerowError as error:  # which only learning could lead to: it was paid
+                    if paid.is_zero:
+                        raise
+                    budget = curator.ledger.budget
+                    said = f"Learning cost {amount(budget.part(paid), budget)}, and serves later questions"
+                    raise error.worded(f"{said}, but this one is refused: {error}") from None
 
     def _first(self, curator: Curator, learning: Cost) -> Foresight:
         """What learning and the question would do; more than the question may cost is refused."""
@@ -374,14 +381,3 @@ class Visit:
     def _refuse_unpaid(self) -> None:
         if not self.ask.spend or self.account is not None:
             raise not_learned()
-
-    def _answered(self, desk: Desk) -> Answered:
-        """The answer; a refusal that only learning could lead to says that learning was paid."""
-        try:
-            return desk.ask(self.ask)
-        except HedgerowError as error:
-            if desk.learning.is_zero:
-                raise
-            budget = desk.payer.ledger.budget
-            said = f"Learning cost {amount(budget.part(desk.learning), budget)}, and serves later questions"
-            raise error.worded(f"{said}, but this one is refused: {error}") from None

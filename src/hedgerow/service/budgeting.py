@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.drafting.inspector import Inspector
+from hedgerow.curator.rows.csv_rows import unread_words
 from hedgerow.curator.rows.files import is_csv
-from hedgerow.curator.rows.inspection import unread_words
 from hedgerow.errors import HedgerowError, LedgerError, of_system
 from hedgerow.mechanisms.session.log import give_back
 from hedgerow.privacy.budget import epsilon_of

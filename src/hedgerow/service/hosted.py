@@ -27,6 +27,7 @@ from hedgerow.errors import (
 from hedgerow.mechanisms.mechanism import finite
 from hedgerow.mechanisms.session.reading import SessionReading
 from hedgerow.privacy.budget import Cost
+from hedgerow.queries.sql.tables import refuse_other
 from hedgerow.service import accounts, budgeting, freezing
 from hedgerow.service.asking import Answered, Ask, Desk, not_learned
 from hedgerow.service.learning import Learning
@@ -46,8 +47,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 STATES = ("setup", "unlearned", "ready", "frozen", "data_changed")
-_IDLE = 2.0  # seconds after which what was set aside for comparisons is given back
-_LOOK = 1.0  # between two looks at the data file, and at what others did
+_IDLE, _LOOK = 2.0, 1.0  # seconds until what was set aside is given back; between looks at data and others
 CHANGED = "The data file has changed since this was learned; the answer is about the rows as they were then."
 
 
@@ -190,8 +190,10 @@ class Hosted:
         return self._given(opened, known, ask, who)
 
     def _meant(self, ask: Ask) -> Any:
-        unit = self.opened.curator.table.unit
-        return ask.meant(self.domain, unit.column if unit else None)
+        unit, domain = self.opened.curator.table.unit, self.domain
+        meant = ask.meant(domain, unit.column if unit else None)
+        refuse_other(ask.sql, self.name, (*domain.lookups, *domain.tables))
+        return meant
 
     def _given(self, opened: OpenedDataset, answer: Answer | None, ask: Ask, who: Token) -> Answered | None:
         """An answer that cost nothing, with what is said beside it."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.drafting.guess import MOST_LEVELS
 from hedgerow.curator.drafting.inspector import Inspector
-from hedgerow.curator.rows.inspection import unread_words
+from hedgerow.curator.rows.csv_rows import unread_words
 from hedgerow.curator.rows.star import StarEngine
 from hedgerow.curator.rows.table import Table
 from hedgerow.errors import DomainMismatch

@@ -18,6 +18,7 @@ from hedgerow.errors import (
     UnsupportedQuery,
 )
 from hedgerow.mechanisms.mechanism import finite
+from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.rational import exact
 from hedgerow.release import catalogue, folder, package
 from hedgerow.release.numerals import amount, rest, used_up
@@ -26,7 +27,6 @@ from hedgerow.release.writing import naming, put, refuse_existing, same_file, wr
 from hedgerow.service import runs, witness
 from hedgerow.service.dataset import Dataset, Step, make_budget
 from hedgerow.service.learning import watching
-from hedgerow.service.places import open_ledger
 from hedgerow.service.prospect import Prospect, loose_words, measured_rows
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Publication:
 
     def publish(self) -> Published:
         """Check, charge, write."""
-        from hedgerow.curator.rows.inspection import unread_in
+        from hedgerow.curator.rows.csv_rows import unread_in
 
         domain = self.dataset.domain
         asked = catalogue.workload(domain, self.workload)
@@ -158,7 +158,7 @@ class Publication:
         rows = None if self.expected is None else float(self.expected)
         if not self.dataset.has_ledger:
             return None, rows
-        with open_ledger(self.dataset.data, self.dataset.ledger) as ledger:
+        with Ledger.open(self.dataset.path, create=False) as ledger:
             if (begun := runs.begun_by(ledger, plan)) and not self.anew:
                 return begun, rows
             return None, measured_rows(ledger) if rows is None else rows

@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 
 LEAST, RISE = 0.25, 0.4  # of its noise: what a count near zero is off by, and how that grows with its root
 USUAL = 0.15  # of its noise's variance: so far is an answer usually moved from what was measured, squared
+ROOM = 1.05  # times the bar of what was measured: numbers of one release share its noise
 TAILS = 1.0  # of the normal law: how much wider bars of what was not measured are
 GROWTH = 0.25  # by this power of how many usual cells a count has its variance is more: errors go together
 SMALLEST = 1.0  # row: no bar of what was not measured is meant for less
 _SPLIT = 1 << 23  # numbers that weights may be split into
+_NEAR = 3  # attributes: of so many, tables that were not chosen are off by more in larger counts
 _FEW = 6  # attributes: every set of them has its own spread
 
 
@@ -74,7 +76,7 @@ def measured_bar(value: Any, noisy: Any, deviation: Any, wide: float, *, counts:
     """
     left = near_zero(value, deviation) if counts else 1.0
     beyond = np.maximum((value - noisy) ** 2 / np.maximum(deviation, 1e-12) ** 2 - USUAL, 0.0)
-    return wide * left * np.sqrt(1.0 + beyond)
+    return ROOM * wide * left * np.sqrt(1.0 + beyond)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +94,7 @@ class Bars:
         ones: released distributions of single attributes.
         spread: the variance of what was not measured, in units of the count.
         beyond: the same by sets of attributes, where some were looked at.
+        chosen: whether some tables were chosen, and what others hold beyond them is not known.
     """
 
     basis: Basis
@@ -99,6 +102,7 @@ class Bars:
     ones: Callable[[str], Floats]
     spread: float
     beyond: Beyond | None = None
+    chosen: bool = False
 
     def variances(self, names: Names, table: Floats, weights: Floats) -> tuple[float, float]:
         """Of a weighted count: by noise of what was measured, and by what was not."""
@@ -231,9 +235,10 @@ class Bars:
     def _grown(self, counts: Any, total: float, names: Names) -> Any:
         """By how much the variance of a count is more than its share: what is off in a cell is so in others.
 
-        A set that was looked at is known by the distance of all its cells, most of them small.
+        A set that was looked at is known by the distance of all its cells, most of them small. Where tables
+        were chosen it is so of small ones; larger ones have few rows in most cells.
         """
-        if self.beyond is None:
+        if self.beyond is None and not (self.chosen and len(names) <= _NEAR):
             return 1.0
         cells = prod(self.basis.sizes[a] for a in names)
         return np.maximum(counts * cells / max(total, 1.0), 1.0) ** GROWTH

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from math import prod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -115,65 +113,6 @@ class QueryWeights:
             inside - noise.half_width(confidence, factor, numbers),
             outside + noise.half_width(confidence, 1.0 - factor, numbers),
         )
-
-
-class KnownTable(Protocol):
-    """A table as it was measured at full detail: its counts, the variance of a cell, and widths that hold."""
-
-    @property
-    def counts(self) -> Floats: ...
-
-    @property
-    def variance(self) -> float: ...
-
-    def deviation(self, weights: Floats) -> float: ...
-
-    def half_width(self, confidence: float, weights: Floats, numbers: int) -> float: ...
-
-    def cell_width(self, confidence: float, numbers: int) -> float: ...
-
-
-@dataclass(frozen=True, eq=False)
-class NoisyTable:
-    """A table with independent noise of one law in every cell."""
-
-    counts: Floats
-    noise: Noise
-
-    @property
-    def variance(self) -> float:
-        """Of one cell."""
-        return self.noise.variance
-
-    def deviation(self, weights: Floats) -> float:
-        """The standard deviation of a weighted sum of cells."""
-        return float(np.sqrt(self.noise.variance * (np.asarray(weights) ** 2).sum()))
-
-    def half_width(self, confidence: float, weights: Floats, numbers: int) -> float:
-        """How far a weighted sum of cells may be off."""
-        return self.noise.half_width(confidence, weights, numbers)
-
-    def cell_width(self, confidence: float, numbers: int) -> float:
-        """How far a cell may be off."""
-        return self.noise.half_width(confidence, numbers=numbers)
-
-
-def measured_whole(measurements: Sequence[Measurement], attributes: tuple[str, ...]) -> NoisyTable | None:
-    """A table as it was measured at full detail, and the noise of its cells; None if it was not.
-
-    Gaussian measurements are averaged with inverse-variance weights; with Laplace noise the best is taken.
-    """
-    found = []
-    for t in MeasuredTable.all_of(measurements):
-        if attributes and set(t.attributes) == set(attributes) and t.counts.size == prod(map(len, t.groups)):
-            whole = t.counts[np.ix_(*t.groups)].transpose([t.attributes.index(a) for a in attributes])
-            found.append(NoisyTable(whole, t.noise))
-    if len(found) < 2 or any(t.noise.family != "gaussian" for t in found):
-        return min(found, key=lambda t: t.variance) if found else None
-    precision = np.array([1.0 / max(t.variance, 1e-9) for t in found])
-    table = sum(c * t.counts for c, t in zip(precision / precision.sum(), found, strict=True))
-    spread = Fraction(max(float(precision.sum()) ** -0.5, 4.0))  # a sum of Gaussians, on a finer lattice
-    return NoisyTable(np.asarray(table), Noise("gaussian", spread))
 
 
 def limits(measurements: Sequence[Measurement], query: Query, confidence: float) -> tuple[float, float]:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hedgerow.learning.residuals.basis import Names, subsets
-from hedgerow.learning.residuals.noisy import NoisyResiduals
+from hedgerow.learning.residuals.noisy import STEP, NoisyResiduals
 from hedgerow.learning.residuals.nonnegative import cut, outermost
 from hedgerow.queries.measurement import Measurement, Noise
 from hedgerow.synopsis.limits import MeasuredTable
@@ -179,19 +180,26 @@ class MeasuredResiduals:
 
         Sums of independent discrete Gaussians are sub-Gaussian with their variances added [CKS20, Cor. 17].
         """
-        return _width(self.deviation(weights), confidence, numbers)
+        return _width(*self._law(weights), confidence, numbers)
 
     def deviation(self, weights: Floats) -> float:
         """The standard deviation of a weighted sum of cells."""
-        order = self.domain.order(self.names)
-        given = np.asarray(weights, dtype=np.float64).transpose([self.names.index(a) for a in order])
-        return self.evidence.norm(self.real, given.reshape([self.domain[a].size for a in self.real]))
+        return self._law(weights)[0]
 
     def cell_width(self, confidence: float, numbers: int) -> float:
         """How far a cell may be off."""
-        return _width(self.variance**0.5, confidence, numbers)
+        return _width(*self.evidence.law(self.real), confidence, numbers)
+
+    def _law(self, weights: Floats) -> tuple[float, bool]:
+        order = self.domain.order(self.names)
+        given = np.asarray(weights, dtype=np.float64).transpose([self.names.index(a) for a in order])
+        return self.evidence.law(self.real, given.reshape([self.domain[a].size for a in self.real]))
 
 
-def _width(deviation: float, confidence: float, numbers: int) -> float:
-    law = Noise("gaussian", Fraction(max(deviation, 1e-9)))
-    return law.half_width(confidence, (1.0,), numbers) if deviation > 0.0 else 0.0
+def _width(deviation: float, normal: bool, confidence: float, numbers: int) -> float:
+    """By the normal law and a step of the lattice, where that is fine; else as of a number of whole rows."""
+    if deviation <= 0.0:
+        return 0.0
+    if normal:
+        return deviation * (STEP - NormalDist().inv_cdf((1.0 - confidence) / numbers / 2.0))
+    return Noise("gaussian", Fraction(max(deviation, 1e-9))).half_width(confidence, (1.0,), numbers)

@@ -11,11 +11,13 @@ import numpy as np
 from hedgerow.learning.residuals.basis import Basis
 from hedgerow.queries.query import ONE
 from hedgerow.synopsis.bars import TAILS, Bars, heavy, measured_bar, normal
-from hedgerow.synopsis.limits import KnownTable, measured_whole
+from hedgerow.synopsis.margins import KnownTable, measured_whole, ones_of
+from hedgerow.synopsis.reconciled import MeasuredResiduals
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from hedgerow.learning.residuals.noisy import NoisyResiduals
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.query import Query
     from hedgerow.synopsis.beyond import Beyond
@@ -100,9 +102,22 @@ class StatedErrors:
         """The table as it was measured at full detail, if it was, and the noise of its cells."""
         if attributes not in self._wholes:
             held = self.learned.reconciled
-            found = None if held is None else held.whole(self.domain, attributes)
+            found = self._alone(attributes) if held is None else held.whole(self.domain, attributes)
             self._wholes[attributes] = found or measured_whole(self.learned.measurements, attributes)
         return self._wholes[attributes]
+
+    def _alone(self, attributes: Names) -> KnownTable | None:
+        """One attribute's table by all that were measured, where they are noisy enough to add up."""
+        if len(attributes) != 1 or self._ones is None or attributes not in self._ones.values:
+            return None
+        return MeasuredResiduals(self._ones, self.domain, attributes, attributes)
+
+    @cached_property
+    def _ones(self) -> NoisyResiduals | None:
+        """What all measured tables say of single attributes, where tables were chosen."""
+        return (
+            None if self.learned.reconciled is not None else ones_of(self.domain, self.learned.measurements)
+        )
 
     @property
     def total_variance(self) -> float:
@@ -124,8 +139,10 @@ class StatedErrors:
             return Bars(held.evidence.basis, held.evidence.deviations, self._one, spread, beyond)
         basis = Basis({a: self.domain[a].size for a in self.domain.names if self.domain[a].size > 1})
         deviations: dict[Names, float] = {(): self.total_variance**0.5}
-        deviations |= {(a,): known.variance**0.5 for a in basis.sizes if (known := self.known((a,)))}
-        return Bars(basis, deviations, self._one, spread, beyond)
+        for a in basis.sizes:  # by its own table alone: so `CHOSEN` was found
+            own = measured_whole(self.learned.measurements, (a,), margins=False)
+            deviations |= {} if own is None else {(a,): own.variance**0.5}
+        return Bars(basis, deviations, self._one, spread, beyond, chosen=True)
 
     def _one(self, attribute: str) -> Floats:
         """The released distribution of an attribute."""

@@ -19,6 +19,7 @@ import numpy as np
 
 from hedgerow.bibliography import ENTRIES
 from hedgerow.errors import HedgerowError, UnsupportedQuery, of_system
+from hedgerow.figures import small
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger.receipt import Receipt
 from hedgerow.queries.argument import between, number, whole
@@ -313,7 +314,7 @@ class Synopsis(ABC):
         mark = ", private if an author's claim is true" if self.claims else ""
         mark = mark if self.private else ", NOT PRIVATE"
         whole = self.receipt.settings.budget.delta
-        delta = f", delta {whole:.4g}" if whole else ""
+        delta = f", delta {small(whole)}" if whole else ""
         return f"{self.provenance.mechanism} for epsilon {self.cost.epsilon:.4g}{delta}{mark}"
 
     def _repr_html_(self) -> str:

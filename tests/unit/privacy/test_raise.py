@@ -134,12 +134,12 @@ def test_a_raise_after_an_answer_takes_fresh_delta_and_says_so_everywhere() -> N
     assert entry.details["index"] >= 1
     assert (ledger.budget.epsilon, ledger.budget.delta) == (2.0, 2e-9)
     receipt = ledger.receipt()
-    assert "of epsilon 2, delta 2e-09" in receipt.describe()
+    assert "of epsilon 2, delta 2e-9" in receipt.describe()
     assert Receipt.from_json(json.loads(json.dumps(receipt.to_json()))) == receipt
     for old in (before, receipt):
         assert ledger.verify(old).ok
         assert verify_export(ledger.export(), old).ok
-    with pytest.raises(BudgetExceeded, match="at delta 2e-09"):
+    with pytest.raises(BudgetExceeded, match="at delta 2e-9"):
         ledger.check(entry.limit)
 
 

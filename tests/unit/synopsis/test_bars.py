@@ -10,7 +10,7 @@ from scipy.stats import t as student
 
 import hedgerow as hr
 from hedgerow.learning.residuals.basis import Basis
-from hedgerow.synopsis.bars import Bars, heavy, measured_bar, near_zero
+from hedgerow.synopsis.bars import ROOM, Bars, heavy, measured_bar, near_zero
 
 SIZES = {"a": 3, "b": 2, "c": 4}
 ONES = {"a": np.array([0.2, 0.3, 0.5]), "b": np.array([0.6, 0.4]), "c": np.array([0.1, 0.2, 0.3, 0.4])}
@@ -34,9 +34,9 @@ def test_heavy_tails_are_those_of_students_law():
 
 def test_a_count_near_zero_has_a_narrower_bar_and_a_large_one_all_of_its_noise():
     assert near_zero(0.0, 10.0) < 0.3 < near_zero(10.0, 10.0) < near_zero(1e6, 10.0) == 1.0
-    assert measured_bar(1e6, 1e6, 10.0, 19.6, counts=True) == pytest.approx(19.6)
-    assert measured_bar(1e6, 1e6 + 30.0, 10.0, 19.6, counts=True) > 19.6
-    assert measured_bar(0.0, 0.0, 10.0, 19.6, counts=False) == pytest.approx(19.6)
+    assert measured_bar(1e6, 1e6, 10.0, 19.6, counts=True) == pytest.approx(ROOM * 19.6)
+    assert measured_bar(1e6, 1e6 + 30.0, 10.0, 19.6, counts=True) > ROOM * 19.6
+    assert measured_bar(0.0, 0.0, 10.0, 19.6, counts=False) == pytest.approx(ROOM * 19.6)
 
 
 @pytest.mark.parametrize("measured", [[()], [(), ("a",)], [(), ("a",), ("c",), ("a", "c")]])

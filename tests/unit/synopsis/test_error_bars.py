@@ -11,7 +11,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.queries.measurement import Noise, _chernoff
-from hedgerow.synopsis.limits import limits, measured_whole
+from hedgerow.synopsis.limits import limits
+from hedgerow.synopsis.margins import measured_whole
 
 EPSILONS = [1e-12, 1e-6, 1.0, 30.0, 700.0, 1e3, 1e4, 1e6, 1e9, 1e12]
 WEIGHTS = {

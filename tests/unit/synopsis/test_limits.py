@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.synopsis.margins import ones_of
 
 SIZES = {f"x{i}": (2, 3, 4)[i % 3] for i in range(10)}
 DOMAIN = hr.Domain(SIZES)
@@ -145,12 +146,14 @@ def test_a_level_that_is_all_noise_hands_its_noise_down_to_every_cell_of_it():
         curator = hr.Curator(hr.Table.open(rows, domain), budget, ":memory:", entropy=hr.testing.seeded(seed))
         synopsis = hr.AdaptiveRelease().release(curator, hr.marginals(domain, 2), choose=True)
         level = synopsis.answer(hr.Query.where(domain, {"b": [2]})).value
-        noise = next(m.noise for m in synopsis.measurements if m.attributes == ("b",))
+        known = ones_of(domain, synopsis.measurements)
+        assert known is not None
+        noise = known.deviations["b",]  # by all tables that tell it
         for a in range(2):
             cell = hr.Query.where(domain, {"a": [a], "b": [2]})
             for answer in (synopsis.answer(cell), _cell(synopsis, a)):
                 share = answer.value / max(level, 1.0)
-                assert answer.error >= 1.95 * share * np.sqrt(noise.variance * 2 / 3)
+                assert answer.error >= 1.95 * share * noise * np.sqrt(2 / 3)
                 found += share > 0.1
     assert found > 4
 

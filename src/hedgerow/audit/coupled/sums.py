@@ -48,9 +48,8 @@ BOTH: tuple[Relation, ...] = ("add_remove", "replace")
 
 def measured(curator: Curator) -> Any:
     """Sums, averages and what numbers are within their bins, each an act."""
-    kinds = ((False, False), (True, False), (True, True))
-    own = (RemainderSums(NUMBERS, total=total, ranged=ranged) for total, ranged in kinds)
-    return [curator.measure(q, 1) for q in (*ASKED, *own)]
+    kinds: tuple[dict[str, bool], ...] = ({}, {"total": True}, {"total": True, "ranged": True})
+    return [curator.measure(q, 1) for q in (*ASKED, *(RemainderSums(NUMBERS, **kind) for kind in kinds))]
 
 
 # ---- planted ---------------------------------------------------------------------------------------------

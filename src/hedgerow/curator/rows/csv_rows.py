@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from hedgerow.curator.rows.table import Table
+
 _LONGEST = 1 << 25  # bytes of one row
 
 
@@ -155,3 +157,19 @@ def _why(status: int) -> str:
         "same line end, and put cells that hold one into quotes",
         kernels.LONG: "the data file's line {} begins a row that is too long: is a quote left open?",
     }[status]
+
+
+def unread_words(reading: Reading | None) -> str:
+    """What the owner should know of a file before relying on its rows; nothing if all of it was read."""
+    if reading is None or not reading.unread:
+        return ""
+    cells, count = ("cell", "counts") if reading.unread == 1 else ("cells", "count")
+    return (
+        f"PRIVATE, for the owner: {reading.unread:,} {cells} of the data could not be read, or not found in "
+        f"a short line, and {count} as missing; the first is in line {reading.first:,}"
+    )
+
+
+def unread_in(table: Table) -> str:
+    """The same of a table that is open."""
+    return unread_words(table._reading)

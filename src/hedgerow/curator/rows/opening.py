@@ -19,6 +19,8 @@ from hedgerow.errors import DomainMismatch, SourceError
 from hedgerow.queries.argument import one_of, text
 from hedgerow.queries.domain.domain import Domain, OpenDomain
 
+_POSTGRES = ("postgresql://", "postgres://")
+
 
 @dataclass(frozen=True)
 class FileOptions:
@@ -60,7 +62,7 @@ def engine_of(
     text("table", table)
     text("query", query)
     column = None if unit is None else unit.column
-    if _is_url(source):
+    if isinstance(source, str) and source.startswith(_POSTGRES):
         return _database(source, engine, options, table, query, column), None
     if table is not None or query is not None:
         raise SourceError("`table` and `query` are for databases: postgresql://...")
@@ -96,11 +98,6 @@ def _file(source: str | Path, engine: str, options: FileOptions, *, later: bool)
     if not later or not Path(source).is_file():
         return look()
     return LaterFile(source, look, repr(tuple(options.of_csv.values())))
-
-
-def _is_url(source: Any) -> bool:
-    """Whether a source is the address of a PostgreSQL database."""
-    return isinstance(source, str) and source.startswith(("postgresql://", "postgres://"))
 
 
 def _database(

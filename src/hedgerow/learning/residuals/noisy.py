@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import inf
+from dataclasses import dataclass, field
+from math import inf, pi
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _EXACT = 1e-2  # rows: what is known without noise is taken to have this standard deviation
+STEP = 1e-3  # of its deviation: a step of a lattice that counts as fine is less
+_FINE = 1.0 / STEP  # steps
+_SMOOTH = 25.0  # tails of a sum are those of the normal law up to a part exp(-_SMOOTH)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +35,17 @@ class NoisyResiduals:
         values: what was measured, by set of attributes.
         deviations: the standard deviation of each coordinate of a set.
         rows: the number of rows, where it is public.
+        whole: of a set's variance, the part that is noise on whole rows and not on the finer lattice of a
+            strategy; all of it where it is not named.
+        scale: the least standard deviation of such noise.
     """
 
     basis: Basis
     values: Mapping[Names, Floats]
     deviations: Mapping[Names, float]
     rows: float | None = None
+    whole: Mapping[Names, float] = field(default_factory=dict)
+    scale: float = 0.0
 
     @classmethod
     def of(cls, domain: Domain, measurements: Sequence[Measurement], rows: float | None) -> NoisyResiduals:
@@ -48,27 +56,34 @@ class NoisyResiduals:
         basis = Basis({a: domain[a].size for a in domain.names if domain[a].size > 1})
         sums: dict[Names, Floats] = {}
         weights: dict[Names, float] = {}
+        coarse: dict[Names, float] = {}
+        scale = inf
 
-        def add(names: Names, values: Floats, deviation: float) -> None:
+        def add(names: Names, values: Floats, deviation: float, *, fine: bool) -> None:
             precision = max(deviation, _EXACT) ** -2.0
             sums[names] = sums.get(names, 0.0) + precision * values
             weights[names] = weights.get(names, 0.0) + precision
+            coarse[names] = coarse.get(names, 0.0) + (0.0 if fine else precision)
 
         for m in measurements:
             sigma = float(np.sqrt(m.noise.variance))
             if isinstance(m.strategy, ResidualStrategy):
+                fine = float(m.noise.scale) >= _FINE and m.noise.family == "gaussian"
+                scale = scale if fine else 0.0
                 for r in m.strategy.residuals:
                     values, deviation = _measured(m.strategy, r.attributes, m.values)
-                    add(r.attributes, values, sigma * deviation)
+                    add(r.attributes, values, sigma * deviation, fine=fine)
             elif m.workload is None and len(m.attributes) <= 1:
                 names = tuple(a for a in m.attributes if domain[a].size > 1)
                 parts = basis.parts(names, m.counts.reshape([domain[a].size for a in names]))
+                scale = min(scale, sigma if m.noise.family == "gaussian" else 0.0)
                 for s, values in parts.items():
-                    add(s, values, sigma * m.counts.size**0.5 if not s else sigma)
+                    add(s, values, sigma * m.counts.size**0.5 if not s else sigma, fine=False)
         if rows is not None:
-            sums[()], weights[()] = np.array(rows * _EXACT**-2.0), _EXACT**-2.0
+            sums[()], weights[()], coarse[()] = np.array(rows * _EXACT**-2.0), _EXACT**-2.0, 0.0
         means = {s: np.asarray(v / weights[s]) for s, v in sums.items()}
-        return cls(basis, means, {s: w**-0.5 for s, w in weights.items()}, rows)
+        whole = {s: coarse[s] / w for s, w in weights.items()}  # of an average by precisions
+        return cls(basis, means, {s: w**-0.5 for s, w in weights.items()}, rows, whole, scale)
 
     @property
     def total(self) -> float:
@@ -86,20 +101,37 @@ class NoisyResiduals:
             for s in subsets(names)
             if s in self.deviations
         )
-        return sum(each) / max(1, int(np.prod([self.basis.sizes[a] for a in names])))
+        return sum(each) / self._cells(names)
+
+    def _cells(self, names: Names) -> int:
+        return max(1, int(np.prod([self.basis.sizes[a] for a in names])))
 
     def norm(self, names: Names, weights: Floats) -> float:
         """The standard deviation of a weighted sum of a measured table's cells; infinite for others."""
+        return self.law(names, weights)[0]
+
+    def law(self, names: Names, weights: Floats | None = None) -> tuple[float, bool]:
+        """The same, and whether that sum's noise has the tails of the normal law; by default of one cell.
+
+        Discrete Gaussian noise of deviation t on whole rows plus normal noise of deviation u has a density
+        within a factor 1 +- 2 exp(-2 pi^2 t^2 u^2 / (t^2 + u^2)) of the normal one, by Poisson's summation
+        over the lattice. In a sum whose variance is by a part f on the strategy's lattice, which is so fine
+        that its noise is normal up to `STEP`, every number on whole rows can be given a share of it: the
+        exponent is 2 pi^2 t^2 f.
+        """
         if not self.holds(names):
-            return inf
-        parts = self.basis.parts(names, weights)
-        return float(
-            sum(
-                (self.deviations[s] * self.basis.spread(s, names)) ** 2 * float((v**2).sum())
-                for s, v in parts.items()
-            )
-            ** 0.5
-        )
+            return inf, False
+        if weights is None:
+            squares = {s: float(self.basis.numbers(s)) / self._cells(names) for s in subsets(names)}
+            each = {s: self.basis.spread(s, names) * v for s, v in squares.items()}
+        else:
+            parts = self.basis.parts(names, weights)
+            each = {s: self.basis.spread(s, names) ** 2 * float((v**2).sum()) for s, v in parts.items()}
+        variances = {s: self.deviations[s] ** 2 * v for s, v in each.items()}
+        whole = sum(v * self.whole.get(s, 1.0) for s, v in variances.items())
+        variance = sum(variances.values())
+        fine = 1.0 - whole / variance if variance > 0.0 else 0.0
+        return variance**0.5, whole <= 0.0 or 2.0 * pi**2 * self.scale**2 * fine >= _SMOOTH
 
 
 def _measured(strategy: ResidualStrategy, names: Names, numbers: NDArray[np.int64]) -> tuple[Floats, float]:

@@ -109,6 +109,11 @@ class Belief(ABC):
         return self.numbers.total
 
     @property
+    def version(self) -> int:
+        """How many tables were learned since priming."""
+        return self.numbers.version
+
+    @property
     def spread(self) -> Spread:
         """The factors a."""
         if self._spread is None:
@@ -118,7 +123,7 @@ class Belief(ABC):
     @property
     def stamp(self) -> tuple[int, bool]:
         """Changes when there is more to be kept in a snapshot."""
-        return self.numbers.version, self._spread is not None
+        return self.version, self._spread is not None
 
     @cached_property
     def _behind(self) -> Any:
@@ -188,8 +193,8 @@ class Belief(ABC):
         if now is None:
             return False
         total, measurements = now
-        variance, version = _total_variance(self.numbers.rows, measurements), self.numbers.version + 1
-        self.numbers = replace(self.numbers, total=total, total_variance=variance, version=version)
+        variance = _total_variance(self.numbers.rows, measurements)
+        self.numbers = replace(self.numbers, total=total, total_variance=variance, version=self.version + 1)
         self._tables.clear()
         return True
 

@@ -77,7 +77,7 @@ class SessionReading(OpenSession):
     @property
     def stale(self) -> bool:
         """Whether the session has learned more since."""
-        return self._core.belief.numbers.version != self._stamp[0]
+        return self._core.belief.version != self._stamp[0]
 
     @property
     def behind(self) -> bool:

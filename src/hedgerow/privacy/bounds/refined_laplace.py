@@ -16,7 +16,7 @@ from math import ceil, exp
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import BadValue
+from hedgerow.privacy.bounds.refining import least_reach
 
 SHRINK = Fraction(3, 2)
 """A refinement divides the scale at least by this."""
@@ -41,13 +41,7 @@ def refined_laplace_reach(step: int, beta: float) -> float:
     >>> refined_laplace_reach(9, 0.001) < 10.3
     True
     """
-    if not isinstance(step, int) or step < 1 or not 1e-12 <= beta < 1.0:
-        raise BadValue("a chain has one step or more, and its beta lies between 1e-12 and 1")
-    low, high = 0.0, _FAR
-    while high - low > 1e-3:
-        middle = (low + high) / 2
-        low, high = (low, middle) if _missed(step, middle) <= beta else (middle, high)
-    return high
+    return least_reach(_missed, step, beta, _FAR, 1e-3)
 
 
 def refined_laplace_width(scale: Fraction, step: int, beta: float) -> int:

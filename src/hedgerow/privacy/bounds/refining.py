@@ -8,6 +8,7 @@ of what is bounded here is in docs/privacy/refining.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
 from math import erfc, inf, sqrt
@@ -34,12 +35,26 @@ def refined_reach(step: int, beta: float) -> float:
     >>> refined_reach(1, 0.001) < 3.3 < refined_reach(2, 0.001) < 3.5 < refined_reach(9, 0.001) < 3.7
     True
     """
+    return least_reach(_missed, step, beta, _FAR, 1e-4)
+
+
+def least_reach(
+    missed: Callable[[int, float], float], step: int, beta: float, far: float, apart: float
+) -> float:
+    """About the least number that an error passes no more often than beta.
+
+    Args:
+        missed: how often it is passed at most, by step and number.
+        step, beta: as in `refined_reach`.
+        far: a number that is hardly ever passed.
+        apart: by how much more than the least it may be.
+    """
     if not isinstance(step, int) or step < 1 or not 1e-12 <= beta < 1.0:
         raise BadValue("a chain has one step or more, and its beta lies between 1e-12 and 1")
-    low, high = 0.0, _FAR
-    while high - low > 1e-4:
+    low, high = 0.0, far
+    while high - low > apart:
         middle = (low + high) / 2
-        low, high = (low, middle) if _missed(step, middle) <= beta else (middle, high)
+        low, high = (low, middle) if missed(step, middle) <= beta else (middle, high)
     return high
 
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, cast
 
 from hedgerow.errors import BudgetExceeded, LedgerError, LimitExceeded, RequestReused
+from hedgerow.figures import small
 from hedgerow.privacy.budget import Budget, Cost, Currency, rho_of
 from hedgerow.privacy.event import Event
 from hedgerow.privacy.ledger.claim import CLAIMS
@@ -337,7 +338,7 @@ def _refusal(cost: Cost, account: Account, rest: Cost, budget: Budget) -> str:
         unit, amounts = "epsilon", told
     asked, left = _apart(*amounts[:2])
     said = f"This asks for {unit} {asked}, but of {unit} {amounts[2]:.6g} only {left} remains{whose}"
-    return f"{said}." if unit == cost.currency else f"{said} (at delta {budget.delta:.4g})."
+    return f"{said}." if unit == cost.currency else f"{said} (at delta {small(budget.delta)})."
 
 
 def _apart(asked: float, left: float) -> tuple[str, str]:

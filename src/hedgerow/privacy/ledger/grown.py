@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hedgerow.errors import LedgerError
+from hedgerow.figures import small
 from hedgerow.privacy.budget import Budget, Cost, epsilon_of
 from hedgerow.privacy.calibration import float_up
 from hedgerow.privacy.ledger.announcing import BLOCKS, RowBlock
@@ -161,4 +162,4 @@ class Grown(Book):
 
 def _words(epsilon: float, delta: float) -> str:
     """A promise in words."""
-    return f"epsilon {epsilon:.4g}" + (f", delta {delta:.4g}" if delta else "")
+    return f"epsilon {epsilon:.4g}" + (f", delta {small(delta)}" if delta else "")

@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
 
+from hedgerow.errors import LedgerError
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.event import Event
 from hedgerow.privacy.ledger.claim import Claim
@@ -37,28 +38,24 @@ class Company:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._done = self._doing = store.head()
+        self._own: tuple[Line, ...] = (store.head(),)
         self._theirs = -1
 
     def met(self) -> int:
         """Look at the newest line; the number of the newest that others are known to have written.
 
-        It is one's own if it is the last that was committed, or is being committed just now. A line in the
-        place of one's own is theirs: what is written in a turn may be lost before that ends.
+        It is one's own if it was committed last, or is being committed just now. A line in the place of
+        one's own is theirs: what is written in a turn may be lost before that ends.
         """
         newest = self._store.newest()
-        mine = [own.hash for own in (self._doing, self._done) if own.seq == newest]
+        mine = [own.hash for own in self._own if own.seq == newest]
         if not mine or (there := self._store.at(newest)) is None or there.hash not in mine:
             self._theirs = newest
         return self._theirs
 
-    def writes(self, head: Line) -> None:
-        """All lines up to this one are known, and it is about to be committed."""
-        self._doing = head
-
-    def wrote(self) -> None:
-        """It is committed."""
-        self._done = self._doing
+    def writes(self, after: Line, head: Line) -> None:
+        """All lines up to this one are known, and those after `after` are about to be committed."""
+        self._own = (after, head)
 
 
 class Ledger(Grown):
@@ -216,14 +213,15 @@ class Ledger(Grown):
         """
         with self._store.transaction(durable):
             transaction = Transaction(self, self._store, durable)
+            before = transaction.head
             self._company.met()
             try:
                 yield transaction
-                transaction.refuse_failed()
-                self._company.writes(transaction.head)
+                if transaction.failed:
+                    raise LedgerError("An act in this transaction failed, so nothing in it was kept.")
+                self._company.writes(before, transaction.head)
             finally:
                 transaction.over = True
-        self._company.wrote()
         if durable and self.witness is not None:
             self.witness()
 

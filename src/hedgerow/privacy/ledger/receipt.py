@@ -10,6 +10,7 @@ from math import isfinite
 from typing import Any
 
 from hedgerow.errors import HedgerowError, LedgerError
+from hedgerow.figures import small
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.ledger.claim import unsaid
@@ -55,7 +56,7 @@ class Receipt:
         note += " It is a simulation and protects nobody." if s.simulation else ""
         return (
             f"Ledger {s.ledger} had spent {_told(s.budget.part(self.spent))} of {_told(s.budget)}"
-            f"{f', delta {s.budget.delta:.4g}' if s.budget.delta else ''} at line {self.seq}, "
+            f"{f', delta {small(s.budget.delta)}' if s.budget.delta else ''} at line {self.seq}, "
             f"protecting each {whom} ({s.neighbours}); its chain head was {self.head}.{note}"
         )
 

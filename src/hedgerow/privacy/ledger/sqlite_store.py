@@ -41,7 +41,6 @@ from hedgerow.privacy.ledger.sqlite import (
     insert,
     insert_places,
     lay_out,
-    locks,
 )
 from hedgerow.privacy.ledger.store import Store
 
@@ -210,9 +209,15 @@ class SQLiteStore(Store):
             raise failure(error, lock, f"The file {lock} cannot be used") from error
         try:
             deadline = time.monotonic() + _PATIENCE
-            while not locks(handle):
-                if time.monotonic() > deadline:
-                    raise LedgerUnavailable(f"The ledger {self.path} is in use by another process.")
+            while True:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        raise LedgerUnavailable(
+                            f"The ledger {self.path} is in use by another process."
+                        ) from None
                 time.sleep(_LOOK)
             yield
         finally:

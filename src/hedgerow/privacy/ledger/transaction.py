@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hedgerow.errors import LedgerError
+from hedgerow.figures import small
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Budget, Cost
 from hedgerow.privacy.event import Event, Nothing
@@ -43,7 +44,7 @@ class Transaction(Announcing):
         self._time = _now()  # before any act, so that it says nothing about rows
         self.head = self._store.head()  # the newest line, with those of this transaction
         self._acting = False
-        self._failed = False
+        self.failed = False  # an act in it, even if its exception was swallowed
         self._noted: dict[str, Account] = {}  # accounts as notes of this transaction left them
         self.over = False
 
@@ -253,14 +254,9 @@ class Transaction(Announcing):
             enough = float(least(base, budget, limit)) * 1.001  # as four digits round it, it still is enough
             raise LedgerError(
                 "A budget that is raised after answers were given also pays for that choice: at delta "
-                f"{budget.delta:.4g} it takes at least epsilon {enough:.4g}, not {budget.epsilon:.4g}."
+                f"{small(budget.delta)} it takes at least epsilon {enough:.4g}, not {budget.epsilon:.4g}."
             )
         return stated, index
-
-    def refuse_failed(self) -> None:
-        """Refuse to commit when an act failed, even if its exception was swallowed."""
-        if self._failed:
-            raise LedgerError("An act in this transaction failed, so nothing in it was kept.")
 
     def _meet(
         self, event: Event, analyst: str, request: str | None, question: Question, run: str | None
@@ -286,7 +282,7 @@ class Transaction(Announcing):
                 raise TypeError("An act returns its answer as bytes, and state as bytes or None.")
             return answer, state
         except BaseException:
-            self._failed = True
+            self.failed = True
             raise
         finally:
             self._acting = False

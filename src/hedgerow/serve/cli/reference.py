@@ -34,10 +34,11 @@ go to standard error. An error is one sentence there; with `--json` it is also a
 
 Codes of 2 are `bad_input`, `too_large`, `data_changed`, `request_reused`, `not_learned` and `not_printed`
 (all is done and paid for, and only standard output had no room: not to be given again), and of SQL `bad_sql`,
-`unsupported_sql`, `unknown_column`, `unknown_level` and `cuts_bin`; those of 4 are `ledger_unavailable` and
-`storage_unavailable`. A reader that leaves a pipe early (`head`) is no error. Files are written beside their
-name and take it when all of them is on the disk, so a full disk leaves what was there. [Running it for a
-year](operate.md) uses these codes. `hedgerow --install-completion` sets up completion for your shell.
+`unsupported_sql`, `unknown_column`, `unknown_level`, `unknown_table` and `cuts_bin`; those of 4 are
+`ledger_unavailable` and `storage_unavailable`. A reader that leaves a pipe early (`head`) is no error. Files
+are written beside their name and take it when all of them is on the disk, so a full disk leaves what was
+there. [Running it for a year](operate.md) uses these codes. `hedgerow --install-completion` sets up
+completion for your shell.
 
 This page is written from the commands (`python -m hedgerow.serve.cli.reference`); a test fails when it is
 stale.

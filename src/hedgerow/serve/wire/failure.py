@@ -59,12 +59,6 @@ class Cancelled(HedgerowError):
     code = "cancelled"
 
 
-class UnknownTable(HedgerowError):
-    """A statement names a table that is not here."""
-
-    code = "unknown_table"
-
-
 class NoCursor(HedgerowError):
     """A portal was named that is not open."""
 

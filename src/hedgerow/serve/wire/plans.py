@@ -12,9 +12,10 @@ from typing import Any
 
 from sqlglot import exp
 
-from hedgerow.errors import BadSQL, UnsupportedSQL
+from hedgerow.errors import BadSQL, UnknownTable, UnsupportedSQL
+from hedgerow.queries.sql.tables import named as tables_of
 from hedgerow.serve.wire import spelling, values, wrapped
-from hedgerow.serve.wire.failure import ReadOnly, UnknownTable
+from hedgerow.serve.wire.failure import ReadOnly
 from hedgerow.service.catalogue import kind_of, parsed, printed
 
 ROWS = 1000  # of a preview
@@ -128,9 +129,7 @@ def _question(text: str, table: str, domain: Any) -> StatementPlan:
     if (nap := _SLEEP.fullmatch(text.strip())) is not None:
         return StatementPlan("sleep", columns=(("pg_sleep", values.TEXT, -1),), words=(nap[1],))
     tree = parsed(text)
-    tables = list(tree.find_all(exp.Table))
-    ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
-    real = [t for t in tables if t.name.lower() not in ctes or t.db]
+    real = list(tables_of(tree))
     system = [t for t in real if _is_system(t)]
     if len(system) == len(real):
         return StatementPlan("catalogue", sql=text, tree=tree)

@@ -247,7 +247,7 @@ class TestCharging:
     def test_a_refusal_in_rho_also_speaks_of_epsilon_and_of_the_delta_asked(self) -> None:
         ledger = Ledger.open(":memory:", budget=Budget(epsilon=1, delta=1e-6))
         with pytest.raises(
-            BudgetExceeded, match=r"epsilon 27\.\d+, but of epsilon 1 only 1 remains \(at delta 1e-06\)"
+            BudgetExceeded, match=r"epsilon 27\.\d+, but of epsilon 1 only 1 remains \(at delta 1e-6\)"
         ) as error:
             ledger.charge(Pure(4), never)
         assert one_sentence(error)

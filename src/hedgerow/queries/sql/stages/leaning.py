@@ -17,7 +17,7 @@ from hedgerow.errors import HedgerowError
 from hedgerow.queries.form import LinearForm, check_cells, spread
 from hedgerow.queries.sql.stages.engine import engine
 from hedgerow.queries.sql.stages.levels import plain
-from hedgerow.queries.sql.stages.slopes import Slopes, Tables, slopes
+from hedgerow.queries.sql.stages.slopes import Slopes, Tables, fits, slopes
 from hedgerow.queries.staged import Ground
 
 if TYPE_CHECKING:
@@ -138,6 +138,8 @@ def leaned(
         ground = replace(ground, numbers=len(rows) * len(shown))
     answers = [(q, a.table) for s in stages for q, a in zip(s.questions(), found[s.name], strict=True)]
     places, origins = _spots(stages)
+    if not fits(tables, places):
+        return None
     used = sorted({q for q, _, _ in origins})
     footings = Footing.all_of({q: answers[q] for q in used}, ground)
     if not footings:
@@ -229,7 +231,8 @@ def _leaning(
         if not found.known[m]:
             continue
         mixed = {q: [np.zeros(f.question.size) for _ in f.question.forms] for q, f in footings.items()}
-        left = sum(footings[q].add(g, n, row[k], mixed[q]) for k, (q, g, n) in enumerate(places) if row[k])
+        moves = [(places[k], row[k]) for k in np.flatnonzero(row).tolist()]
+        left = sum(footings[q].add(g, n, float(slope), mixed[q]) for (q, g, n), slope in moves)
         if np.isfinite(left):
             beta = (1.0 - ground.confidence) / (2.0 if left > 0 else 1.0)
             width = _width(footings, mixed, 1.0 - beta, ground)

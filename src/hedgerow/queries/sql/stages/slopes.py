@@ -17,7 +17,6 @@ import numpy as np
 
 from hedgerow.errors import HedgerowError
 from hedgerow.queries.sql.stages.engine import engine
-from hedgerow.queries.sql.stages.levels import plain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,7 +59,7 @@ def slopes(
     places: Sequence[tuple[str, str, int]],
     off: Floats,
 ) -> Slopes | None:
-    """How some columns of a statement move; None if it cannot be run in many worlds.
+    """How some columns of a statement move, if its tables fit; None if it cannot be run in many worlds.
 
     Args:
         relation: the statement.
@@ -70,10 +69,7 @@ def slopes(
         places: of the released numbers: the table, the column and the row of each.
         off: about how far off each may be, as a standard deviation; not finite where that is not known.
     """
-    rows = {name: len(next(iter(columns.values()))[1]) for name, columns in tables.items()}
-    worlds = 1 + len(places) + DRAWS
-    if not places or worlds * max(rows.values()) > _ROWS:
-        return None
+    rows, worlds = _lengths(tables), 1 + len(places) + DRAWS
     x = np.array([np.nan if (v := tables[t][c][1][row]) is None else v for t, c, row in places])
     sure = np.isfinite(off) & ~np.isnan(x)
     step = _LITTLE * np.where(sure & (off > 0), off, np.maximum(np.abs(np.nan_to_num(x)), 1.0))
@@ -92,6 +88,15 @@ def slopes(
     with np.errstate(invalid="ignore"):
         bent = np.abs(all_ - base - moves[1 + len(places) :] @ steep.T).max(axis=0)
     return Slopes(base, steep, np.nan_to_num(bent, nan=np.inf), known)
+
+
+def fits(tables: Tables, places: Sequence[Any]) -> bool:
+    """Whether tables are small enough to be held in many worlds."""
+    return bool(places) and (1 + len(places) + DRAWS) * max(_lengths(tables).values()) <= _ROWS
+
+
+def _lengths(tables: Tables) -> dict[str, int]:
+    return {name: len(next(iter(columns.values()))[1]) for name, columns in tables.items()}
 
 
 @cache
@@ -147,7 +152,7 @@ def _run(
         )
 
     text = _STAGE.sub(own, relation.text)
-    asked = ", ".join(f"z.{c}" for c in (*sure, *numbers))
+    asked = ", ".join((*(f"z.{c}" for c in sure), *(f"try_cast(z.{c} AS DOUBLE)" for c in numbers)))
     try:
         with engine().holding(tables):
             found = engine().run(f"SELECT o.w, {asked} FROM range({worlds}) AS o(w), LATERAL ({text}) AS z")
@@ -156,13 +161,10 @@ def _run(
     place = {label: i for i, label in enumerate(labels)}
     if len(place) != len(labels) or len(found) != worlds * len(labels):
         return None
-    out = np.full((worlds, len(labels), len(numbers)), np.nan)
-    seen = np.zeros((worlds, len(labels)), dtype=np.bool_)
-    for row in found:
-        at = place.get(tuple(row[1 : 1 + len(sure)]))
-        if at is None or seen[row[0], at]:
-            return None
-        seen[row[0], at] = True
-        cells = (plain(v) for v in row[1 + len(sure) :])
-        out[row[0], at] = [np.nan if v is None else float(v) for v in cells]
+    first = 1 + len(sure)
+    at = np.array([row[0] * len(labels) + place.get(row[1:first], -worlds * len(labels)) for row in found])
+    if at.size and (at.min() < 0 or len(np.unique(at)) != len(at)):
+        return None
+    out = np.full((worlds * len(labels), len(numbers)), np.nan)
+    out[at] = np.array([row[first:] for row in found], dtype=np.float64).reshape(len(found), len(numbers))
     return out.reshape(worlds, -1)
