@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
@@ -61,7 +62,9 @@ class Plot:
         return f"Plot({self.words or 'a Vega-Lite specification'})"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return {"image/svg+xml": self.svg(), "text/plain": repr(self)}
+        """Also as PNG, as notebooks that somebody else ran show no SVG before they are trusted."""
+        png = b64encode(self.png()).decode("ascii")
+        return {"image/svg+xml": self.svg(), "image/png": png, "text/plain": repr(self)}
 
     def svg(self) -> str:
         """The picture as SVG text."""

@@ -222,6 +222,19 @@ def test_a_draft_without_a_budget_or_beyond_it_is_refused_and_charges_nothing(pe
     assert not Path("schema.yaml").exists()
 
 
+def test_a_draft_is_not_charged_to_an_older_ledger_that_was_put_back(people):
+    assert run("budget", "init", people, "--epsilon", 3).exit_code == 0
+    old = Path("people.csv.hedgerow.db").read_bytes()
+    assert run("schema", "infer", people, "--private", "--epsilon", 1).exit_code == 0
+    for file in Path().glob("people.csv.hedgerow.db*"):
+        file.unlink()
+    Path("people.csv.hedgerow.db").write_bytes(old)
+    refused = run("schema", "infer", people, "--private", "--epsilon", 2, "--force")
+    assert refused.exit_code == 2, refused.stdout
+    with Ledger.open("people.csv.hedgerow.db", readonly=True) as ledger:
+        assert ledger.spent().is_zero
+
+
 def test_a_pure_budget_drafts_numbers_and_says_why_it_drafts_no_names(people):
     assert run("budget", "init", people, "--epsilon", 400, "--delta", 0).exit_code == 0
     told = json.loads(run("schema", "infer", people, "--private", "--epsilon", 200, "--json").stdout)

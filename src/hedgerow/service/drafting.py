@@ -94,6 +94,7 @@ class Drafter:
                 f"a private draft is charged to the budget of {self.dataset.data.name!r}, and it has none "
                 "yet: make one with `hedgerow budget init`"
             )
+        self.dataset.refuse_put_back()
         columns, skipped = self._columns()
         self._name = self._named(columns)
         votes_of = Domain({name: kinds.CellKinds() for name in columns})

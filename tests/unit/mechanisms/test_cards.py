@@ -191,9 +191,7 @@ def test_a_guest_that_cannot_be_used_is_left_out_and_ours_go_on(guest, why):
     guest(module, points)
     with pytest.warns(UserWarning, match="is left out") as caught:
         assert cards.guests() == {}
-    told = [
-        str(w.message) for w in caught if w.category is UserWarning
-    ]  # others' may come of collected garbage
+    told = [str(w.message) for w in caught if w.category is UserWarning]  # garbage warns too
     assert words in told[0]
     assert [card.name for card in cards.every()] == list(HOMES)
     assert hr.Curator.__module__.startswith("hedgerow.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 
 import numpy as np
 import pytest
@@ -81,9 +82,10 @@ def test_files_are_of_the_kind_that_their_ending_says(tmp_path):
             plot.save(wrong)
 
 
-def test_a_notebook_gets_svg_and_a_few_words():
+def test_a_notebook_gets_svg_and_a_few_words_and_png_for_who_does_not_trust_it():
     shown = table(sex="FM", age=BINS).plot()._repr_mimebundle_()
     assert shown["image/svg+xml"].startswith("<svg")
+    assert b64decode(shown["image/png"]).startswith(b"\x89PNG")
     assert shown["text/plain"] == "Plot(count by sex and age: a heat map)"
 
 

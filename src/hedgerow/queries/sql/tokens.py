@@ -77,10 +77,10 @@ def tokens_of(text: str) -> list[Token]:
         raise BadSQL("the SQL text cannot be read: a quote or comment is not closed") from None
     while tokens and tokens[-1].token_type is _T.SEMICOLON:
         tokens.pop()
-    return [_own(token, after) for token, after in zip(tokens, [*tokens[1:], None], strict=True)]
+    return [_own(token, *tokens[i + 1 : i + 2]) for i, token in enumerate(tokens)]
 
 
-def _own(token: Token, after: Token | None) -> Token:
+def _own(token: Token, after: Token | None = None) -> Token:
     """The word, or another for a function whose arguments others write otherwise than the parser expects."""
     called = after is not None and after.token_type is _T.L_PAREN and token.token_type is _T.VAR
     word = _OWN.get(token.text.upper()) if called else None

@@ -9,6 +9,7 @@ import pytest
 
 from hedgerow.audit.ledger_replay import replay
 from hedgerow.errors import BudgetExceeded, LedgerError
+from hedgerow.figures import small
 from hedgerow.privacy.budget import Budget, Cost, epsilon_of
 from hedgerow.privacy.event import Pure
 from hedgerow.privacy.ledger import announcing, growth_walk, transaction
@@ -289,7 +290,7 @@ def test_years_that_are_raised_after_answers_are_read_at_orders_that_were_fixed_
     true = least(base, Budget(rho=1, delta=2e-6), Fraction(5))
     assert epsilon_of(5, base.conversion_delta) < float(true)
     delta = float(2 * base.delta_exact + 4 * base.event_delta)
-    said = f"over the 5 declared years it is epsilon {float(true):.4g}, delta {delta:.4g}"
+    said = f"over the 5 declared years it is epsilon {float(true):.4g}, delta {small(delta)}"
     assert said in ledger.lifetime()
     assert ledger.budget.promises(base)  # what a year's rows are promised stays
 
