@@ -7,6 +7,8 @@ import test_corpus
 import worlds
 
 from hedgerow.errors import UnsupportedSQL
+from hedgerow.queries.sql.stages.text import sql
+from hedgerow.queries.sql.stages.two_stages import TwoStages
 
 BY = "SELECT {} AS k, COUNT(*) AS n FROM {} GROUP BY 1 ORDER BY 1"
 ONE = "SELECT {} AS x FROM {}"
@@ -134,3 +136,11 @@ def test_what_has_no_answer_is_refused_in_a_sentence(text: str) -> None:
     world = next(w for w in ("answers", "stays", "flights") if f"FROM {w}" in text)
     with pytest.raises(UnsupportedSQL, match=REFUSED[text]):
         test_corpus.answer(worlds.Statement(world, "spellings", text, ()))
+
+
+def test_the_group_without_a_value_is_named_by_what_was_typed() -> None:
+    world = worlds.world("visits")
+    asked = sql(world.domain, "SELECT UPPER(browser) AS b, COUNT(*) AS n FROM visits GROUP BY 1")
+    assert isinstance(asked, TwoStages)
+    notes = [note for question in asked.questions for note in question.notes]
+    assert "NULL is the group of rows without a value of UPPER(browser)." in notes

@@ -331,7 +331,9 @@ def _nulls(column: SqlColumn) -> tuple[int, ...] | range:
 
 def null_notes(columns: Sequence[SqlColumn]) -> list[str]:
     """What the group NULL is, where the schema has one."""
-    named = [repr(c.name) for c in columns if any(c.values[i] is None for i in _nulls(c))]
+    empty = [c for c in columns if any(c.values[i] is None for i in _nulls(c))]
+    worked = [c.hierarchy or "" for c in empty]
+    named = [w[1:61] if w.startswith("=") else repr(c.name) for c, w in zip(empty, worked, strict=True)]
     return [f"NULL is the group of rows without a value of {' or '.join(named)}."] if named else []
 
 
