@@ -14,7 +14,7 @@ from hedgerow.curator.rows.table import Rows
 from hedgerow.curator.statistics.remainders import RemainderSums
 from hedgerow.curator.statistics.statistics import Answers
 from hedgerow.curator.statistics.target import MeasureTarget
-from hedgerow.queries.moments import BinMoments, numbers
+from hedgerow.queries.moments import BinMoments, numbers, ranged_numbers
 from hedgerow.queries.query import ONE
 from hedgerow.queries.valued import Fine
 
@@ -196,13 +196,16 @@ def test_the_norms_of_remainders_are_reached_at_bin_ends_and_a_swap_needs_four_t
 
 def test_sums_of_ranges_move_by_the_norms_of_bin_ends_and_no_more():
     """Convex within each bin: the largest column is that of an end, which the norms are reached by."""
-    edges = {"x": hr.Bins([0, 1, 3, 13, 15], step=1), "y": hr.Bins([-2, 0.5, 2], step=0.5)}
-    domain = hr.Domain(edges | {"a": 2})
+    edges = {"x": hr.Bins([0, 1, 3, 13, 15, 18, 30, 33, 60], step=1), "y": hr.Bins([-2, 0.5, 2], step=0.5)}
+    domain = hr.Domain(edges | {"a": 2, "z": hr.bins(0, 60, 3, step=1)})
+    assert ranged_numbers(domain) == ("z",)
     statistic = RemainderSums(domain, total=True, ranged=True)
-    places = [(x, y) for x in (0, 1, 2, 3, 8, 12, 13, 14, -5, 99, None) for y in (-2, 0, 0.5, 1, 1.5, None)]
+    places = [
+        (x, y) for x in (0, 1, 2, 3, 8, 12, 13, 33, 59, -5, 99, None) for y in (-2, 0, 0.5, 1, 1.5, None)
+    ]
 
     def alone(x: float | None, y: float | None) -> np.ndarray:
-        columns = {"x": [x], "y": [y], "a": [0]}
+        columns = {"x": [x], "y": [y], "a": [0], "z": [x]}
         frame = pa.table(
             {n: pa.array(v, pa.int64() if n == "a" else pa.float64()) for n, v in columns.items()}
         )
@@ -217,7 +220,7 @@ def test_sums_of_ranges_move_by_the_norms_of_bin_ends_and_no_more():
 
 
 def test_a_sum_of_a_range_is_that_of_rows_own_numbers():
-    domain = hr.Domain({"a": 3, "x": hr.Bins([0, 10, 50, 400], step=0.5)})
+    domain = hr.Domain({"a": 3, "x": hr.bins(0, 400, 20, step=0.5)})
     rng = np.random.default_rng(2)
     x = np.where(rng.random(500) < 0.1, np.nan, rng.exponential(60, 500).round())
     rows_ = Rows(hr.Table.open({"a": rng.integers(0, 3, 500), "x": x}, domain), bytes(32))

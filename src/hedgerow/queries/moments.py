@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _INTERACTION = 0.35  # of the effects that single attributes show
 _UNSEEN = 0.04  # of a half bin: an effect that no single attribute shows
 _LARGEST_SHARE = 0.15
+_MANY = 6  # half-bins from the centre to the farther end of a range: then its sum is worth measuring
 _CELLS = 1 << 16  # up to here sums are predicted cell by cell
 
 
@@ -64,6 +65,16 @@ def scales(domain: Domain) -> dict[str, tuple[int, int]]:
     return {n: (times * factor, times * reach[n] // far[n]) for n, factor in plain.items()}
 
 
+def ranged_numbers(domain: Domain) -> tuple[str, ...]:
+    """The numbers of which the sum of a range is measured in place of that of remainders.
+
+    Their ranges are many bins wide, so that the noise of an overall sum is that of counts and hardly that of
+    remainders. Of long tails, where one bin is half of the range, it is the other way round.
+    """
+    wide = {name: int(_lattice(domain, name).half.max()) for name in numbers(domain)}
+    return tuple(name for name, half in wide.items() if _far(domain, name) >= _MANY * half)
+
+
 def centre_of(domain: Domain, name: str) -> int:
     """The mean of the middles of a number's bins, in half-steps.
 
@@ -92,7 +103,7 @@ class BinMoments:
         sums: in the order of numbers and attributes, one after another, in factors of half-steps; in newer
             files the sum of all rows comes before the tables of each number.
         noise: the law of the noise on each.
-        ranged: whether that is the sum of rows' distances from `centre_of` the number; in
+        ranged: whether for `ranged_numbers` it is the sum of rows' distances from `centre_of` them; in
             files of before it is that of remainders.
     """
 
@@ -143,7 +154,10 @@ class BinMoments:
     def ranges(self) -> dict[str, tuple[float, float, float]]:
         """For each number the centre of its bins, the sum of rows' distances from it, and its deviation."""
         out: dict[str, tuple[float, float, float]] = {}
-        for i, (name, (_, factor)) in enumerate(scales(self.domain).items() if self.ranged else ()):
+        known = ranged_numbers(self.domain) if self.ranged else ()
+        for i, (name, (_, factor)) in enumerate(scales(self.domain).items() if known else ()):
+            if name not in known:
+                continue
             lattice = _lattice(self.domain, name)
             half = float(lattice.step) / 2
             middle = half * centre_of(self.domain, name)
@@ -158,7 +172,7 @@ class BinMoments:
         out = {}
         for i, name in enumerate(self._factors):
             tables = list(self.tables[name].values())
-            if self._with_totals and not self.ranged:
+            if self._with_totals and name not in self.ranges:
                 at = i * (1 + sum(self.domain.shape))
                 tables.append(self.sums[at : at + 1].astype(np.float64) * self._unit(name))
             weights = [1.0 / t.size for t in tables]

@@ -23,7 +23,7 @@ from hedgerow.queries.norms import Norms
 NUMBERS = Domain(
     {
         "sex": ["F", "M"],
-        "age": bins(0, 30, 10, step=1),
+        "age": bins(0, 30, 3, step=1),
         "pay": Bins([-20, 0, 5, 40], step=0.5),
         "old": bins(0, 9, 3),
     }

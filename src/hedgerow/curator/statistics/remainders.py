@@ -12,7 +12,7 @@ from hedgerow.curator.statistics.statistics import fingerprint, statistic
 from hedgerow.errors import DomainMismatch
 from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.domain.domain import Domain
-from hedgerow.queries.moments import centre_of, numbers, scales
+from hedgerow.queries.moments import centre_of, numbers, ranged_numbers, scales
 from hedgerow.queries.norms import Norms
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ class RemainderSums:
         domain: of the rows.
         total: also the sum over all rows, before the tables of each x: a table with one level, so that A + 1
             stands for A above. Of all cells' noise an overall sum would have the most.
-        ranged: that sum is of c_0 (v - m_0), the distances from the centre of bins, in place of
-            remainders: what a sum of all rows is, without the noise of any count. A row at a place v of bin b
-            moves it by c_0 |v - m_0| and A entries by c_x |r|: both are convex in v within a bin, so norms
-            are those of bin ends.
+        ranged: for `ranged_numbers` that sum is of c_0 (v - m_0), the distances from the centre of bins, in
+            place of remainders: what a sum of all rows is, without the noise of any count. A row at a place v
+            of bin b moves it by c_0 |v - m_0| and A entries by c_x |r|: both are convex in v within a bin, so
+            norms are those of bin ends.
     """
 
     domain: Domain
@@ -78,9 +78,11 @@ class RemainderSums:
         within, whole = scales(self.domain)[name]
         lattice = self._lattice(name)
         middle, tables = centre_of(self.domain, name), len(self.domain)
+        ranged = name in ranged_numbers(self.domain)
         moved = []
         for low, high in zip(lattice.low.tolist(), lattice.high.tolist(), strict=True):
-            moved += [(within * (high - low), whole * abs(2 * end - middle)) for end in (low, high)]
+            far = [whole * abs(2 * end - middle) for end in (low, high)]
+            moved += [(within * (high - low), v if ranged else within * (high - low)) for v in far]
         return [tables * r + v for r, v in moved], [tables * r * r + v * v for r, v in moved]
 
     def _lattice(self, name: str) -> Lattice:
@@ -91,12 +93,12 @@ class RemainderSums:
     @property
     def cliques(self) -> tuple[tuple[str, ...], ...]:
         """Counts of a number's bins, for sums of its range."""
-        return tuple((name,) for name in numbers(self.domain)) if self.ranged else ()
+        return tuple((name,) for name in ranged_numbers(self.domain)) if self.ranged else ()
 
     @property
     def digest(self) -> str:
         """A fingerprint of what is asked."""
-        kind = "remainders and ranges" if self.ranged else "remainders and totals"
+        kind = "remainders, totals and ranges" if self.ranged else "remainders and totals"
         return fingerprint(kind if self.total else "remainders", self.domain.fingerprint)
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
@@ -111,7 +113,8 @@ class RemainderSums:
         for (name, attribute), table in found.items():
             if self.total and attribute == first:
                 whole = table.sum(keepdims=True)
-                parts.append(self._range(rows, name, whole) if self.ranged else factors[name] * whole)
+                mine = self.ranged and name in ranged_numbers(self.domain)
+                parts.append(self._range(rows, name, whole) if mine else factors[name] * whole)
             parts.append(factors[name] * table)
         return np.concatenate(parts)
 
