@@ -127,14 +127,14 @@ def hits(kind: str, runs: int, seed: int, narrower: float = 1.0) -> tuple[int, i
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_errors_by_slopes_hold_as_often_as_they_say(kind: str) -> None:
-    hit, runs = hits(kind, size(10, 1_000), seed=3)
+    hit, runs = hits(kind, size(6, 1_000), seed=3)
     if not runs:
         pytest.skip("no statement of this class can be tried")
     assert hit >= binom.ppf(1e-8, runs, 0.95)
 
 
 def test_narrower_errors_would_be_seen() -> None:
-    hit, runs = hits("shares and running sums", 40, seed=4, narrower=0.2)
+    hit, runs = hits("shares and running sums", 30, seed=4, narrower=0.2)
     assert hit < binom.ppf(1e-8, runs, 0.95)
 
 

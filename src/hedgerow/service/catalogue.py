@@ -17,13 +17,14 @@ from hedgerow.errors import BadSQL, RangeTooLarge, UnsupportedSQL
 from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.queries.sql.printing import printed
 from hedgerow.queries.sql.stages.engine import ReleasedEngine
+from hedgerow.queries.sql.tables import named as tables_of
 from hedgerow.service.catalogue_functions import ROWS, array, function, operator
 from hedgerow.service.catalogue_tables import TABLE, TYPES, tables
 
 if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import Domain
 
-__all__ = ["Catalogue", "kind_of", "parsed", "printed"]
+__all__ = ["Catalogue", "kind_of", "parsed", "printed", "tables_of"]
 
 CELLS, COLUMNS, SECONDS = 100_000, 200, 2.0  # of a result; how long it may take
 _FUNCTIONS = ("typreceive", "typsend", "typinput", "typoutput")

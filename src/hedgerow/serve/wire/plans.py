@@ -13,10 +13,9 @@ from typing import Any
 from sqlglot import exp
 
 from hedgerow.errors import BadSQL, UnknownTable, UnsupportedSQL
-from hedgerow.queries.sql.tables import named as tables_of
 from hedgerow.serve.wire import spelling, values, wrapped
 from hedgerow.serve.wire.failure import ReadOnly
-from hedgerow.service.catalogue import kind_of, parsed, printed
+from hedgerow.service.catalogue import kind_of, parsed, printed, tables_of
 
 ROWS = 1000  # of a preview
 _WRITES = (
