@@ -6,7 +6,7 @@ import pytest
 import test_corpus
 import worlds
 
-from hedgerow.errors import UnsupportedSQL
+from hedgerow.errors import HedgerowError, UnsupportedSQL
 from hedgerow.queries.sql.stages.text import sql
 from hedgerow.queries.sql.stages.two_stages import TwoStages
 
@@ -144,3 +144,25 @@ def test_the_group_without_a_value_is_named_by_what_was_typed() -> None:
     assert isinstance(asked, TwoStages)
     notes = [note for question in asked.questions for note in question.notes]
     assert "NULL is the group of rows without a value of UPPER(browser)." in notes
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        lambda x: f"WIDTH_BUCKET({x}, 0, 10, 5)",
+        lambda x: f"DECODE({x}, {', '.join(f'{i}, {i + 1}' for i in range(20))})",
+        lambda x: f"RATIO_TO_REPORT({x}) OVER ()",
+    ],
+)
+def test_functions_within_one_another_do_not_grow_without_end(inner):
+    text = "COUNT(*)"
+    for _ in range(14):
+        text = inner(text)
+    with pytest.raises(UnsupportedSQL):
+        sql(worlds.world("visits").domain, f"SELECT {text} FROM visits")
+
+
+@pytest.mark.parametrize("call", ["APPROX_QUANTILE(ms)", "WIDTH_BUCKET(COUNT(*))", "REGR_SLOPE(ms)"])
+def test_a_missing_argument_is_refused_in_a_sentence(call):
+    with pytest.raises(HedgerowError):
+        sql(worlds.world("visits").domain, f"SELECT {call} FROM visits")

@@ -81,7 +81,7 @@ def fit(
         unit: the column that names people, which must be there.
         tables: what the schema joins to the data: its columns are checked with theirs.
     """
-    if unit is not None and unit in domain:
+    if unit is not None and unit in (*domain.names, *domain.columns):
         raise DomainMismatch(
             f"{unit!r} names people and is an attribute too: whoever may ask about it may ask about one "
             "person; take it out of the schema"

@@ -32,6 +32,7 @@ WHOLE = {2: 0.1}  # ... and all, of so many attributes, were compared with the s
 WHOLE_BEYOND = 0.03  # ... the same of three: what three attributes show together, four hardly do
 _LEAST = 0.05  # of its noise's half width: no stated error is less
 _WRITTEN = 1 << 15  # cells: errors of products over larger tables are found without them
+_MOVED = 2.0  # standard deviations: a model this far from a measured table is not so by noise
 _FEW = 4  # numbers that one statement combines: an average has two
 
 
@@ -71,12 +72,35 @@ class StatedErrors:
             return float(_stated(value, noisy, deviation, wide, counts=counts, numbers=numbers))
         factors = _factors(weights) if table.size > _WRITTEN else None
         if factors is None:
-            return float(_half_width(*self.bars.variances(attributes, table, weights), confidence, numbers))
-        largest, each = factors
-        count = float((table * weights).sum()) / largest
-        return largest * float(
-            _half_width(*self.bars.of_product(attributes, each, count), confidence, numbers)
-        )
+            found, largest = self.bars.variances(attributes, table, weights), 1.0
+        else:
+            largest, each = factors
+            count = float((table * weights).sum()) / largest
+            found = self.bars.of_product(attributes, each, count)
+        usual = largest * float(_half_width(*found, confidence, numbers))
+        return float(np.hypot(usual, self._moved(attributes, table, weights, confidence, numbers)))
+
+    def _moved(
+        self, attributes: Names, table: Floats, weights: Floats, confidence: float, numbers: int
+    ) -> float:
+        """How far an answer was moved by what is wrong with tables of one attribute; 0 if that may be noise.
+
+        No model has negative cells. Where an attribute has many levels and few rows, that moves its rows
+        towards the middle of them, in every group: its noisy table, which was not moved, says how far.
+        """
+        worst, weighed, total = 0.0, table * weights, max(float(table.sum()), 1.0)
+        for i, a in enumerate(attributes):
+            known = self.known((a,))
+            if known is None:
+                continue
+            rest = tuple(j for j in range(len(attributes)) if j != i)
+            own, usual = table.sum(axis=rest), table.sum(axis=i, keepdims=True) / total
+            sigma = known.variance**0.5  # rows: a level of fewer has weights as all rows have
+            each = (weighed.sum(axis=rest) + sigma * (weights * usual).sum(axis=rest)) / (own + sigma)
+            gap = abs(float(((own - known.counts) * each).sum()))
+            if gap > _MOVED * known.deviation(each):
+                worst = max(worst, gap + known.half_width(confidence, each, numbers))
+        return worst
 
     def cells(self, attributes: Names, table: Floats, confidence: float, numbers: int) -> Floats:
         """Of every cell of a table."""

@@ -107,3 +107,21 @@ def test_bars_of_a_release_are_of_the_size_of_its_errors(order):
     together = np.concatenate(ratios)
     assert float((together <= 1.0).mean()) >= 0.92
     assert 0.1 <= float(np.median(together)) <= 0.7
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_averages_by_group_are_as_uncertain_as_the_overall_one_that_no_group_was_measured_for(seed):
+    """4,000 rows on 800 levels: no cell is negative, so noise moves the average towards the middle."""
+    rng = np.random.default_rng(seed)
+    n, domain = 4_000, hr.Domain({"land": 5, "sex": 2, "ms": hr.bins(0, 800, 1, whole=True)})
+    columns = {
+        "land": rng.integers(0, 5, n),
+        "sex": rng.integers(0, 2, n),
+        "ms": np.minimum(rng.gamma(2.0, 60.0, n).astype(int), 799),
+    }
+    budget, table = hr.Budget(epsilon=1, delta=1e-9), hr.Table.open(columns, domain)
+    curator = hr.Curator(table, budget, ":memory:", entropy=hr.testing.seeded(seed))
+    released = hr.AdaptiveRelease().release(curator, hr.marginals(domain, 2))
+    found = released.answer("SELECT land, AVG(ms) FROM t GROUP BY land ORDER BY land").table
+    true = np.array([columns["ms"][columns["land"] == k].mean() for k in range(5)])
+    assert (np.abs(found.values[:, 0] - true) <= found.errors[:, 0]).all()

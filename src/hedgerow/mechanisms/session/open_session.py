@@ -71,7 +71,8 @@ class OpenSession:
     @property
     def total(self) -> float:
         """The number of rows: public, or as measured."""
-        return self._core.belief.total
+        with self._core.turn():  # what is not in the ledger is not believed
+            return self._core.belief.total
 
     @property
     def spent(self) -> Budget:
@@ -248,6 +249,8 @@ class OpenSession:
         """A statement in two stages: its questions are priced, and refused, together before any is paid."""
         ledger = self._payer.ledger
         with self._core.lock, ledger.alone():
+            with self._core.turn():  # what is not in the ledger is not believed
+                belief = self._core.belief
             confidence, terms, each = self._terms(staged, wish)
             if len(staged.questions) > 1:
                 self._refuse_together(staged, each)
@@ -259,7 +262,6 @@ class OpenSession:
                 spent = sum((cost for _, cost in said), spent)
                 return [answer for answer, _ in said]
 
-            belief = self._core.belief
             ground = self._ground(wish, confidence, belief.linear, belief.within)
             answer = in_stages(staged, ask, confidence, terms.simultaneous, ground)
             return answer if spent.is_zero else replace(answer, cost=self._part(spent))

@@ -37,6 +37,7 @@ _SUCH = {
     "edges": "`edges: [0, 18, 65]`",
     "bins": "`bins: [start, stop, width]`",
     "dates": "`dates: {start: 2020-01-01, stop: 2025-01-01, by: month}`",
+    "hours": "`hours: {of: pickup}`",
 }
 _MOST_LEVELS = 1 << 27
 

@@ -579,3 +579,23 @@ def test_a_session_is_begun_by_the_charge_of_priming_and_by_no_line_that_has_its
     assert plan.begun(mine)
     forged.ledger.record(b"", request=f"{plan._name(forged)}: prime", question="mine")
     assert not plan.begun(forged)
+
+
+def test_what_a_lost_turn_left_in_memory_is_not_believed(monkeypatch):
+    """A turn whose commit fails leaves a belief of what nobody paid for: the ledger's is read anew."""
+    session = hr.Session(epsilon=0.5).open(curator())
+    core, total, read = session._core, session.total, []
+    ground = type(session)._ground
+
+    def watched(self, wish, confidence, linear, within):
+        read.append(linear.__self__)
+        return ground(self, wish, confidence, linear, within)
+
+    monkeypatch.setattr(type(session), "_ground", watched)
+    share = "SELECT sex, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () FROM t GROUP BY sex"
+    for look in (lambda: session.total, session._repr_html_, lambda: session.ask(share)):
+        stale, core._broken = core.belief, True
+        look()
+        assert core.belief is not stale
+    assert read == [core.belief]
+    assert session.total == pytest.approx(total)

@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlglot import exp, parse_one
 
+from hedgerow.errors import UnsupportedSQL
 from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.domain.lattice import spelled
 from hedgerow.queries.sql.column import SqlColumn
@@ -48,6 +49,8 @@ def by_moments(node: Any, centre: Callable[[Any], str] = lambda _: "0") -> exp.E
         return _read(_ONE[kind].format(x=x, y=x))
     if kind not in _TWO:
         return None
+    if node.args.get("expression") is None:
+        raise UnsupportedSQL("a covariance, correlation or slope takes two numbers")
     first, second = (printed(part) for part in (node.this, node.expression))
     one, other = (_from(part, centre) for part in (node.this, node.expression))
     x = f"(CASE WHEN ({second}) IS NOT NULL THEN {one} END)"  # a pair counts where neither is NULL

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 DRAWS = 32
 """Worlds in which all numbers are moved at once."""
 _ROWS = 200_000  # of the tables of all worlds
+_SECONDS = 2.0  # for all of them together: others wait for the engine meanwhile
 _LITTLE = 1e-3  # of how far off a number may be: so far it is moved for its slope
 _ZERO = 1e-7  # of a shown number's own size: a change that is none
 _STAGE = re.compile(r"'(?:[^']|'')*'|\bFROM (s\d+) AS\b")
@@ -155,7 +156,8 @@ def _run(
     asked = ", ".join((*(f"z.{c}" for c in sure), *(f"try_cast(z.{c} AS DOUBLE)" for c in numbers)))
     try:
         with engine().holding(tables):
-            found = engine().run(f"SELECT o.w, {asked} FROM range({worlds}) AS o(w), LATERAL ({text}) AS z")
+            every = f"SELECT o.w, {asked} FROM range({worlds}) AS o(w), LATERAL ({text}) AS z"
+            found = engine().run(every, seconds=_SECONDS)
     except HedgerowError:
         return None
     place = {label: i for i, label in enumerate(labels)}

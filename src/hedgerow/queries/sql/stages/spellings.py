@@ -24,6 +24,7 @@ _POSTGRES = {
 _PATTERN = re.compile(
     "|".join(sorted(map(re.escape, _POSTGRES), key=len, reverse=True)) + r'|"[^"]*"|.', re.S
 )
+_COPIES = 2_000  # words that one function may come to when its argument is written out several times
 _TODAY = "is another day by day, and answers are remembered by their words: write a date, such as "
 
 
@@ -50,6 +51,15 @@ def _number(value: float | str) -> exp.Expr:
 def _takes(parts: Sequence[Any], name: str, *counts: int) -> None:
     if len(parts) not in counts:
         raise UnsupportedSQL(f"{name} takes {' or '.join(map(str, counts))} arguments, not {len(parts)}")
+
+
+def _often(node: Any, times: int) -> None:
+    """Refuse to write a long argument out several times: within one another such functions grow threefold."""
+    for words, _ in enumerate(node.walk(), 1):
+        if words * times > _COPIES:
+            raise UnsupportedSQL(
+                "such functions within one another are not supported so deep; write CASE, or use WITH"
+            )
 
 
 def _if(condition: Any, true: Any, false: Any) -> exp.Expr:
@@ -91,6 +101,7 @@ def _decode(parts: Sequence[Any], name: str) -> exp.Expr:
     if len(parts) < 3:
         raise UnsupportedSQL("DECODE takes a value, then what it may be and what that gives")
     pairs = list(zip(parts[1::2], parts[2::2], strict=False))
+    _often(parts[0], len(pairs))
     same = exp.NullSafeEQ
     ifs = [exp.If(this=same(this=parts[0].copy(), expression=a), true=b) for a, b in pairs]
     return exp.Case(ifs=ifs, default=parts[-1] if len(parts) % 2 == 0 else None)
@@ -226,9 +237,12 @@ def _of_list(node: Any) -> exp.Expr:
 
 def _bucket(node: Any) -> exp.Expr:
     """WIDTH_BUCKET(x, low, high, n): 0 below, n + 1 above."""
-    x, low, high, n = (_paren(node.args.get(k)) for k in ("this", "min_value", "max_value", "num_buckets"))
-    if any(part is None for part in (low, high, n)):
+    given = [node.args.get(k) for k in ("this", "min_value", "max_value", "num_buckets")]
+    if any(part is None for part in given):
         raise UnsupportedSQL("WIDTH_BUCKET takes a number, two ends and how many parts")
+    for part in given:
+        _often(part, 3)
+    x, low, high, n = map(_paren, given)
     part = exp.Div(
         this=exp.Mul(this=exp.Paren(this=exp.Sub(this=x, expression=low)), expression=n),
         expression=exp.Paren(this=exp.Sub(this=high.copy(), expression=low.copy())),
@@ -269,6 +283,7 @@ def _window(node: Any) -> exp.Expr:
         return node  # type: ignore[no-any-return]
     _takes(inner.expressions, "RATIO_TO_REPORT", 1)
     (x,) = inner.expressions
+    _often(node, 2)
     whole = node.copy()
     whole.set("this", exp.Sum(this=x.copy()))
     return exp.Paren(this=exp.Div(this=_paren(x), expression=whole))
@@ -305,7 +320,9 @@ _NODES: dict[type[exp.Expr], Callable[[Any], exp.Expr]] = {
     exp.SafeDivide: lambda n: _quotient([n.this, n.expression], "SAFE_DIVIDE"),
     exp.DateAdd: _date_add,
     exp.TimestampTrunc: _trunc_date,
-    exp.ApproxQuantile: lambda n: exp.PercentileCont(this=n.this, expression=n.args["quantile"]),
+    exp.ApproxQuantile: lambda n: _quantile(
+        [p for p in (n.this, n.args.get("quantile")) if p is not None], "APPROX_QUANTILE"
+    ),
     exp.ApproxDistinct: lambda n: exp.Count(this=exp.Distinct(expressions=[n.this])),
     **dict.fromkeys((exp.EQ, exp.NEQ), _of_list),
     exp.Bracket: _picked,
