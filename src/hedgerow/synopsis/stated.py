@@ -87,7 +87,10 @@ class StatedErrors:
 
         No model has negative cells. Where an attribute has many levels and few rows, that moves its rows
         towards the middle of them, in every group: its noisy table, which was not moved, says how far.
+        A single cell's own noise is all that it was moved by.
         """
+        if np.count_nonzero(weights) < 2:
+            return 0.0
         worst, weighed, total = 0.0, table * weights, max(float(table.sum()), 1.0)
         for i, a in enumerate(attributes):
             known = self.known((a,))

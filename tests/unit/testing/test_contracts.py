@@ -45,7 +45,7 @@ class Counting(MemoryEngine):
 
     def count_tables(self, domain: hr.Domain, cliques: Any, bound: ext.Bound | None) -> dict[Any, Any]:
         self.counted += 1
-        names = [*domain.names, *([bound.unit.column] if bound else [])]
+        names = [*domain.columns, *([bound.unit.column] if bound else [])]
         batches = list(self.batches(names))
         nothing = np.zeros((len(domain), 0), dtype=np.uint8)
         if bound is None:

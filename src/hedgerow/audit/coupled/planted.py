@@ -99,9 +99,9 @@ class FirstRows(Rows):
         unit = self._table.unit
         assert unit is not None
         seen: dict[int, int] = {}
-        kept, batches = [], list(self._table._engine.batches([*self.domain.names, unit.column]))
+        kept, batches = [], list(self._table._engine.batches([*self.domain.columns, unit.column]))
         for batch in batches:
-            for i, who in enumerate(batch.column(len(self.domain)).to_pylist()):
+            for i, who in enumerate(batch.column(len(self.domain.columns)).to_pylist()):
                 seen[who] = seen.get(who, 0) + 1
                 if seen[who] <= unit.max_rows:
                     kept.append(i)

@@ -75,7 +75,7 @@ class CountingEngine(Engine, Protocol):
         """Exact tables, axes in the clique's order; None leaves this to `batches`.
 
         Args:
-            domain: the declared domain.
+            domain: the declared domain; its attributes are read from `domain.columns`.
             cliques: the attributes of each table.
             bound: whose rows are bounded, and how; None where every row counts.
         """

@@ -14,6 +14,7 @@ from sqlglot import exp
 from hedgerow.errors import UnsupportedSQL
 
 UNITS = frozenset({"YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "ISOYEAR", "DECADE", "CENTURY"})
+_TIMES = frozenset({"HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"})
 _MYSQL = {"%M": "%B", "%W": "%A", "%c": "%-m", "%e": "%-d", "%i": "%M", "%s": "%S", "%h": "%I", "%u": "%V"}
 _POSTGRES = {
     "YYYY": "%Y", "YY": "%y", "MM": "%m", "DD": "%d", "DDD": "%j", "IYYY": "%G", "IW": "%V",
@@ -195,7 +196,8 @@ def _date_part(parts: Sequence[Any], name: str) -> exp.Expr:
 def _trunc_date(node: Any) -> exp.Expr:
     """BigQuery's DATE_TRUNC(date, MONTH) is read with its arguments the other way round."""
     unit, date = node.args.get("unit"), node.this
-    if type(unit) is exp.Var and _unit_of(unit) is None and (meant := _unit_of(date)) is not None:
+    named = type(unit) is exp.Var and _unit_of(unit) is None and str(unit.this).upper() not in _TIMES
+    if named and (meant := _unit_of(date)) is not None:
         name = exp.Column(this=exp.to_identifier(str(unit.this).lower()))
         return exp.TimestampTrunc(this=name, unit=exp.Var(this=meant))
     return node  # type: ignore[no-any-return]
