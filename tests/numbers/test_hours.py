@@ -59,6 +59,12 @@ def test_a_moment_has_the_hour_that_its_own_clock_shows():
     assert np.flatnonzero(wrong).tolist() == [6, 7, 8]
 
 
+def test_an_hour_may_be_written_with_one_digit():
+    texts = ["2024-01-02 5:15", "2024-01-02T5:15:59.5", "2024-01-02 05:15", "2024-01-02 5", "2024-01-02 :15"]
+    hours = hr.Domain({"h": {"hours": {"of": "taken"}}})["h"]
+    assert hours.encode(texts).tolist() == [5, 5, 5, 24, 24]
+
+
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/St_Johns", "Asia/Kathmandu"])
 def test_days_and_hours_of_a_zone_are_those_of_its_calendar(zone):
     clock = ZoneInfo(zone)

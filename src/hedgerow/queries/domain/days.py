@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _FIRST, _LAST = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, as days since 1970-01-01
 _DATE = r"^\s*\d{4}-\d{2}-\d{2}([T ].*)?$"
+_ONE_DIGIT = r"^(.{10}[T ])([0-9]:)"
 _TIME = (
     r"(?i)^.{10}[T ](?P<hour>\d{2}):?(?P<minute>\d{2})(?::?(?P<second>\d{2})(?:[.,](?P<part>\d*))?)?"
     r"\s*(?P<offset>Z|[+-]\d{2}(?::?\d{2})?)?$"
@@ -185,6 +186,7 @@ def _hours_of_text(text: pa.Array, zone: str | None) -> Days:
     import pyarrow.compute as pc
 
     text, present, days = _dated(text)
+    text = pc.replace_substring_regex(text, _ONE_DIGIT, r"\10\2")  # 5:15 is 05:15
     hours = np.where(np.isnan(days), np.nan, 0.0)
     timed = np.asarray(pc.fill_null(pc.greater(pc.utf8_length(text), 10), False)) & ~np.isnan(days)
     if timed.any():
