@@ -211,6 +211,11 @@ def wide() -> tuple[Columns, dict[str, int]]:
     return network(33, 170_254, [int(k) for k in sizes])
 
 
+def name_of(shape: str) -> str:
+    """A shape as the name of a file."""
+    return "".join(c if c.isalnum() else "-" for c in shape.lower())
+
+
 REGIMES: dict[str, Callable[[], tuple[Columns, dict[str, int]]]] = {
     "16 items of one scale, 21,574 rows": items,
     "7 attributes, one of 105 levels, 336,776 rows": journeys,

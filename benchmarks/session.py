@@ -21,8 +21,8 @@ import pandas as pd
 import hedgerow as hr
 from benchmarks import _shapes
 from benchmarks._bypass import Bypass
-from benchmarks._factored import BUDGET, by_rows, factored
 from benchmarks._streams import KINDS, stream
+from benchmarks.large_sessions import BUDGET, by_rows
 from hedgerow.mechanisms.session.price import direct_price
 
 NAMES = [
@@ -103,7 +103,6 @@ def run() -> Iterator[Row]:
     yield from planted()
     yield from held_out()
     yield from large()
-    yield from factored()
     yield from online_mw(table, domain)
 
 
