@@ -238,6 +238,11 @@ class DenseHypothesis:
         )
         return moved
 
+    def within(self, attributes: tuple[str, ...]) -> DenseHypothesis:
+        """What is believed of some attributes, by itself."""
+        table = self.marginal(attributes)
+        return DenseHypothesis.of_cells(self.domain.project(attributes), table, total=self.total)
+
     def fit(self, measurements: Sequence[Measurement], **options: Any) -> Fit:
         """Move towards measurements, each as far as its noise warrants; see `fitting.fit` for the options.
 
@@ -309,6 +314,6 @@ def _product(shape: tuple[int, ...], axes: tuple[int, ...], query: Query) -> Pro
     return Product(layout(shape, axes, some), weights, levels)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=512)
 def _whole(shape: tuple[int, ...], axes: tuple[int, ...]) -> Layout:
     return layout(shape, axes)

@@ -9,6 +9,8 @@ from math import isqrt, log, sqrt
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.statistics.remainders import RemainderSums
+from hedgerow.errors import RequestReused
+from hedgerow.learning.dense.fitting import arranged
 from hedgerow.mechanisms.mechanism import finite
 from hedgerow.mechanisms.moments import as_begun, share_of_moments
 from hedgerow.mechanisms.session.dense_belief import DenseBelief
@@ -98,19 +100,13 @@ def prime(
     """
     domain = finite(curator)
     if is_dense(domain, cells):
-        part = share_of_moments(domain)  # for what numbers are within their bins
-        targets: list[Any] = [names for names, _ in tables(domain)]
-        shares = [of_table * (1 - part) for _, of_table in tables(domain)]
-
-        def measure(*more: RemainderSums) -> list[Measurement]:
-            request, note = f"{name}: prime", "Session: priming tables"
-            every = [*targets, *more]
-            return curator.measure_all(every, price, shares=shares, request=request, note=note, run=name)
-
-        if part:
-            shares.append(part * sum(of_table for _, of_table in tables(domain)))
-        measured, ranged = as_begun(measure, domain) if part else (measure(), False)
-        moments = BinMoments.of(domain, measured.pop(), ranged=ranged) if part else None
+        listed = tables(domain)
+        share = dict(listed)
+        try:
+            shown = [(names, share[names]) for names in arranged(domain, [*share])]
+            measured, moments = _measured(curator, price, name, shown)
+        except RequestReused:  # a session of before, which visits its tables in the order it measured them in
+            measured, moments = _measured(curator, price, name, listed)
         return DenseBelief.fitted(domain, measured, rows, moments=moments)
     from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease
     from hedgerow.privacy.budget import Budget
@@ -125,6 +121,27 @@ def prime(
         release = replace(release, run=pairs_run(name))
         synopsis = release.release(curator, marginals(domain, min(len(domain), 2)), watch=watch, sums=True)
     return FactoredBelief.of(synopsis._learned, rows)
+
+
+def _measured(
+    curator: Curator, price: Cost, name: str, listed: list[tuple[Names, Fraction]]
+) -> tuple[list[Measurement], BinMoments | None]:
+    """All small tables, and what numbers are within their bins; nothing where another order was begun."""
+    domain = finite(curator)
+    part = share_of_moments(domain)
+    targets: list[Any] = [names for names, _ in listed]
+    shares = [of_table * (1 - part) for _, of_table in listed]
+
+    def measure(*more: RemainderSums) -> list[Measurement]:
+        request, note = f"{name}: prime", "Session: priming tables"
+        every = [*targets, *more]
+        return curator.measure_all(every, price, shares=shares, request=request, note=note, run=name)
+
+    if not part:
+        return measure(), None
+    shares.append(part * sum(of_table for _, of_table in listed))
+    measured, ranged = as_begun(measure, domain)
+    return measured, BinMoments.of(domain, measured.pop(), ranged=ranged)
 
 
 def pairs_run(name: str) -> str:

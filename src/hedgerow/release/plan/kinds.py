@@ -10,7 +10,7 @@ import numpy as np
 
 from hedgerow.curator.noise.seeded import SeededEntropy
 from hedgerow.errors import HedgerowError
-from hedgerow.release.plan.simulate import curator_of, scaled
+from hedgerow.release.plan.simulate import scaled, tried
 
 if TYPE_CHECKING:
     from hedgerow.mechanisms.card import Card
@@ -23,14 +23,20 @@ _TABLES, _CELLS = 12, 1 << 16  # so many tables of a kind are looked at, of so m
 Kind = tuple[str, float | None]
 
 
-def by_kind(card: Card, task: Task, people: list[Crowd]) -> tuple[Kind, ...]:
-    """The error of counts by their columns, in rows, in one run on made-up rows; None: not answered."""
+def by_kind(card: Card, task: Task, people: list[Crowd], synopsis: Any = None) -> tuple[Kind, ...]:
+    """The error of counts by their columns, in rows, in one run on made-up rows; None: not answered.
+
+    Args:
+        card: the mechanism.
+        task: what is planned.
+        people: public populations.
+        synopsis: what its first run on the correlated one released, where it was tried.
+    """
     small, _ = scaled(task)
     crowd = next((c for c in people if c.name == "correlated"), people[0])
-    with SeededEntropy(0):
-        synopsis = card.make(**card.trial(small)).release(
-            curator_of(small, crowd.codes, crowd.domain), small.asked
-        )
+    if synopsis is None:
+        with SeededEntropy(0):
+            synopsis = tried(card, small, crowd)
     factor = task.rows / small.rows
     return tuple(
         (words, None if (found := _error(synopsis, crowd, tables)) is None else factor * found)

@@ -94,11 +94,14 @@ def make(
 ) -> Plan:
     """The plan of a task; of some mechanisms only, and with errors by kinds of questions, where asked for."""
     everyone = cache(partial(publics, task))
-    made = _ranked(task, predictions(task, simulate, step, only, everyone, promises=True, **how), simulate)
+    kept: dict[str, Any] = {}
+    rows = predictions(task, simulate, step, only, everyone, promises=True, kept=kept, **how)
+    made = _ranked(task, rows, simulate)
     if not questions or not simulate or not made.recommended or task.open_ended:
         return made
     step(f"Planning: which error for which questions of {made.recommended}", None)
-    return replace(made, kinds=by_kind(cards.own(made.recommended), task, everyone()))
+    best = made.recommended
+    return replace(made, kinds=by_kind(cards.own(best), task, everyone(), kept.get(best)))
 
 
 def predictions(

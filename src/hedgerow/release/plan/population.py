@@ -16,6 +16,8 @@ from hedgerow.release.population import Population
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from hedgerow.queries.domain.attribute import Attribute
+
     Codes = dict[str, NDArray[np.int64]]
 
 _CLASSES = 12
@@ -61,9 +63,17 @@ def crowds(domain: Domain, rows: int) -> list[Crowd]:
     known = Population.domain()
     if all(a in known and known[a] == domain[a] for a in domain):
         columns = Population(rows).columns
-        codes = {a: domain[a].encode(columns[a]).astype(np.int64) for a in domain}
+        codes = {a: _coded(domain[a], columns[a]) for a in domain}
         found.append(Crowd("demo", here, codes))
     return found
+
+
+def _coded(attribute: Attribute, column: NDArray[Any]) -> NDArray[np.int64]:
+    """Level codes of a column; every value is read once, however often it comes."""
+    rows = column.tolist()
+    distinct = list(dict.fromkeys(rows))
+    code = dict(zip(distinct, attribute.encode(distinct).tolist(), strict=True))
+    return np.array([code[value] for value in rows], dtype=np.int64)
 
 
 def _zipf(random: Generator, levels: int) -> NDArray[np.float64]:

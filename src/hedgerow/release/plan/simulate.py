@@ -85,7 +85,13 @@ def curator_of(task: Task, source: Any, domain: Domain | OpenDomain) -> Curator:
 
 
 def simulate(
-    card: Card, task: Task, people: Sequence[Crowd], *, repeat: bool = True, most: int | None = None
+    card: Card,
+    task: Task,
+    people: Sequence[Crowd],
+    *,
+    repeat: bool = True,
+    most: int | None = None,
+    kept: dict[str, Any] | None = None,
 ) -> Trial:
     """Run a mechanism on every population and compare; refusals are the mechanism's own errors.
 
@@ -97,6 +103,7 @@ def simulate(
         people: public populations.
         repeat: whether runs are repeated where that takes no time, to learn how much they vary.
         most: how many populations to use, the correlated one first; all if None.
+        kept: gets what the first run on the correlated population released, by the mechanism's name.
     """
     small, signal = scaled(task)
     factor = task.rows / small.rows
@@ -108,9 +115,12 @@ def simulate(
         for run in range(_RUNS if repeat and task.queries <= _FEW else 1):
             with _Peak() as peak, SeededEntropy(run):
                 begun = time.process_time()
-                errors.append(factor * _error(card, small, crowd))
+                made = tried(card, small, crowd)
+                errors.append(factor * _missed(made, small, crowd))
                 seconds.append(time.process_time() - begun)
             peaks.append(peak.megabytes)
+            if kept is not None and crowd.name == "correlated" and run == 0:
+                kept[card.name] = made
         found[crowd.name] = tuple(errors)
     known = [p for p in peaks if p is not None]
     low, high = _range(found, signal)
@@ -145,19 +155,27 @@ def _student(free: int) -> float:
     return z + sum(term / n ** (i + 1) for i, term in enumerate(terms))
 
 
-def _error(card: Card, task: Task, crowd: Crowd) -> float:
-    """The root mean square error of one run on one population, in rows."""
+def tried(card: Card, task: Task, crowd: Crowd) -> Any:
+    """What a mechanism makes of a population: a synopsis, or an open session."""
     mechanism = card.make(**card.trial(task))
     curator = curator_of(task, crowd.codes, crowd.domain)
-    if card.kind == "online":
-        session = mechanism.open(curator)
-        tables = hasattr(session, "table")
-        return _blocks(session.table, task, crowd) if tables else _one_by_one(session, task, crowd)
-    synopsis = mechanism.release(curator, task.asked)
-    if "table" not in synopsis.can:
+    return mechanism.open(curator) if card.kind == "online" else mechanism.release(curator, task.asked)
+
+
+def _error(card: Card, task: Task, crowd: Crowd) -> float:
+    """The root mean square error of one run on one population, in rows."""
+    return _missed(tried(card, task, crowd), task, crowd)
+
+
+def _missed(made: Any, task: Task, crowd: Crowd) -> float:
+    """By how many rows the answers of a synopsis or a session are off."""
+    can = getattr(made, "can", None)
+    if can is None:  # a session
+        return _blocks(made.table, task, crowd) if hasattr(made, "table") else _one_by_one(made, task, crowd)
+    if "table" not in can:
         truth = task.asked.evaluate(crowd.table)
-        return _rms(np.asarray(synopsis.answer(list(task.asked)).value) - truth)
-    return _blocks(synopsis.table, task, crowd)
+        return _rms(np.asarray(made.answer(list(task.asked)).value) - truth)
+    return _blocks(made.table, task, crowd)
 
 
 def _blocks(table: Callable[[tuple[str, ...]], Any], task: Task, crowd: Crowd) -> float:

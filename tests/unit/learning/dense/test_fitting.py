@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
 from hedgerow.errors import DomainMismatch
+from hedgerow.learning.dense import fitting
 from hedgerow.learning.dense.dense import DenseHypothesis
 from hedgerow.learning.dense.fitting import proximal_step
 from hedgerow.queries.domain.domain import Domain
@@ -160,3 +161,22 @@ def test_measurements_of_another_domain_are_refused_without_change() -> None:
     assert hypothesis.total == 1.0
     np.testing.assert_allclose(hypothesis.log_cells(), -np.log(DOMAIN.size))
     assert hypothesis.fit([]).passes == 0
+
+
+def test_tables_fitted_within_larger_ones_are_fitted_as_on_all_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same steps in the same order, on all cells and within covers: weights agree but for rounding."""
+    counts = population(7)
+    sets = [s for k in (1, 2, 3) for s in combinations(DOMAIN.names, k)]
+    noisy = [measured(counts, s, "gaussian", 20, i) for i, s in enumerate(sets)]
+    tables = [t for m in noisy for t in fitting._targets(DOMAIN, m)]
+    monkeypatch.setattr(fitting, "_SMALL", 1)
+    monkeypatch.setattr(fitting, "_PART", 2)
+    sets = fitting.arranged(DOMAIN, sets)
+    tables.sort(key=lambda t: sets.index(t.attributes))
+    within, plain = DenseHypothesis(DOMAIN, total=ROWS), DenseHypothesis(DOMAIN, total=ROWS)
+    parts = fitting._together(DOMAIN.shape, tuple(tuple(map(DOMAIN.index, s)) for s in sets))
+    assert any(many > 1 for _, many in parts)
+    for _ in range(4):
+        missed = fitting._visit(within, tables, 1.0)
+        assert missed == pytest.approx(sum(t.step(plain, 1.0) for t in tables), rel=1e-6)
+    np.testing.assert_allclose(within.log_cells(), plain.log_cells(), rtol=1e-6)

@@ -100,7 +100,7 @@ def test_no_number_of_a_paid_answer_is_wider_than_the_free_one_as_shown(desk, ro
 
 def test_an_answer_with_learned_numbers_promises_no_more_than_they_do(desk):
     sql = "SELECT sex, AVG(spend), COUNT(*) FROM t WHERE k = 0 GROUP BY sex"
-    paid = ask(desk, sql, within_count=30)
+    paid = ask(desk, sql, within_count=15)
     assert paid.indicative == 0.95
     surer = ask(desk, sql, confidence=0.99)
     assert not surer.cached
