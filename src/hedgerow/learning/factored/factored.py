@@ -317,17 +317,18 @@ class FactoredHypothesis:
         Args:
             margins: by attribute, in rows.
         """
-        made = self.restored()
-        goals: dict[Nodes, Floats] = {
-            n: made.table(n) for n in made.potentials if len(n) == 1 and n[0][1] == 0
-        }
-        goals |= {self._full((a,)): table / table.sum() for a, table in margins.items()}
+        made, wanted = self.restored(), {self._full((a,)): table for a, table in margins.items()}
+        for nodes, table in wanted.items():
+            made.potentials.setdefault(nodes, np.zeros(table.size))
+            made.graph.add(nodes)
+        alone = [n for n in made.potentials if len(n) == 1 and n[0][1] == 0]
+        goals = {n: wanted[n] / wanted[n].sum() if n in wanted else made.table(n) for n in alone}
         beliefs = made.beliefs
         for _ in range(_SWEEPS):
             for nodes, goal in goals.items():
                 now = np.maximum(made.table(nodes), _NONE)
                 step = np.log(np.maximum(goal, _NONE) / now).reshape(-1)
-                made.potentials[nodes] = made.potentials.get(nodes, 0.0) + step
+                made.potentials[nodes] = made.potentials[nodes] + step
                 beliefs.calibrate(np.concatenate([*made.potentials.values(), *made.fixed.values()]))
         return made.restored()
 
