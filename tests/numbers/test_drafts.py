@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 from typer.testing import CliRunner
@@ -133,3 +134,58 @@ def test_a_check_says_how_much_is_clamped_other_and_missing(folder):
     assert (told["below"]["n"], told["above"]["n"], told["missing"]["n"]) == (2, 6, 2)
     assert told["outside"] == {"n": 8, "k": 2}
     assert "8 (8%)" in run("schema", "check", "s.yaml", "d.csv").stdout
+
+
+@pytest.mark.parametrize(
+    ("cells", "decimal"),
+    [
+        (["1,234,567", "345,678", "912"], "."),
+        (["1 234 567", "345 678", "912"], "."),
+        (["1'234'567.5", "912.0", "7"], "."),
+        (["1.234,5", "2,75", "12"], ","),
+        (["1 234,5", "2,75", "12"], ","),
+        (["3,142", "2,7", "12"], ","),
+    ],
+)
+def test_marks_between_thousands_are_told_from_those_before_decimals(folder, cells, decimal):
+    rows = pd.DataFrame({"x": cells * 40, "sex": ["f", "m", "f"] * 40})
+    made = drafted(rows)["attributes"]["x"]
+    assert made["decimal"] == decimal
+    assert counts()["unreadable"]["x"] == 0
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ([f"${i}.50" for i in range(400)], "'$' beside them"),
+        ([f"{i % 30} %" for i in range(900)], "'%' beside them"),
+        ([f"{i % 30}kg" for i in range(900)], "'kg' beside them"),
+        (["(5.00)", "7.00", "9.00"] * 40, "in brackets"),
+        ([1.5, float("inf"), 2.5, float("-inf"), *range(20)] * 40, "clamped to the end"),
+    ],
+)
+def test_the_owner_is_told_what_keeps_numbers_from_being_read(folder, cells, words):
+    told = drafted(pd.DataFrame({"x": cells, "sex": ["f", "m"] * (len(cells) // 2)}))
+    assert words in {**told["left_out"], **told["look_at"]}["x"]
+    assert set(counts()["unreadable"].values()) == {0}
+
+
+def test_codes_with_a_letter_before_them_are_not_taken_for_numbers_with_a_sign(folder):
+    told = drafted(pd.DataFrame({"ward": [f"W{i % 9}" for i in range(900)]}))
+    assert "ward" not in told["look_at"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Report of 2020\nsex,age\n" + "f,3\n" * 50, "if that is a title or a remark"),
+        ("a,a\n" + "1,2\n" * 50, "its name is empty or comes twice"),
+        ("sex,age\nf,12\n", "too few"),
+        ("", "no line of column names"),
+    ],
+)
+def test_what_cannot_be_drafted_is_refused_in_a_sentence_that_says_why(folder, text, words):
+    Path("d.csv").write_text(text)
+    told = run("schema", "infer", "d.csv")
+    assert told.exit_code == 2
+    assert words in told.stderr

@@ -51,12 +51,21 @@ def propose(
     found = inspector.propose(least=least, unit=unit, look=look)
     if words := unread_words(inspector.reading):
         tell(words)
+    if found.domain is None and found.skipped and not found.rows:
+        name, why = next(iter(found.skipped.items()))
+        raise DomainMismatch(f"no column of the data can be an attribute: of {name!r}, {why}")
     if found.domain is None and found.rows < least:
         raise DomainMismatch(
             f"the data has {found.rows} row{'s' * (found.rows != 1)}, too few to propose a schema from: a "
             f"value is a level if {least} rows carry it; say a smaller --least, or write the schema by hand"
         )
     if found.domain is None:
+        read = inspector.reading
+        if read is not None and read.unread >= found.rows:  # more cells than names in every line
+            raise DomainMismatch(
+                "no column of the data can be an attribute: nearly every line has other cells than the first "
+                "line has names; if that is a title or a remark, take it out"
+            )
         raise DomainMismatch(
             "no column of the data can be an attribute: none holds dates, numbers, or up to "
             f"{MOST_LEVELS} values that {least} or more rows share; say a smaller --least, or write the "

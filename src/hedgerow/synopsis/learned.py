@@ -51,12 +51,7 @@ class Learned:
 
     def settled(self) -> Learned:
         """The same with a hypothesis as from a file: answers must not depend on how it was fitted."""
-        h = self.hypothesis
-        again = FactoredHypothesis.restore(
-            h.domain, h.resolutions, h.potentials, h.fixed, total=h.total, cells=h.cells, whole=h.whole,
-            zeros=h.zeros,
-        )  # fmt: skip
-        return replace(self, hypothesis=again)
+        return replace(self, hypothesis=self.hypothesis.restored())
 
     def pack(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         """As plain data; numbers go into `arrays`."""

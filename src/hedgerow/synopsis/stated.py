@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.learning.residuals.basis import Basis
+from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.query import ONE
 from hedgerow.synopsis.bars import TAILS, Bars, heavy, measured_bar, normal
 from hedgerow.synopsis.margins import KnownTable, measured_whole, ones_of
 from hedgerow.synopsis.reconciled import MeasuredResiduals
+from hedgerow.synopsis.unseen import thin, unseen
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,17 +61,27 @@ class StatedErrors:
     ) -> None:
         self.domain, self.learned, self._table, self._left_over = domain, learned, table, left_over
         self._wholes: dict[Names, KnownTable | None] = {}
+        self._thin: dict[str, bool] = {}
 
     def linear(
         self, attributes: Names, table: Floats, weights: Floats, confidence: float, numbers: int
     ) -> float:
         """Of a weighted count of a table, as one of so many numbers."""
         known = self.known(attributes)
-        if known is not None:
-            value, noisy = float((table * weights).sum()), float((known.counts * weights).sum())
-            wide = known.half_width(confidence, weights, numbers)
-            counts, deviation = bool((weights >= 0.0).all()), known.deviation(weights)
-            return float(_stated(value, noisy, deviation, wide, counts=counts, numbers=numbers))
+        if known is None:
+            return self._unmeasured(attributes, table, weights, confidence, numbers)
+        value, noisy = float((table * weights).sum()), float((known.counts * weights).sum())
+        wide = known.half_width(confidence, weights, numbers)
+        counts, deviation = bool((weights >= 0.0).all()), known.deviation(weights)
+        stated = float(_stated(value, noisy, deviation, wide, counts=counts, numbers=numbers))
+        if len(attributes) > 1 and any(map(self._is_thin, attributes)):  # all but nothing was measured
+            stated = min(stated, self._unmeasured(attributes, table, weights, confidence, numbers))
+        return stated
+
+    def _unmeasured(
+        self, attributes: Names, table: Floats, weights: Floats, confidence: float, numbers: int
+    ) -> float:
+        """Of a weighted count of a table by what is known of smaller ones."""
         factors = _factors(weights) if table.size > _WRITTEN else None
         if factors is None:
             found, largest = self.bars.variances(attributes, table, weights), 1.0
@@ -78,7 +90,24 @@ class StatedErrors:
             count = float((table * weights).sum()) / largest
             found = self.bars.of_product(attributes, each, count)
         usual = largest * float(_half_width(*found, confidence, numbers))
-        return float(np.hypot(usual, self._moved(attributes, table, weights, confidence, numbers)))
+        moved = self._moved(attributes, table, weights, confidence, numbers)
+        apart = normal(confidence, numbers) * self._unseen(attributes, table, weights)
+        return float(np.hypot(np.hypot(usual, moved), apart))
+
+    def _unseen(self, attributes: Names, table: Floats, weights: Floats) -> float:
+        """The standard deviation by how thin numbers may go together with others."""
+        worst = 0.0
+        for i, a in enumerate(attributes):
+            if len(attributes) > 1 and self._is_thin(a):
+                worst = max(worst, unseen(table, weights, i))
+        return worst
+
+    def _is_thin(self, attribute: str) -> bool:
+        if attribute not in self._thin:
+            body = self.domain[attribute]
+            known = self.known((attribute,)) if isinstance(body, Bins) else None
+            self._thin[attribute] = known is not None and thin(body, known.counts, known.variance**0.5)
+        return self._thin[attribute]
 
     def _moved(
         self, attributes: Names, table: Floats, weights: Floats, confidence: float, numbers: int

@@ -26,8 +26,8 @@ TRACKED = 100_000  # different values; beyond, a column has too many to be told 
 _SAMPLE = 1 << 18  # numbers kept of a column
 _DECIMALS = 6
 _MARKS = {
-    ",": r"^\s*[+-]?(\d{1,3}(\.\d{3})+|\d+),\d+\s*$",  # with decimals after a comma
-    ".": r"^\s*[+-]?\d{1,3}(,\d{3})+(\.\d*)?\s*$",  # with commas between thousands
+    ",": "^\\s*[+-]?(\\d{1,3}([. \u00a0\u202f']\\d{3})+|\\d+),\\d+\\s*$",  # with decimals after a comma
+    ".": "^\\s*[+-]?[1-9]\\d{0,2}([, \u00a0\u202f']\\d{3})+(\\.\\d*)?\\s*$",  # with marks between thousands
 }
 
 _PERSON = re.compile(
@@ -47,6 +47,7 @@ class SeenColumn:
     blanks: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] | None = field(default_factory=Counter)
     numbers: int = 0
+    endless: int = 0
     marked: Counter[str] = field(default_factory=Counter)
     readable: Counter[str] = field(default_factory=Counter)
     zeros: int = 0
@@ -105,6 +106,7 @@ class SeenColumn:
     def _see_numbers(self, cells: pa.Array, times: NDArray[np.int64], kind: str) -> None:
         numbers = as_numbers(cells)[0]
         self.numbers += int(times[np.isfinite(numbers)].sum())
+        self.endless += int(times[np.isinf(numbers)].sum())
         if kind == "text":
             self.zeros += int(times[_matches(cells, r"^\s*0\d+\s*$")].sum())
             read = {mark: as_numbers(written.plain_numbers(cells, mark))[0] for mark in _MARKS}
@@ -178,20 +180,22 @@ class SeenColumn:
 
     @property
     def _mark(self) -> str | None:
-        """What seems to stand before decimals; thousands if all commas could stand between them."""
-        if self.marked["."] and self.marked["."] == self.marked[","]:
-            return "."
-        return "," if self.marked[","] else "." if self.marked["."] else None
+        """What seems to stand before decimals, as most can be read; else commas part thousands."""
+        marks = [mark for mark in (".", ",") if self.marked[mark]]
+        if len(marks) == 2 and self.marked["."] < self.marked[","]:
+            marks.reverse()
+        return max(marks, key=lambda mark: self.readable[mark], default=None)
 
     @property
     def decimal(self) -> str | None:
         """The declared `decimal` that its numbers need: some have marks, and all can be read so."""
-        return self._mark if self._mark and self.readable[self._mark] == self.said else None
+        return self._mark if self._mark and self.readable[self._mark] + self.endless == self.said else None
 
     @property
     def number(self) -> bool:
         """Whether all that is said are numbers."""
-        return self.said > 0 and (self.numbers == self.said or self.decimal is not None)
+        all_ = self.numbers > 0 and self.numbers + self.endless == self.said
+        return self.said > 0 and (all_ or self.decimal is not None)
 
     @property
     def whole(self) -> bool:

@@ -58,7 +58,7 @@ def draft(engine: Engine, *, least: int = 20, unit: str | None = None, look: boo
     nested = [f.name for f in schema if kind_of(f.type) == "other"]
     once = [name for name in names if names.count(name) == 1 and name.strip() and name not in nested]
     columns = [SeenColumn(name) for name in once]
-    for batch in engine.batches(once):
+    for batch in engine.batches(once) if once else ():
         for column, array in zip(columns, batch.columns, strict=True):
             column.see(array)
     skipped = {n: "its name is empty or comes twice" for n in names if n not in once}

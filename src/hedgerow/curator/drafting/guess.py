@@ -16,6 +16,7 @@ import numpy as np
 
 from hedgerow.curator.drafting.calendars import seen_calendar
 from hedgerow.curator.drafting.column import TRACKED, SeenColumn
+from hedgerow.curator.drafting.signs import signs_beside
 from hedgerow.curator.drafting.tails import Tail
 from hedgerow.queries.domain import written
 from hedgerow.queries.domain.attribute import Attribute, Categorical
@@ -206,7 +207,8 @@ def _numbers(column: SeenColumn, least: int) -> Guess | None:
         return None
     if max(abs(column.low), abs(column.high)) > _LARGEST:
         return Guess(None, "its numbers are too large for bins", _keep(column, least))
-    if column.values is not None and column.decimal is None and (column.different or 0) <= FEW:
+    few = column.decimal is None and not column.endless and (column.different or 0) <= FEW
+    if column.values is not None and few:
         times: dict[float, int] = {}
         for value, n in column.values.items():
             times[float(value)] = times.get(float(value), 0) + n
@@ -223,6 +225,8 @@ def _bins(column: SeenColumn, least: int) -> Guess:
     low, high = _ends(sample, column.low, column.high)
     if (low, high) != (column.low, column.high):
         look = "its range ends where nearly all numbers do; those beyond are clamped to it"
+    if column.endless:
+        look = f"{look}; {_ENDLESS}" if look else _ENDLESS
     step = _step(column, sample, high - low)
     if step is None:
         return Guess(None, "its numbers are too close together for bins", _keep(column, least))
@@ -283,7 +287,8 @@ def _levels(column: SeenColumn, least: int) -> Guess:
     if values is None:
         more = f"it has more than {TRACKED:,} different values: it looks like an identifier or free text"
         return Guess(None, more, _keep(column, least))
-    number = column.number and column.decimal is None and not column.zeros  # codes: 4.0 is 4
+    plain = column.decimal is None and not column.endless
+    number = column.number and plain and not column.zeros  # codes: 4.0 is 4
     letters = not number and _letter_codes(column, least)
     land = letters and _COUNTRIES.search(column.name) is not None
     if not number and column.counts is not None:
@@ -298,15 +303,15 @@ def _levels(column: SeenColumn, least: int) -> Guess:
     if not common and len(times) <= MOST_LEVELS:
         return Guess(None, f"it has no value that {least} rows share", _keep(column, least))
     if len(common) > MOST_LEVELS or 2 * covered < column.said:
-        return Guess(
-            None, f"it has {len(times):,} different values, too many to be levels", _keep(column, least)
-        )
+        many = f"it has {len(times):,} different values, too many to be levels"
+        signs = signs_beside(times)
+        return Guess(None, f"{many}; {signs}" if signs else many, "" if signs else _keep(column, least))
     options = _options(column, common)
     if number:
         numbers = sorted(float(v) for v in common)
         levels: list[Any] = [int(v) if v.is_integer() else v for v in numbers]
         return Guess(Categorical(levels, format=written.NUMBER, **options))
-    look = column.repeated or ""
+    look = column.repeated or signs_beside(times)
     if any(v.strip().lower() in written.NAMES for v in common):
         look = look or "a word for nothing is a level of it; if it is none, write `missing: usual`"
     if letters:
@@ -314,6 +319,7 @@ def _levels(column: SeenColumn, least: int) -> Guess:
     return Guess(Categorical(common, **options), look)
 
 
+_ENDLESS = "what is infinite in it is clamped to the end of its range"
 _OF_LAND = (
     "NA is a level of it, the code of Namibia; if it means nothing, write `missing: usual` and take it out"
 )

@@ -45,6 +45,8 @@ _WRONG = 4.0  # one-way tables this many noise variances off mean that the fit f
 _STEEPEST = 100.0  # a potential of 1 moves a cell by this part of its noise at least
 _MATTERS = 0.01  # if that is also more than this part of all rows
 _SLACKS = (1.0, 10.0, 0.1)  # what is tried then
+_SWEEPS = 4  # over the tables of single attributes that a model is brought to
+_NONE = 1e-15  # of all rows: no cell has less
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,6 +307,37 @@ class FactoredHypothesis:
             if len(n) == 1 and np.abs(gap[here]).sum() > _MATTERS * self.total:
                 wrong = max(wrong, float(((gap[here] / sigma[here]) ** 2).mean()))
         return Fit(steps, float(((gap / sigma) ** 2).mean()), self.total), wrong
+
+    def brought(self, margins: Mapping[str, Floats]) -> FactoredHypothesis:
+        """The same with these tables of single attributes, and its own of the others that were fitted.
+
+        Iterative proportional fitting: each step is the nearest distribution, by relative entropy, that has
+        the table.
+
+        Args:
+            margins: by attribute, in rows.
+        """
+        made, wanted = self.restored(), {self._full((a,)): table for a, table in margins.items()}
+        for nodes, table in wanted.items():
+            made.potentials.setdefault(nodes, np.zeros(table.size))
+            made.graph.add(nodes)
+        alone = [n for n in made.potentials if len(n) == 1 and n[0][1] == 0]
+        goals = {n: wanted[n] / wanted[n].sum() if n in wanted else made.table(n) for n in alone}
+        beliefs = made.beliefs
+        for _ in range(_SWEEPS):
+            for nodes, goal in goals.items():
+                now = np.maximum(made.table(nodes), _NONE)
+                step = np.log(np.maximum(goal, _NONE) / now).reshape(-1)
+                made.potentials[nodes] = made.potentials[nodes] + step
+                beliefs.calibrate(np.concatenate([*made.potentials.values(), *made.fixed.values()]))
+        return made.restored()
+
+    def restored(self) -> FactoredHypothesis:
+        """The same as from a file: answers must not depend on how it was fitted."""
+        return FactoredHypothesis.restore(
+            self.domain, self.resolutions, self.potentials, self.fixed, total=self.total, cells=self.cells,
+            whole=self.whole, zeros=self.zeros,
+        )  # fmt: skip
 
     # -- rows and files -----------------------------------------------------------------------------------
 

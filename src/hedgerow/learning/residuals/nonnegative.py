@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _CELLS, _TABLES = 2e7, 12_000  # cells, and tables, that a projection may visit
 _SWEEPS = 2000
+_RAKED = 4  # sweeps over the single attributes of a table
 _CLEAN = 1e-6  # of the even share of a cell: so little below zero is made up for by mixing
 
 
@@ -46,6 +47,35 @@ def nonnegative(basis: Basis, parts: Parts, tables: Sequence[Names]) -> dict[Nam
             break
         now |= {s: np.asarray(sums[s] / w) for s, w in weights.items()}
     return _mixed(basis, now, tables)
+
+
+def brought(
+    basis: Basis, parts: Parts, tables: Sequence[Names], margins: Mapping[str, Floats]
+) -> dict[Names, Floats]:
+    """Residuals whose tables have these counts of single attributes, and their own of the others.
+
+    Every table is fitted to them in turn (iterative proportional fitting); residuals that several tables hold
+    are the mean of theirs.
+
+    Args:
+        basis, parts, tables: as for `nonnegative`.
+        margins: by attribute, none negative; all of one sum.
+    """
+    goals = {a: margins.get(a, cut(basis.table((a,), parts))) for t in tables for a in t}
+    sums: dict[Names, Floats] = {}
+    weights: dict[Names, float] = {}
+    for t in tables:
+        table = cut(basis.table(t, parts))
+        for _ in range(_RAKED):
+            for i, a in enumerate(t):
+                others = tuple(j for j in range(len(t)) if j != i)
+                now = table.sum(axis=others)
+                ratio = np.divide(goals[a], now, out=np.zeros_like(now), where=now > 0.0)
+                table = table * np.expand_dims(ratio, others)
+        for s, v in basis.parts(t, table).items():
+            weights[s] = weights.get(s, 0.0) + basis.spread(s, t)
+            sums[s] = sums.get(s, 0.0) + basis.spread(s, t) * v
+    return {**parts, **{s: np.asarray(v / weights[s]) for s, v in sums.items()}}
 
 
 def cut(table: Floats) -> Floats:

@@ -18,9 +18,10 @@ from hedgerow.curator.statistics.strategy import StrategyAnswers
 from hedgerow.errors import RequestReused
 from hedgerow.learning.factored.consistency import Target
 from hedgerow.learning.factored.factored import FactoredHypothesis
+from hedgerow.learning.ordered import FittedCounts, regained
 from hedgerow.learning.residuals.basis import Names
 from hedgerow.learning.residuals.noisy import NoisyResiduals
-from hedgerow.learning.residuals.nonnegative import cut, nonnegative, outermost
+from hedgerow.learning.residuals.nonnegative import brought, cut, nonnegative, outermost
 from hedgerow.learning.residuals.shrinkage import combined, doubts, remainder_weights
 from hedgerow.mechanisms.adaptive.farther import Farther
 from hedgerow.mechanisms.adaptive.maximum import CELLS, fit_measured, tables_wanted
@@ -200,7 +201,40 @@ class Everything:
         facts["rows_off"] = _rows_off(hypothesis, reconciled, tables)
         run.tell(1, 1, run.total, facts["model_cells"])
         learned = Learned(hypothesis, tuple(run.measurements), run.spread, reconciled=reconciled)
-        return (learned if farther is None else replace(learned, beyond=farther.look(learned))), facts
+        return self._looked(learned, farther), facts
+
+    def _looked(self, learned: Learned, farther: Farther | None) -> Learned:
+        """What was learned, its numbers where they were measured to be, and how far off larger tables are.
+
+        A ledger of before may hold the look at tables whose numbers were not: then those are answered.
+        """
+        better = self._regained(learned)
+        if farther is None:
+            return better
+        try:
+            return replace(better, beyond=farther.look(better))
+        except RequestReused:
+            if better is learned:
+                raise
+            self.run_.refused()
+            return replace(learned, beyond=farther.look(learned))
+
+    def _regained(self, learned: Learned) -> Learned:
+        """What was learned with new counts of numbers that fits without negative cells have displaced."""
+        held, model = learned.reconciled, learned.hypothesis
+        assert held is not None
+
+        def fitted(a: str) -> Floats:
+            return held.read(self.run_.domain, (a,), lambda: model.marginal((a,)) * model.total)
+
+        noisy = {a: held.evidence.basis.table((a,), held.evidence.values) for a in self.sizes}
+        sigma = {a: held.evidence.variance((a,)) ** 0.5 for a in self.sizes}
+        known = {a: FittedCounts(fitted(a), noisy[a], sigma[a]) for a in self.sizes}
+        margins = regained(self.run_.domain, known, model.total)
+        if not margins:
+            return learned
+        parts = brought(held.evidence.basis, held.parts, held.tables, margins) if held.parts else {}
+        return replace(learned, hypothesis=model.brought(margins), reconciled=replace(held, parts=parts))
 
     def _measure(self, asked: StrategyAnswers) -> Farther | None:
         """MEASURE all residuals, but for what a look at larger tables may cost; that look, if there is one.

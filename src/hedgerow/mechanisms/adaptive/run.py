@@ -12,6 +12,7 @@ from hedgerow.errors import RequestReused
 from hedgerow.learning.factored.consistency import Target, combined, measured_total
 from hedgerow.learning.factored.factored import FactoredHypothesis
 from hedgerow.learning.hypothesis import Fit
+from hedgerow.learning.ordered import FittedCounts, regained
 from hedgerow.mechanisms.adaptive import plan as planning
 from hedgerow.mechanisms.adaptive.everything import Everything
 from hedgerow.mechanisms.adaptive.look import blur_of, look, pairs_of
@@ -140,7 +141,14 @@ class Run(SelectMeasure):
         self.fit_well(hypothesis, effort.last)
         facts = {"tables": len(rounds.chosen), "model_cells": hypothesis.beliefs.tree.cells}
         self.tell(done, done, self.total, facts["model_cells"])
-        return Learned(hypothesis, tuple(self.measurements), self.spread), facts
+        return Learned(self._regained(hypothesis), tuple(self.measurements), self.spread), facts
+
+    def _regained(self, hypothesis: FactoredHypothesis) -> FactoredHypothesis:
+        """What was fitted, with new counts of numbers that a fit without negative cells has displaced."""
+        fitted = {a: hypothesis.marginal((a,)) * hypothesis.total for a in self._ones}
+        known = {a: FittedCounts(fitted[a], t.counts, t.sigma) for a, t in self._ones.items()}
+        margins = regained(self.domain, known, hypothesis.total)
+        return hypothesis.brought(margins) if margins else hypothesis
 
     def _all_at_once(
         self, hypothesis: FactoredHypothesis, everything: Everything, names: tuple[str, ...]
@@ -163,7 +171,8 @@ class Run(SelectMeasure):
     @property
     def _ones(self) -> dict[str, Target]:
         """The one-way tables as they are known by now."""
-        return {self.domain.names[t.nodes[0][0]]: t for t in combined(self.targets)}
+        ones = [t for t in self.targets if len(t.nodes) == 1 and t.nodes[0][1] == 0]
+        return {self.domain.names[t.nodes[0][0]]: t for t in combined(ones)}
 
     def _sharpen(
         self, hypothesis: FactoredHypothesis, names: tuple[str, ...], everything: Everything
@@ -183,7 +192,7 @@ class Run(SelectMeasure):
         self.fit_well(hypothesis, 200)
         facts = {"tables": 0, "model_cells": hypothesis.beliefs.tree.cells}
         self.tell(1, 1, self.total, facts["model_cells"])
-        return Learned(hypothesis, tuple(self.measurements), self.spread), facts
+        return Learned(self._regained(hypothesis), tuple(self.measurements), self.spread), facts
 
     def glance(self, asked: TableDistances, price: Cost, note: str) -> tuple[NDArray[np.float64], float]:
         """Measure distances, which nothing is fitted to; and the standard deviation of their noise."""
@@ -318,4 +327,5 @@ class Run(SelectMeasure):
         cells = fit_measured(self, hypothesis, [hypothesis.target(m) for m in self.measurements[ones:]])
         self.tell(len(wanted), len(wanted), self.total, cells)
         facts = {"tables": len(wanted), "model_cells": cells}
-        return Learned(hypothesis, tuple(self.measurements), self.spread, corrected=True), facts
+        better = self._regained(hypothesis)
+        return Learned(better, tuple(self.measurements), self.spread, corrected=True), facts

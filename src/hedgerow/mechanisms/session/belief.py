@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from math import inf, prod, sqrt
+from math import hypot, inf, prod, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from hedgerow.mechanisms.session.calibration import Spread
 from hedgerow.mechanisms.session.price import width
 from hedgerow.queries.moments import BinMoments, WithinBins
+from hedgerow.synopsis.unseen import unseen
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -218,10 +219,17 @@ class Belief(ABC):
         largest = float(np.abs(weights).max(initial=0.0)) or 1.0  # factors are known for weights up to 1
         count, squares = float((table * weights).sum()), float((table * (weights / largest) ** 2).sum())
         off = largest * sqrt(self.variance(len(attributes), count / largest, squares))
-        return count, width(confidence, numbers) * off
+        known = [i for i, a in enumerate(attributes) if a in self.thin]
+        if known and len(attributes) == 1:  # as far off as what was measured of it
+            mean = float(weights.mean())  # that of all levels is the number of rows, which is known better
+            own = self.thin[attributes[0]] * sqrt(float(((weights - mean) ** 2).sum()))
+            off = max(off, hypot(own, mean * sqrt(self.numbers.total_variance)))
+        return count, width(confidence, numbers) * hypot(off, *(unseen(table, weights, i) for i in known))
 
     def form(self, form: LinearForm, confidence: float, numbers: int) -> tuple[Floats, Floats]:
         """All groups of a form at once, with their indicative half-widths."""
+        if any(a in self.thin for a in form.attributes):
+            return self._each(form, confidence, numbers)
         table = self.table(form.attributes)
         largest = prod(float(np.abs(f.weights).max(initial=0.0)) for f in form.factors) or 1.0
         squared = tuple(
@@ -231,6 +239,18 @@ class Belief(ABC):
         counts, squares = form.evaluate(table), replace(form, factors=squared).evaluate(table)
         off = largest * np.sqrt(self.variance(len(form.attributes), counts / largest, squares / largest**2))
         return counts, width(confidence, numbers) * off
+
+    def _each(self, form: LinearForm, confidence: float, numbers: int) -> tuple[Floats, Floats]:
+        """The same, one group after another."""
+        found = [
+            self.linear(form.attributes, form.weights(g), confidence, numbers) for g in range(form.groups)
+        ]
+        return np.array([count for count, _ in found]), np.array([off for _, off in found])
+
+    @cached_property
+    def thin(self) -> Mapping[str, float]:
+        """Numbers whose rows are hidden by the noise of their own tables, and its standard deviation."""
+        return {}
 
     def error(self, query: Query, count: float, confidence: float, numbers: int = 1) -> float:
         """The indicative half-width of one query's learned count, in rows."""
@@ -245,7 +265,8 @@ class Belief(ABC):
         if self._spread is not None:
             arrays |= {"sizes": self._spread.sizes, "factors": self._spread.factors}
         numbers = asdict(self.numbers) | {"most_rows": repr(self.numbers.most_rows)}
-        own = {} if self.moments is None else {"moments": self.moments.to_json(arrays)}
+        own: dict[str, Any] = {} if self.moments is None else {"moments": self.moments.to_json(arrays)}
+        own |= {"thin": dict(self.thin)}
         return own | {"kind": self.kind, "numbers": numbers, "tables": names, "behind": self._pack(arrays)}
 
     @classmethod
@@ -256,9 +277,12 @@ class Belief(ABC):
         tables = {tuple(names): arrays[f"table {i}"] for i, names in enumerate(data["tables"])}
         spread = Spread(arrays["sizes"], arrays["factors"]) if "sizes" in arrays else None
         moments = BinMoments.from_json(domain, data["moments"], arrays) if "moments" in data else None
-        return cls(
+        made = cls(
             domain, numbers, lambda: cls._unpack(domain, data["behind"], arrays), spread, tables, moments
         )
+        if "thin" in data:  # known without the hypothesis
+            made.__dict__["thin"] = data["thin"]
+        return made
 
     def _written(self) -> list[tuple[str, ...]]:
         """The tables that a snapshot has: those of fewest attributes, as many as there is room for."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import PCG64, Generator
 
 from hedgerow.learning.dense.dense import DenseHypothesis
+from hedgerow.learning.ordered import FittedCounts, regained
 from hedgerow.mechanisms.session.price import width
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ _FEW_TABLES = 1.5  # ... of one attribute, whose tables are few and whose errors
 _FIRST = 1.0  # the length of the first steps of a fit: longer ones fit noise on large domains
 _SURE = 8.0  # and of tables of one or two attributes, which are fitted before the others
 _SOON = 12  # visits to those
+_SWEEPS = 4  # over the tables of single attributes, where numbers are brought back
+_NONE = 1e-15  # of all rows: no cell has less
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +111,21 @@ def fitted(domain: Domain, measurements: Sequence[Measurement], total: float | N
         if len(small) < len(measurements):
             hypothesis.fit(small, total=total, kappa=_SURE, passes=_SOON)
     hypothesis.fit(measurements, total=total, kappa=_FIRST)
+    regain(hypothesis, measurements)
     return hypothesis
+
+
+def regain(hypothesis: DenseHypothesis, measurements: Sequence[Measurement]) -> None:
+    """Bring numbers back that a fit without negative cells has displaced from where they were measured."""
+    ones = {m.attributes[0]: m for m in measurements if m.workload is None and len(m.attributes) == 1}
+    fitted = {a: hypothesis.marginal((a,)) * hypothesis.total for a in ones}
+    known = {a: FittedCounts(fitted[a], m.counts, sqrt(m.noise.variance)) for a, m in ones.items()}
+    margins = regained(hypothesis.domain, known, hypothesis.total)
+    goals = {a: table / table.sum() for a, table in (fitted | margins).items()}
+    for _ in range(_SWEEPS if margins else 0):  # iterative proportional fitting
+        for a, goal in goals.items():
+            now = hypothesis.marginal((a,))
+            hypothesis.scale((a,), np.log(np.maximum(goal, _NONE) / np.maximum(now, _NONE)))
 
 
 def _measured(truth: DenseHypothesis, m: Measurement, rng: Generator) -> Measurement:

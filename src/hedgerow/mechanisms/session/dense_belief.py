@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.learning.dense.dense import DenseHypothesis
 from hedgerow.mechanisms.session.belief import Belief, Numbers, public_total
-from hedgerow.mechanisms.session.calibration import Spread, calibrated, fitted
+from hedgerow.mechanisms.session.calibration import Spread, calibrated, fitted, regain
 from hedgerow.queries.packing import pack_measurement, unpack_measurement
 from hedgerow.synopsis.learned import Learned
+from hedgerow.synopsis.unseen import thin
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,6 +73,13 @@ class DenseBelief(Belief):
         hypothesis, measurements = self._behind
         return Learned(hypothesis, tuple(measurements), self.spread.at(1, 1.0), moments=self.moments)
 
+    @cached_property
+    def thin(self) -> Mapping[str, float]:
+        """Numbers whose rows are hidden by the noise of their own tables, and its standard deviation."""
+        ones = {m.attributes[0]: m for m in self._behind[1] if m.workload is None and len(m.attributes) == 1}
+        known = {a: (m.counts, m.noise.variance**0.5) for a, m in ones.items()}
+        return {a: sigma for a, (noisy, sigma) in known.items() if thin(self.domain[a], noisy, sigma)}
+
     def _found_spread(self) -> Spread:
         return calibrated(*self._behind)
 
@@ -85,8 +94,10 @@ class DenseBelief(Belief):
         hypothesis, measurements = self._behind
         measurements = [*measurements, measurement]
         hypothesis.fit(measurements, total=public_total(self.numbers.rows), passes=_REFIT, kappa=1.0)
+        regain(hypothesis, measurements)
         self._behind = _settled(hypothesis), measurements
         self._spread = None
+        self.__dict__.pop("thin", None)
         return hypothesis.total, measurements
 
 

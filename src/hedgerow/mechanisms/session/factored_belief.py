@@ -148,10 +148,7 @@ class FactoredBelief(Belief):
 
     def form(self, form: LinearForm, confidence: float, numbers: int) -> tuple[Floats, Floats]:
         """All groups of a form, with their indicative half-widths."""
-        found = [
-            self.linear(form.attributes, form.weights(g), confidence, numbers) for g in range(form.groups)
-        ]
-        return np.array([count for count, _ in found]), np.array([off for _, off in found])
+        return self._each(form, confidence, numbers)
 
     def error(self, query: Query, count: float, confidence: float, numbers: int = 1) -> float:
         """The indicative half-width of one query's learned count, in rows."""

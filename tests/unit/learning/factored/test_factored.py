@@ -293,3 +293,20 @@ def test_potentials_of_any_size_are_added_up_rightly(spread):
         axes = tuple(a for a in range(5) if a not in [n for n, _ in nodes])
         here = found[beliefs.starts[i] : beliefs.starts[i + 1]]
         np.testing.assert_allclose(here, exact.sum(axis=axes).ravel(), atol=1e-12)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_model_is_brought_to_tables_of_single_attributes_and_keeps_its_others(whole):
+    domain = hr.Domain({"a": 3, "b": 4, "c": 2})
+    model = FactoredHypothesis(domain, total=100.0, whole=whole)
+    rng = np.random.default_rng(0)
+    pairs = [((0, 0), (1, 0)), ((1, 0), (2, 0))]
+    counts = [rng.dirichlet(np.ones(n)) * 100.0 for n in (12, 8)]
+    ones = [Target(((2, 0),), np.array([60.0, 40.0]), 1.0)]
+    model.fit_targets([*(Target(n, y, 1.0) for n, y in zip(pairs, counts, strict=True)), *ones])
+    before, other = model.marginal(("a", "b")), model.marginal(("c",))
+    made = model.brought({"a": np.array([10.0, 20.0, 70.0])})
+    assert np.allclose(made.marginal(("a",)), [0.1, 0.2, 0.7], atol=1e-3)
+    assert np.allclose(made.marginal(("c",)), other, atol=1e-3)
+    assert np.allclose(model.marginal(("a", "b")), before)  # the first one is as it was
+    assert made.total == model.total
