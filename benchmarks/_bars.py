@@ -1,8 +1,8 @@
 """Counts and shares of a release at three confidences: how often bars hold, and how wide they are.
 
 Rows are of shapes and seeds that no constant of a bar was chosen by, but for those that say so. Numbers of
-one release share its noise: the part inside is the mean over releases of the part of each, and standard errors
-(of widths by leaving out one release after another) are those of releases, not of numbers.
+one release share its noise: the part inside is the mean over releases of the part of each. Standard errors
+are those of releases, not of numbers; of widths by leaving out one release after another.
 """
 
 from __future__ import annotations

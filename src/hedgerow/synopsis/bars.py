@@ -30,8 +30,9 @@ LEAST, RISE = 0.25, 0.4  # of its noise: what a count near zero is off by, and h
 USUAL = 0.15  # of its noise's variance: so far is an answer usually moved from what was measured, squared
 ROOM = 1.05  # times the bar of what was measured: numbers of one release share its noise
 GROWTH = 0.25  # by this power of how many usual cells a count has its variance is more: errors go together
+LARGER = 0.4  # of the spread of pairs, where tables were chosen: that of larger sets
 SMALLEST = 1.0  # row: no bar of what was not measured is meant for less
-VARIES = 0.8  # the standard deviation of the logarithm of what is not known, between questions of a set
+VARIES = 1.0  # the standard deviation of the logarithm of what is not known, between questions of a set
 _GRID = np.linspace(log(1e-6), log(1e4), 40)  # logarithms of ratios between which quantiles are read off
 _GROUPS = 24  # of parts that are told apart
 _STEPS = 32  # of a search for a quantile
@@ -172,7 +173,7 @@ class Bars:
             out = tuple(i for i, a in enumerate(real) if a not in s)
             inside, sigma = counts.sum(axis=out, keepdims=True), self.deviations[s]
             even = prod((p for a, p in shares.items() if a not in s), start=1.0)
-            share = (counts + sigma * even) / np.maximum(inside + sigma, 1.0) * near_zero(inside, sigma)
+            share = (counts + sigma * even) / np.maximum(inside + sigma, 1.0)
             length = prod(1.0 - 1.0 / self.basis.sizes[a] for a in s)
             noise = noise + sigma**2 * length * share**2
         left = np.zeros(counts.shape)
@@ -209,7 +210,7 @@ class Bars:
         for s in self._measured(tuple(by)):
             inside, sigma = total * prod(mean[a] for a in s), self.deviations[s]
             share = (count + sigma * prod(mean[a] for a in by if a not in s)) / (inside + sigma)
-            noise += (sigma * share * float(near_zero(inside, sigma))) ** 2 * prod(length[a] for a in s)
+            noise += (sigma * share) ** 2 * prod(length[a] for a in s)
         real = tuple(by)
         others = self._others(real)
         if not others:
@@ -286,7 +287,6 @@ class Bars:
         for i in reversed(out):
             even = np.tensordot(even, self.ones(names[i]), axes=(i, 0))
         moved = ((weights * table).sum(axis=out) + sigma * even) / np.maximum(inside + sigma, 1.0)
-        moved = moved * near_zero(inside, sigma)
         along = self.basis.residual(s, moved) if s else moved
         return sigma**2 * float((along**2).sum())
 
@@ -311,23 +311,24 @@ class Bars:
 
     def _spread(self, names: Names, sets: list[Names], chances: list[Floats]) -> Any:
         """The spread of what was not measured: every set counts by its part of a conjunction's variance."""
-        if self.beyond is None:
-            return self.spread
         if len(names) > _FEW:
-            return self.beyond.of(names)
+            return self._of(names)
         return self._mean(self._energies(names, sets, chances))
 
     def _mean(self, energies: dict[Names, Any]) -> Any:
-        assert self.beyond is not None
-        known = sum(self.beyond.of(s) * e for s, e in energies.items())
+        known = sum(self._of(s) * e for s, e in energies.items())
         return known / np.maximum(sum(energies.values()), 1e-300)
+
+    def _of(self, names: Names) -> float:
+        """The spread of one set."""
+        if self.beyond is not None:
+            return self.beyond.of(names)
+        return max(1.0, LARGER * self.spread) if self.chosen and len(names) > 2 else self.spread
 
     def _unmeasured(self, names: Names, weights: Floats) -> Any:
         """The same of any weighted count, by its weights' parts in every set (Hoeffding)."""
-        if self.beyond is None:
-            return self.spread
         if len(names) > _FEW or prod(self.basis.sizes[a] + 1 for a in names) > _SPLIT:
-            return self.beyond.of(names)
+            return self._of(names)
         split, chances = np.asarray(weights, dtype=np.float64), np.array(1.0)
         for i, a in enumerate(names):
             p = self._along(self.ones(a), names, a)

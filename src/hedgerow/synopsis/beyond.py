@@ -27,25 +27,26 @@ _STEPS = 40  # of a search for a spread
 _MOST = 1e7  # the largest spread that is looked for
 _LEAST = 0.05  # no spread is less
 _SURE = 0.05  # of a distance, squared: from here on sets count alike, however little noise theirs have
+DEEPER = 1.4  # times the mean of those inside it: what a larger set shows
 _CLEAR = 4.0  # times what a distance says without noise: a spread is no more
 _GROUPS = 24  # of spreads that are told apart
 _MEANS = 240  # of several sets that were not looked at, by chance
-_TOGETHER = 10  # so many of them at most are taken to make up for each other
+_TOGETHER = 4  # so many of them at most are taken to make up for each other
 _INSIDE = 1 << 10  # sets inside a larger one that are asked for their own
 
 
 @dataclass(frozen=True, eq=False)
 class Beyond:
-    """What was not measured of tables: the variance of a cell's error in units of its count, by attributes.
+    """What was not measured of tables: by attributes, in units of what rows vary by.
 
     Tables of one attribute more than those that were measured were looked at: of each, the L1 distance of the
-    rows to what is answered, with noise. Under `Bars` a cell is off by a variance v = noise + s part count,
+    rows to what is answered, with noise. Under `Bars` a cell is off by a variance v = noise + s free,
     so that the distance is the sum over cells of sqrt(2 v / pi), or of twice the count where that is less
     (errors of a table add up to nothing, and no count is negative). The spread s is where that is what was
-    found, times `WIDER`. How far sets differ from each other beyond noise says how far each is believed
-    (Stein). `WIDER`, and `GROWTH` of `Bars`, were chosen on networks of other seeds than the benchmark's, on
-    rows where one attribute is a function of two others, and on the shapes that `python -m benchmarks
-    coverage` calls looked at.
+    found. How far sets differ from each other beyond noise says how far each is believed (Stein), and what
+    those may show that were not looked at: as much as any of those that were, drawn with the root of that
+    weight, since estimates themselves spread too far and means too little. `DEEPER`, and `VARIES` of `Bars`,
+    were chosen on networks, rings, rankings and classes of other seeds than the benchmark's.
 
     Args:
         spreads: of every set that was looked at.
@@ -103,7 +104,8 @@ class Beyond:
         if len(names) < self._size:
             near = [s for t, s in self.spreads.items() if set(names) <= set(t)]
         else:
-            near = [self.spreads.get(t, self.other) for t in self._inside(names)]
+            deeper = DEEPER if len(names) > self._size else 1.0
+            near = [deeper * self.spreads.get(t, self.other) for t in self._inside(names)]
         return float(np.mean(near)) if near else self.other
 
     def draws(self, names: Names) -> tuple[float, ...]:

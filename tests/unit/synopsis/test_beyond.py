@@ -10,7 +10,7 @@ import pytest
 
 from hedgerow.learning.residuals.basis import Basis, subsets
 from hedgerow.synopsis.bars import Bars
-from hedgerow.synopsis.beyond import Beyond
+from hedgerow.synopsis.beyond import DEEPER, Beyond
 
 SIZES = {"a": 6, "b": 5, "c": 4, "d": 6, "e": 3}
 ONES = {a: np.full(n, 1.0 / n) for a, n in SIZES.items()}
@@ -60,7 +60,7 @@ def test_other_sets_have_the_mean_of_those_next_to_them():
     seen = Beyond({("a", "b", "c"): 4.0, ("a", "b", "d"): 10.0}, 7.0)
     assert seen.of(("a", "b", "c")) == 4.0
     assert seen.of(("a", "c", "d")) == 7.0
-    assert seen.of(("a", "b", "c", "d")) == pytest.approx((4.0 + 10.0 + 7.0 + 7.0) / 4)
+    assert seen.of(("a", "b", "c", "d")) == pytest.approx(DEEPER * (4.0 + 10.0 + 7.0 + 7.0) / 4)
     assert seen.of(("a", "b")) == 7.0
     assert seen.of(("c", "d")) == seen.of(tuple(f"x{i}" for i in range(40))) == 7.0
 
