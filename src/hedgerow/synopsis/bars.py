@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import acos, cos, prod, sqrt
+from functools import lru_cache
+from math import erf, exp, log, prod
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hedgerow.learning.residuals.basis import Basis, Names, subsets
+from hedgerow.synopsis.unheld import MOST, all_corners, corners, of_corners, of_weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,13 +24,19 @@ if TYPE_CHECKING:
     from hedgerow.synopsis.beyond import Beyond
 
     Floats = NDArray[np.float64]
+    Variances = tuple[float, float]
 
 LEAST, RISE = 0.25, 0.4  # of its noise: what a count near zero is off by, and how that grows with its root
 USUAL = 0.15  # of its noise's variance: so far is an answer usually moved from what was measured, squared
 ROOM = 1.05  # times the bar of what was measured: numbers of one release share its noise
-TAILS = 1.0  # of the normal law: how much wider bars of what was not measured are
 GROWTH = 0.25  # by this power of how many usual cells a count has its variance is more: errors go together
+LARGER = 0.4  # of the spread of pairs, where tables were chosen: that of larger sets
 SMALLEST = 1.0  # row: no bar of what was not measured is meant for less
+VARIES = 1.0  # the standard deviation of the logarithm of what is not known, between questions of a set
+_GRID = np.linspace(log(1e-6), log(1e4), 40)  # logarithms of ratios between which quantiles are read off
+_GROUPS = 24  # of parts that are told apart
+_STEPS = 32  # of a search for a quantile
+_erf = np.frompyfunc(erf, 1, 1)
 _SPLIT = 1 << 23  # numbers that weights may be split into
 _NEAR = 3  # attributes: of so many, tables that were not chosen are off by more in larger counts
 _FEW = 6  # attributes: every set of them has its own spread
@@ -39,15 +47,43 @@ def normal(confidence: float, numbers: int) -> float:
     return NormalDist().inv_cdf(1.0 - (1.0 - confidence) / numbers / 2.0)
 
 
-def heavy(confidence: float, numbers: int) -> float:
-    """The same of Student's law with four degrees of freedom, scaled to the variance 1.
+def quantile(ratio: Any, draws: tuple[float, ...], confidence: float) -> Any:
+    """Of errors with the variance 1 + ratio S, S one of these by chance: how far they reach so often."""
+    given = np.asarray(ratio, dtype=np.float64)
+    at = np.log(np.clip(given, exp(_GRID[0]), exp(_GRID[-1])))
+    scale = np.sqrt(1.0 + np.mean(draws) * given)
+    return np.interp(at, _GRID, _quantiles(draws, confidence)) * scale
 
-    >>> [round(heavy(c, 1), 2) for c in (0.8, 0.95, 0.99)]
-    [1.08, 1.96, 3.26]
-    """
-    out = (1.0 - confidence) / numbers
-    root = sqrt(out * (2.0 - out))
-    return sqrt(2.0 * (cos(acos(root) / 3.0) / root - 1.0))
+
+def _varied(deviation: float) -> Floats:
+    """Ten numbers of the mean 1 that a logarithm with this deviation has."""
+    at = [NormalDist().inv_cdf((i + 0.5) / 10.0) for i in range(10)]
+    numbers = np.exp(deviation * np.array(at))
+    return np.asarray(numbers / numbers.mean())
+
+
+VARIED = tuple(_varied(VARIES).tolist())
+
+
+@lru_cache(maxsize=256)
+def _together(spreads: tuple[float, ...]) -> tuple[float, ...]:
+    """Parts of the mean, by what sets may have and by what varies between questions of a set."""
+    every = np.sort(np.multiply.outer(np.array(spreads) / np.mean(spreads), np.array(VARIED)).reshape(-1))
+    return tuple(float(g.mean()) for g in np.array_split(every, min(_GROUPS, len(every))))
+
+
+@lru_cache(maxsize=256)
+def _quantiles(draws: tuple[float, ...], confidence: float) -> Floats:
+    """The same at every ratio of the grid, in units of the standard deviation."""
+    ratios = np.exp(_GRID)
+    scales = np.sqrt(1.0 + np.multiply.outer(ratios, np.asarray(draws)))
+    scales *= 2.0**0.5
+    low, high = np.zeros(len(_GRID)), 6.0 * scales.max(axis=1)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2.0
+        inside = _erf(middle[:, None] / scales).astype(np.float64).mean(axis=1)
+        low, high = np.where(inside < confidence, middle, low), np.where(inside < confidence, high, middle)
+    return np.asarray(high / np.sqrt(1.0 + np.mean(draws) * ratios))
 
 
 def near_zero(value: Any, deviation: Any) -> Any:
@@ -66,6 +102,7 @@ def measured_bar(value: Any, noisy: Any, deviation: Any, wide: float, *, counts:
     An answer that was moved from what was measured by w (Y - M) is off by D - 1 + 2 g in units of its noise's
     variance, on average: D is the squared distance to Y, g the part of the noise that it follows (Stein). So
     one that is far from what was measured has a wider bar; near zero that distance is noise that was cut off.
+    A count that noise alone may have made has a bar that reaches down to zero: most of them are nothing else.
 
     Args:
         value: the answer.
@@ -74,7 +111,10 @@ def measured_bar(value: Any, noisy: Any, deviation: Any, wide: float, *, counts:
         wide: the half width of its noise.
         counts: whether the truth cannot be negative.
     """
-    left = near_zero(value, deviation) if counts else 1.0
+    left = 1.0
+    if counts:
+        made = np.clip(value / max(wide, 1e-12), 0.0, 1.0) / ROOM
+        left = np.maximum(near_zero(value, deviation), made)
     beyond = np.maximum((value - noisy) ** 2 / np.maximum(deviation, 1e-12) ** 2 - USUAL, 0.0)
     return ROOM * wide * left * np.sqrt(1.0 + beyond)
 
@@ -83,16 +123,16 @@ def measured_bar(value: Any, noisy: Any, deviation: Any, wide: float, *, counts:
 class Bars:
     """Errors of a model's tables.
 
-    The error of an answer has two parts. What was measured of smaller tables is noisy, and that is handed
-    down to the cells of a larger one in proportion. What was not measured of a table is known as well as rows
-    drawn from the model would be, times `spread`: of the variance of a weighted count, the part that no
-    measured subset of the attributes holds (an analysis of variance of its weights).
+    The error of an answer has three parts. What was measured of smaller tables is noisy, and that is handed
+    down to the cells of a larger one in proportion. What was not measured differs from the model as rows do
+    that were drawn from it and agree with all that was measured (`unheld`), times a spread for what the model
+    does not know. Of some sets of attributes that was looked at; others are taken to be like one of those.
 
     Args:
         basis: coordinates of tables.
         deviations: of every measured residual, the standard deviation of a coordinate.
         ones: released distributions of single attributes.
-        spread: the variance of what was not measured, in units of the count.
+        spread: the variance of what was not measured, in units of that of rows that were drawn.
         beyond: the same by sets of attributes, where some were looked at.
         chosen: whether some tables were chosen, and what others hold beyond them is not known.
     """
@@ -104,21 +144,30 @@ class Bars:
     beyond: Beyond | None = None
     chosen: bool = False
 
-    def variances(self, names: Names, table: Floats, weights: Floats) -> tuple[float, float]:
-        """Of a weighted count: by noise of what was measured, and by what was not."""
+    def variances(self, names: Names, table: Floats, weights: Floats) -> Variances:
+        """Of a weighted count: by noise and chance, and by what is not known."""
         names, (table, weights) = self._real(names, table, weights)
         noise = sum(self._handed_down(names, table, weights, s) for s in self._measured(names))
-        squares = float((weights**2 * table).sum())
-        largest = float(np.abs(weights).max(initial=0.0)) ** 2
-        part, spread = self._unmeasured(names, weights)
-        grown = self._grown(squares / max(largest, 1e-300), float(table.sum()), names)
-        return noise, max(spread * squares * float(grown), SMALLEST**2 * largest * min(1.0, part))
+        largest = float(np.abs(weights).max(initial=0.0))
+        others = self._others(names)
+        if not others or not largest:
+            return noise, 0.0
+        inside = conjunction(weights)
+        if inside is None:
+            free = of_weights(table, weights, self._places(names, self._largest(names)))
+            spread = self._unmeasured(names, weights)
+        else:
+            chances = [np.asarray(self.ones(a) @ m) for a, m in zip(names, inside, strict=True)]
+            free = largest**2 * self._free(names, others, inside, chances, table)
+            spread = self._spread(names, others, chances)
+        grown = self._grown(float((weights**2 * table).sum()) / largest**2, float(table.sum()), names)
+        return self._split(noise, free, spread * grown, largest)
 
     def of_cells(self, names: Names, table: Floats) -> tuple[Floats, Floats]:
         """The same of every cell of a table."""
         real, (counts,) = self._real(names, table)
         shape, back = table.shape, np.argsort(self._order(names))
-        noise, held = np.zeros(counts.shape), np.zeros(counts.shape)
+        noise = np.zeros(counts.shape)
         shares = {a: self._along(self.ones(a), real, a) for a in real}
         for s in self._measured(real):
             out = tuple(i for i, a in enumerate(real) if a not in s)
@@ -127,45 +176,78 @@ class Bars:
             share = (counts + sigma * even) / np.maximum(inside + sigma, 1.0)
             length = prod(1.0 - 1.0 / self.basis.sizes[a] for a in s)
             noise = noise + sigma**2 * length * share**2
-            held = held + prod((1.0 - p if a in s else p for a, p in shares.items()), start=1.0)
-        part = np.clip(1.0 - held, 0.0, 1.0)
-        spread = np.asarray(self._common(real) * part)
-        if (beyond := self._each(real)) is not None:
-            spread = np.zeros(counts.shape)
-            for s in self._others(real):
-                own = prod((1.0 - p if a in s else p for a, p in shares.items()), start=1.0)
-                spread = spread + beyond.of(s) * own
-        grown = self._grown(counts, float(counts.sum()), real)
-        left = np.asarray(np.maximum(spread * counts * grown, SMALLEST**2 * part))
+        left = np.zeros(counts.shape)
+        if others := self._others(real):
+            if counts.size * max(2 ** len(real), len(others) ** 2) <= MOST:
+                free = of_corners(all_corners(counts), self._places(real, others), len(real))
+            else:
+                free = counts * self._part(real, list(shares.values()))
+            spread = self._spread(real, others, list(shares.values()))
+            grown = self._grown(counts, float(counts.sum()), real)
+            noise, left = self._split(noise, free, spread * grown, 1.0)
         if not names:  # the total comes as a list of one
             return noise.reshape(shape), left.reshape(shape)
         given = [shape[i] for i in self._order(names)]
         return noise.reshape(given).transpose(back), left.reshape(given).transpose(back)
 
-    def of_product(self, names: Names, weights: list[Floats], count: float) -> tuple[float, float]:
+    def of_product(
+        self, names: Names, weights: list[Floats], count: float, table: Floats | None = None
+    ) -> Variances:
         """The same of a product of weights whose table is too large, as if attributes were independent.
 
         Args:
             names: the attributes.
             weights: of the levels of each, at most 1.
             count: what the product counts.
+            table: what is known of the table.
         """
         by = {a: (self.ones(a), w) for a, w in zip(names, weights, strict=True) if a in self.basis.sizes}
         mean = {a: float(p @ w) for a, (p, w) in by.items()}
         square = {a: float(p @ w**2) for a, (p, w) in by.items()}
         length = {a: float((self.basis.residual((a,), w) ** 2).sum()) for a, (_, w) in by.items()}
         total = count / max(prod(mean.values()), 1e-300)
-        noise = held = 0.0
+        noise = 0.0
         for s in self._measured(tuple(by)):
-            inside = total * prod(mean[a] for a in s) + self.deviations[s]
-            share = (count + self.deviations[s] * prod(mean[a] for a in by if a not in s)) / inside
-            noise += (self.deviations[s] * share) ** 2 * prod(length[a] for a in s)
-            held += prod(square[a] - mean[a] ** 2 if a in s else mean[a] ** 2 for a in by)
-        whole = prod(square.values())
-        part = min(1.0, max(0.0, 1.0 - held / whole)) if whole > 0.0 else 0.0
+            inside, sigma = total * prod(mean[a] for a in s), self.deviations[s]
+            share = (count + sigma * prod(mean[a] for a in by if a not in s)) / (inside + sigma)
+            noise += (sigma * share) ** 2 * prod(length[a] for a in s)
+        real = tuple(by)
+        others = self._others(real)
+        if not others:
+            return noise, 0.0
         squares = count * prod(square[a] / max(mean[a], 1e-300) for a in by)
-        grown = float(self._grown(squares, total, tuple(by)))
-        return noise, max(self._common(tuple(by)) * part * squares * grown, SMALLEST**2 * part)
+        chances = [np.asarray(mean[a] ** 2 / max(square[a], 1e-300)) for a in real]
+        masks = [w for _, w in by.values()]
+        if (
+            table is not None
+            and len(real) == len(names)
+            and all(set(np.unique(w)) <= {0.0, 1.0} for w in masks)
+        ):
+            free = self._free(real, others, masks, chances, table)
+        else:
+            free = squares * float(self._part(real, chances))
+        spread = self._spread(real, others, chances) * float(self._grown(squares, total, real))
+        return self._split(noise, free, spread, 1.0)
+
+    def half_width(self, names: Names, found: tuple[Any, Any], confidence: float, numbers: int) -> Any:
+        """How far off such a count is, as one of so many numbers."""
+        normally, unknown = found
+        draws = self._draws(tuple(a for a in names if a in self.basis.sizes))
+        return np.sqrt(normally) * quantile(
+            unknown / np.maximum(normally, 1e-300), draws, 1.0 - (1.0 - confidence) / numbers
+        )
+
+    def _draws(self, names: Names) -> tuple[float, ...]:
+        """How far what is not known of single questions is from its mean: parts of it, by chance."""
+        if self.beyond is None:
+            return VARIED
+        seen = np.maximum(np.array(self.beyond.draws(names)) - 1.0, 0.0)
+        return _together(tuple(seen.tolist())) if seen.max() > 0.0 else VARIED
+
+    def _split(self, noise: Any, free: Any, spread: Any, largest: float) -> tuple[Any, Any]:
+        """What is normal - noise, what rows vary by, the row that a question may be about - and the rest."""
+        normally = noise + np.minimum(spread, 1.0) * free + (SMALLEST * largest) ** 2
+        return normally, np.maximum(spread - 1.0, 0.0) * free
 
     def _measured(self, names: Names) -> list[Names]:
         """The measured residuals over some of these attributes."""
@@ -191,6 +273,10 @@ class Bars:
     def _along(values: Floats, names: Names, name: str) -> Floats:
         return values.reshape([-1 if a == name else 1 for a in names])
 
+    @staticmethod
+    def _places(names: Names, sets: list[Names]) -> list[tuple[int, ...]]:
+        return [tuple(names.index(a) for a in s) for s in sets]
+
     def _handed_down(self, names: Names, table: Floats, weights: Floats, s: Names) -> float:
         """The variance that the noise of one residual gives a weighted count, each cell its share of it.
 
@@ -204,14 +290,45 @@ class Bars:
         along = self.basis.residual(s, moved) if s else moved
         return sigma**2 * float((along**2).sum())
 
-    def _unmeasured(self, names: Names, weights: Floats) -> tuple[float, float]:
-        """The part of a weighted count's variance that no measured set of attributes holds; and its spread.
+    def _energies(self, names: Names, sets: list[Names], chances: list[Floats]) -> dict[Names, Any]:
+        """Of the variance of a conjunction of independent attributes, the part of each set (Hoeffding)."""
+        by = {a: np.clip(p, 1e-9, 1.0 - 1e-9) for a, p in zip(names, chances, strict=True)}
+        return {s: prod((1.0 - p if a in s else p for a, p in by.items()), start=1.0) for s in sets}
 
-        Under independent attributes the weights are a sum of orthogonal parts, one for each subset of
-        attributes (Hoeffding); the part of a subset that was measured is not drawn anew.
-        """
-        if not names or prod(self.basis.sizes[a] + 1 for a in names) > _SPLIT:
-            return (1.0, self._common(names)) if names else (0.0, 0.0)
+    def _part(self, names: Names, chances: list[Floats]) -> Any:
+        """The part of a conjunction's variance that no measured set holds, by independent attributes."""
+        held = sum(self._energies(names, self._measured(names), chances).values())
+        return np.clip(1.0 - held, 0.0, 1.0)
+
+    def _free(
+        self, names: Names, others: list[Names], inside: list[Floats], chances: list[Floats], table: Floats
+    ) -> float:
+        """What a conjunction varies by among rows that agree with all that was measured."""
+        found = corners(table, inside)
+        if len(names) <= _FEW:
+            return float(of_corners(found, self._places(names, others), len(names)))
+        return float(found.reshape(-1)[0]) * float(self._part(names, chances))
+
+    def _spread(self, names: Names, sets: list[Names], chances: list[Floats]) -> Any:
+        """The spread of what was not measured: every set counts by its part of a conjunction's variance."""
+        if len(names) > _FEW:
+            return self._of(names)
+        return self._mean(self._energies(names, sets, chances))
+
+    def _mean(self, energies: dict[Names, Any]) -> Any:
+        known = sum(self._of(s) * e for s, e in energies.items())
+        return known / np.maximum(sum(energies.values()), 1e-300)
+
+    def _of(self, names: Names) -> float:
+        """The spread of one set."""
+        if self.beyond is not None:
+            return self.beyond.of(names)
+        return max(1.0, LARGER * self.spread) if self.chosen and len(names) > 2 else self.spread
+
+    def _unmeasured(self, names: Names, weights: Floats) -> Any:
+        """The same of any weighted count, by its weights' parts in every set (Hoeffding)."""
+        if len(names) > _FEW or prod(self.basis.sizes[a] + 1 for a in names) > _SPLIT:
+            return self._of(names)
         split, chances = np.asarray(weights, dtype=np.float64), np.array(1.0)
         for i, a in enumerate(names):
             p = self._along(self.ones(a), names, a)
@@ -219,38 +336,41 @@ class Bars:
             split = np.concatenate([mean, split - mean], axis=i)
             chances = np.multiply.outer(chances, np.concatenate([[1.0], self.ones(a)]))
         energy = split**2 * chances
-        whole = max(float(energy.sum()), 1e-300)
-
-        def place(s: Names) -> tuple[slice | int, ...]:
-            return tuple(slice(1, None) if a in s else 0 for a in names)
-
-        for s in self._measured(names):
-            energy[place(s)] = 0.0
-        part = float(energy.sum()) / whole
-        if (beyond := self._each(names)) is None:
-            return part, self._common(names) * part
-        own = sum(beyond.of(s) * float(energy[place(s)].sum()) for s in self._others(names))
-        return part, own / whole
+        own = {
+            s: float(energy[tuple(slice(1, None) if a in s else 0 for a in names)].sum())
+            for s in self._others(names)
+        }
+        return self._mean(own)
 
     def _grown(self, counts: Any, total: float, names: Names) -> Any:
-        """By how much the variance of a count is more than its share: what is off in a cell is so in others.
+        """By how much what is not known of a count is more than its share, where tables were chosen.
 
-        A set that was looked at is known by the distance of all its cells, most of them small. Where tables
-        were chosen it is so of small ones; larger ones have few rows in most cells.
+        What is off in a cell is so in others. It is so of small tables; larger ones have few rows in most
+        cells.
         """
-        if self.beyond is None and not (self.chosen and len(names) <= _NEAR):
+        if not (self.chosen and len(names) <= _NEAR):
             return 1.0
         cells = prod(self.basis.sizes[a] for a in names)
         return np.maximum(counts * cells / max(total, 1.0), 1.0) ** GROWTH
 
-    def _common(self, names: Names) -> float:
-        """The spread of all that is not measured of some attributes."""
-        return self.spread if self.beyond is None else self.beyond.of(names)
-
-    def _each(self, names: Names) -> Beyond | None:
-        """What is known of every set of some of these attributes by itself, where there are few."""
-        return self.beyond if len(names) <= _FEW else None
+    def _largest(self, names: Names) -> list[Names]:
+        """The measured sets of some of these attributes that are in no other."""
+        held = self._measured(names)
+        return [s for s in held if not any(set(s) < set(t) for t in held)]
 
     def _others(self, names: Names) -> list[Names]:
-        """The sets of some of these attributes, in their order, that were not measured."""
+        """The sets of these attributes, in their order, that were not measured; all of many as one."""
+        if len(names) > _FEW:
+            return [] if len(self._measured(names)) == 1 << len(names) else [names]
         return [s for s in subsets(names) if s not in self.deviations]
+
+
+def conjunction(weights: Floats) -> list[Floats] | None:
+    """The levels of each attribute that a conjunction's weights hold; None if they are none's."""
+    there = weights > 0.0
+    if not there.any() or float(weights.min()) < 0.0 or np.ptp(weights[there]) > 1e-9 * float(weights.max()):
+        return None
+    axes = range(weights.ndim)
+    masks = [np.asarray(there.any(axis=tuple(i for i in axes if i != axis))) for axis in axes]
+    whole = prod(int(m.sum()) for m in masks) == int(there.sum())
+    return [m.astype(np.float64) for m in masks] if whole else None

@@ -11,7 +11,7 @@ import numpy as np
 from hedgerow.learning.residuals.basis import Basis
 from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.query import ONE
-from hedgerow.synopsis.bars import TAILS, Bars, heavy, measured_bar, normal
+from hedgerow.synopsis.bars import Bars, measured_bar, normal
 from hedgerow.synopsis.margins import KnownTable, measured_whole, ones_of
 from hedgerow.synopsis.reconciled import MeasuredResiduals
 from hedgerow.synopsis.unseen import thin, unseen
@@ -88,8 +88,8 @@ class StatedErrors:
         else:
             largest, each = factors
             count = float((table * weights).sum()) / largest
-            found = self.bars.of_product(attributes, each, count)
-        usual = largest * float(_half_width(*found, confidence, numbers))
+            found = self.bars.of_product(attributes, each, count, table)
+        usual = largest * float(self.bars.half_width(attributes, found, confidence, numbers))
         moved = self._moved(attributes, table, weights, confidence, numbers)
         apart = normal(confidence, numbers) * self._unseen(attributes, table, weights)
         return float(np.hypot(np.hypot(usual, moved), apart))
@@ -138,7 +138,9 @@ class StatedErrors:
         """Of every cell of a table."""
         known = self.known(attributes)
         if known is None:
-            return np.asarray(_half_width(*self.bars.of_cells(attributes, table), confidence, numbers))
+            return np.asarray(
+                self.bars.half_width(attributes, self.bars.of_cells(attributes, table), confidence, numbers)
+            )
         deviation, wide = known.variance**0.5, known.cell_width(confidence, numbers)
         return np.asarray(
             _stated(table, known.counts, deviation, wide, counts=True, numbers=numbers), dtype=np.float64
@@ -152,7 +154,7 @@ class StatedErrors:
         weights = [f / top for f, top in zip(factors, tops, strict=True)]
         largest = query.largest / ONE
         found = self.bars.of_product(query.attributes, weights, count / max(largest, 1e-300))
-        return largest * float(_half_width(*found, confidence, numbers))
+        return largest * float(self.bars.half_width(query.attributes, found, confidence, numbers))
 
     def known(self, attributes: Names) -> KnownTable | None:
         """The table as it was measured at full detail, if it was, and the noise of its cells."""
@@ -232,11 +234,6 @@ def _factors(weights: Floats) -> tuple[float, list[Floats]] | None:
     for f in each:
         made = np.multiply.outer(made, f)
     return (largest, each) if np.allclose(made, weights, rtol=1e-9, atol=0.0) else None
-
-
-def _half_width(noise: Any, left: Any, confidence: float, numbers: int) -> Any:
-    z, t = normal(confidence, numbers), TAILS * heavy(confidence, numbers)
-    return np.sqrt(z**2 * noise + t**2 * left)
 
 
 def _stated(value: Any, noisy: Any, deviation: float, wide: float, *, counts: bool, numbers: int) -> Any:

@@ -195,7 +195,7 @@ class Everything:
         if any(w > 0.0 for w in weights.values()):  # else the model is the best estimate
             largest = tuple(outermost(live))
             parts = nonnegative(evidence.basis, combined(evidence, model, weights), largest)
-            reconciled = Reconciled(evidence, parts, largest, not hypothesis.whole, unsure)
+            reconciled = Reconciled(evidence, parts, largest, rakes=True, doubts=unsure)
         tables = [t for t in self.tables if t in model]
         facts: dict[str, Any] = {"tables": len(tables), "model_cells": hypothesis.beliefs.tree.cells}
         facts["rows_off"] = _rows_off(hypothesis, reconciled, tables)

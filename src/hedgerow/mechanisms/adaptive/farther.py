@@ -85,5 +85,5 @@ class Farther:
         tables = {t: table(t) for t in self.sets}
         asked = TableDistances(tuple(tables), tuple(tables.values()))
         found, sigma = run.glance(asked, run.left, NOTE)
-        bars = StatedErrors(run.domain, learned, table).bars_of(1.0, Beyond.even(tables))
+        bars = StatedErrors(run.domain, learned, table).bars_of(2.0)
         return Beyond.found(bars, tables, found.tolist(), sigma)
