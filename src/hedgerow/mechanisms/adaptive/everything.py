@@ -20,11 +20,11 @@ from hedgerow.learning.factored.consistency import Target
 from hedgerow.learning.factored.factored import FactoredHypothesis
 from hedgerow.learning.residuals.basis import Names
 from hedgerow.learning.residuals.noisy import NoisyResiduals
-from hedgerow.learning.residuals.nonnegative import cut, nonnegative, outermost
-from hedgerow.learning.residuals.shrinkage import combined, doubts, remainder_weights
+from hedgerow.learning.residuals.nonnegative import cut
 from hedgerow.mechanisms.adaptive.farther import Farther
 from hedgerow.mechanisms.adaptive.maximum import CELLS, fit_measured, tables_wanted
 from hedgerow.mechanisms.adaptive.shares import Outlook, Shares
+from hedgerow.mechanisms.adaptive.weighing import modelled, weighed
 from hedgerow.synopsis.learned import Learned
 from hedgerow.synopsis.reconciled import Reconciled
 
@@ -43,14 +43,13 @@ SETS = 1 << 13  # nor are workloads of more tables
 LEVELS = 2048  # nor attributes of more levels
 LIMITS = {2: 0.02, 3: 0.017}
 """By the most attributes of a table: with a larger expected error tables are chosen."""
-PAIRS_LIMIT = 0.0075  # the same where only pairs inside the workload's tables are measured
+PAIRS_LIMIT = 0.011  # the same where only pairs inside the workload's tables are measured
 OFTEN = 3.0  # sums over two, three and four attributes are as often asked for as those over one, each
 FLOOR = 0.02  # of the price: the least that one-way tables are given
 _POOL = 8.0  # coordinates that other tables of as many attributes count for in a table's slack
 _LOOSE = 3000.0  # the largest slack
 _FIRST = 40  # steps of the fits but the last
 _LOOKED_AT = 120  # tables that a model may be fitted to, or twice as many as it will be
-_WALK = 40  # more pairs than this are read off a tree together
 _VISITS = 1e9  # cells that the last one may touch
 
 
@@ -99,12 +98,16 @@ class Everything:
         """
         found = cls(run, tables, sums=sums)
         if found.wide == 3 and len(found.tables) > SETS:
-            inside: dict[Names, float] = {}
-            for t, weight in found.tables.items():
-                for pair in combinations(t, 2):
-                    inside[pair] = inside.get(pair, 0.0) + weight
-            found = cls(run, inside, sums=sums, pairs_only=True)
+            found = found.pairs_inside()
         return found if found.possible else None
+
+    def pairs_inside(self) -> Everything:
+        """The same for the pairs inside the tables, which are then read from the model, brought to them."""
+        inside: dict[Names, float] = {}
+        for t, weight in self.tables.items():
+            for pair in combinations(t, 2):
+                inside[pair] = inside.get(pair, 0.0) + weight
+        return Everything(self.run_, inside, sums=self.sums, pairs_only=True)
 
     @property
     def possible(self) -> bool:
@@ -187,20 +190,22 @@ class Everything:
         evidence = NoisyResiduals.of(run.domain, run.measurements, run.rows)
         live = [s for s in evidence.values if s and evidence.holds(s)]
         followed = (self._fit_whole if hypothesis.whole else self._fit_some)(hypothesis, evidence, live)
-        model = _model_parts(hypothesis, evidence, live)
-        weights = remainder_weights(evidence, model, followed)
-        unsure = doubts(evidence, model, followed, weights)
-        reconciled = Reconciled(evidence, {}, (), rakes=False, doubts=unsure)
-        if any(w > 0.0 for w in weights.values()):  # else the model is the best estimate
-            largest = tuple(outermost(live))
-            parts = nonnegative(evidence.basis, combined(evidence, model, weights), largest)
-            reconciled = Reconciled(evidence, parts, largest, not hypothesis.whole, unsure)
-        tables = [t for t in self.tables if t in model]
-        facts: dict[str, Any] = {"tables": len(tables), "model_cells": hypothesis.beliefs.tree.cells}
-        facts["rows_off"] = _rows_off(hypothesis, reconciled, tables)
-        run.tell(1, 1, run.total, facts["model_cells"])
-        learned = Learned(hypothesis, tuple(run.measurements), run.spread, reconciled=reconciled)
-        return (learned if farther is None else replace(learned, beyond=farther.look(learned))), facts
+        tables = [t for t in self.tables if evidence.holds(t)]
+        run.tell(1, 1, run.total, hypothesis.beliefs.tree.cells)
+
+        def made(*, stepwise: bool) -> tuple[Learned, dict[str, Any]]:
+            reconciled = weighed(hypothesis, evidence, live, followed, stepwise=stepwise)
+            learned = Learned(hypothesis, tuple(run.measurements), run.spread, reconciled=reconciled)
+            learned = learned if farther is None else replace(learned, beyond=farther.look(learned))
+            off = _rows_off(hypothesis, reconciled, tables)
+            cells = hypothesis.beliefs.tree.cells
+            return learned, {"tables": len(tables), "model_cells": cells, "rows_off": off}
+
+        try:
+            return made(stepwise=not hypothesis.whole)
+        except RequestReused:  # an earlier version looked at what it answered: then that is taken up
+            run.refused()
+            return made(stepwise=False)
 
     def _measure(self, asked: StrategyAnswers) -> Farther | None:
         """MEASURE all residuals, but for what a look at larger tables may cost; that look, if there is one.
@@ -263,7 +268,7 @@ class Everything:
         for s, t in targets.items():
             expected = hypothesis.total * hypothesis.table(t.nodes)
             self.run_.surprised(t.counts, expected, t.sigma)
-            gap = evidence.values[s] - _modelled(hypothesis, evidence, s)
+            gap = evidence.values[s] - modelled(hypothesis, evidence, s)
             beyond = evidence.basis.table(s, {s: gap})
             noise = evidence.deviations[s] ** 2 * gap.size / beyond.size
             weight = expected / (
@@ -311,30 +316,6 @@ class Everything:
         counts = hypothesis.total * hypothesis.table(t.nodes).reshape(-1)
         price = t.slack * t.sigma**2 / np.maximum(t.counts, t.sigma)
         return float((counts / (counts + price)).mean()) ** 2
-
-
-def _modelled(hypothesis: FactoredHypothesis, evidence: NoisyResiduals, s: Names) -> Floats:
-    """The model's residual of a set."""
-    if not s:
-        return np.array(hypothesis.total)
-    return evidence.basis.residual(s, hypothesis.total * hypothesis.marginal(s))
-
-
-def _model_parts(
-    hypothesis: FactoredHypothesis, evidence: NoisyResiduals, live: Sequence[Names]
-) -> dict[Names, Floats]:
-    """The model's residuals; of very many pairs in one walk over the tree."""
-    out: dict[Names, Floats] = {(): np.array(hypothesis.total)}
-    names, index = hypothesis.domain.names, hypothesis.domain.index
-    pairs = [s for s in live if len(s) == 2]
-    if not hypothesis.whole and len(pairs) > _WALK:
-        nodes = sorted({(index(a), 0) for s in pairs for a in s})
-        wanted = set(pairs)
-        for (a, b), table in hypothesis.pairs(nodes).items():
-            s = (names[a[0]], names[b[0]])
-            if s in wanted:
-                out[s] = evidence.basis.residual(s, hypothesis.total * table)
-    return out | {s: _modelled(hypothesis, evidence, s) for s in live if s not in out}
 
 
 def _standing_out(evidence: NoisyResiduals, s: Names) -> float:

@@ -156,6 +156,17 @@ class Run(SelectMeasure):
         shares = everything.plan()  # of what is left
         if everything.suits(shares, seen.limit(everything.usual_limit, everything.wide)):
             return everything.learn(hypothesis, shares)
+        if everything.wide == 3:
+            pairs = everything.pairs_inside()
+            shares = pairs.plan()
+            if pairs.suits(shares, seen.limit(pairs.usual_limit, 2)):
+                before = len(self.measurements)
+                try:
+                    return pairs.learn(hypothesis, shares)
+                except RequestReused:  # a ledger of before may hold a choice here: then that is taken up
+                    if len(self.measurements) > before:
+                        raise
+                    self.refused()
         if seen.alone(self._part, self._part + self._lacking(self._part)):
             return self._alone(hypothesis, names)
         return None
