@@ -21,7 +21,7 @@ _POOL = 8.0  # coordinates that the other residuals of as many attributes count 
 def remainder_weights(
     evidence: NoisyResiduals, model: Mapping[Names, Floats], followed: Mapping[Names, float]
 ) -> dict[Names, float]:
-    """For every measured residual, how much of its distance to the model is kept.
+    """For every residual, how much of its distance to the model is kept.
 
     Let M = truth + b + f z and Y = truth + z, with noise z of variance v on each of d coordinates: the model
     is off by b and has followed a part f of the noise, since it was fitted to Y. Then E|Y - M|^2 = |b|^2 +
@@ -31,10 +31,10 @@ def remainder_weights(
 
     Args:
         evidence: what was measured.
-        model: the model's residuals.
+        model: the model's residuals, of those that are weighed.
         followed: f of every residual, 0 where it is not named.
     """
-    ratios = {s: _ratio(evidence, model, s) for s in evidence.values}
+    ratios = {s: _ratio(evidence, model, s) for s in model}
     out: dict[Names, float] = {}
     for size in {len(s) for s in ratios}:
         same = [s for s in ratios if len(s) == size]

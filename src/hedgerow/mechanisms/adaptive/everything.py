@@ -21,13 +21,12 @@ from hedgerow.learning.factored.factored import FactoredHypothesis
 from hedgerow.learning.ordered import FittedCounts, regained
 from hedgerow.learning.residuals.basis import Names
 from hedgerow.learning.residuals.noisy import NoisyResiduals
-from hedgerow.learning.residuals.nonnegative import brought, cut, nonnegative, outermost
-from hedgerow.learning.residuals.shrinkage import combined, doubts, remainder_weights
+from hedgerow.learning.residuals.nonnegative import brought, cut
 from hedgerow.mechanisms.adaptive.farther import Farther
 from hedgerow.mechanisms.adaptive.maximum import CELLS, fit_measured, tables_wanted
 from hedgerow.mechanisms.adaptive.shares import Outlook, Shares
+from hedgerow.mechanisms.adaptive.weighing import modelled, weighed
 from hedgerow.synopsis.learned import Learned
-from hedgerow.synopsis.reconciled import Reconciled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,14 +43,13 @@ SETS = 1 << 13  # nor are workloads of more tables
 LEVELS = 2048  # nor attributes of more levels
 LIMITS = {2: 0.02, 3: 0.017}
 """By the most attributes of a table: with a larger expected error tables are chosen."""
-PAIRS_LIMIT = 0.0075  # the same where only pairs inside the workload's tables are measured
+PAIRS_LIMIT = 0.011  # the same where only pairs inside the workload's tables are measured
 OFTEN = 3.0  # sums over two, three and four attributes are as often asked for as those over one, each
 FLOOR = 0.02  # of the price: the least that one-way tables are given
 _POOL = 8.0  # coordinates that other tables of as many attributes count for in a table's slack
 _LOOSE = 3000.0  # the largest slack
 _FIRST = 40  # steps of the fits but the last
 _LOOKED_AT = 120  # tables that a model may be fitted to, or twice as many as it will be
-_WALK = 40  # more pairs than this are read off a tree together
 _VISITS = 1e9  # cells that the last one may touch
 
 
@@ -100,12 +98,16 @@ class Everything:
         """
         found = cls(run, tables, sums=sums)
         if found.wide == 3 and len(found.tables) > SETS:
-            inside: dict[Names, float] = {}
-            for t, weight in found.tables.items():
-                for pair in combinations(t, 2):
-                    inside[pair] = inside.get(pair, 0.0) + weight
-            found = cls(run, inside, sums=sums, pairs_only=True)
+            found = found.pairs_inside()
         return found if found.possible else None
+
+    def pairs_inside(self) -> Everything:
+        """The same for the pairs inside the tables, which are then read from the model, brought to them."""
+        inside: dict[Names, float] = {}
+        for t, weight in self.tables.items():
+            for pair in combinations(t, 2):
+                inside[pair] = inside.get(pair, 0.0) + weight
+        return Everything(self.run_, inside, sums=self.sums, pairs_only=True)
 
     @property
     def possible(self) -> bool:
@@ -188,36 +190,29 @@ class Everything:
         evidence = NoisyResiduals.of(run.domain, run.measurements, run.rows)
         live = [s for s in evidence.values if s and evidence.holds(s)]
         followed = (self._fit_whole if hypothesis.whole else self._fit_some)(hypothesis, evidence, live)
-        model = _model_parts(hypothesis, evidence, live)
-        weights = remainder_weights(evidence, model, followed)
-        unsure = doubts(evidence, model, followed, weights)
-        reconciled = Reconciled(evidence, {}, (), rakes=False, doubts=unsure)
-        if any(w > 0.0 for w in weights.values()):  # else the model is the best estimate
-            largest = tuple(outermost(live))
-            parts = nonnegative(evidence.basis, combined(evidence, model, weights), largest)
-            reconciled = Reconciled(evidence, parts, largest, rakes=True, doubts=unsure)
-        tables = [t for t in self.tables if t in model]
-        facts: dict[str, Any] = {"tables": len(tables), "model_cells": hypothesis.beliefs.tree.cells}
-        facts["rows_off"] = _rows_off(hypothesis, reconciled, tables)
-        run.tell(1, 1, run.total, facts["model_cells"])
-        learned = Learned(hypothesis, tuple(run.measurements), run.spread, reconciled=reconciled)
-        return self._looked(learned, farther), facts
+        tables = [t for t in self.tables if evidence.holds(t)]
+        cells = hypothesis.beliefs.tree.cells
+        run.tell(1, 1, run.total, cells)
 
-    def _looked(self, learned: Learned, farther: Farther | None) -> Learned:
-        """What was learned, its numbers where they were measured to be, and how far off larger tables are.
+        def made(*, newest: bool) -> tuple[Learned, dict[str, Any]]:
+            whole = hypothesis.whole
+            parts = weighed(
+                hypothesis, evidence, live, followed, stepwise=newest and not whole, rakes=newest or not whole
+            )
+            learned = Learned(hypothesis, tuple(run.measurements), run.spread, reconciled=parts)
+            learned = self._regained(learned) if newest else learned
+            learned = learned if farther is None else replace(learned, beyond=farther.look(learned))
+            return learned, {
+                "tables": len(tables),
+                "model_cells": cells,
+                "rows_off": _rows_off(learned, tables),
+            }
 
-        A ledger of before may hold the look at tables whose numbers were not: then those are answered.
-        """
-        better = self._regained(learned)
-        if farther is None:
-            return better
         try:
-            return replace(better, beyond=farther.look(better))
-        except RequestReused:
-            if better is learned:
-                raise
-            self.run_.refused()
-            return replace(learned, beyond=farther.look(learned))
+            return made(newest=True)
+        except RequestReused:  # an earlier version looked at what it answered: then that is taken up
+            run.refused()
+            return made(newest=False)
 
     def _regained(self, learned: Learned) -> Learned:
         """What was learned with new counts of numbers that fits without negative cells have displaced."""
@@ -297,7 +292,7 @@ class Everything:
         for s, t in targets.items():
             expected = hypothesis.total * hypothesis.table(t.nodes)
             self.run_.surprised(t.counts, expected, t.sigma)
-            gap = evidence.values[s] - _modelled(hypothesis, evidence, s)
+            gap = evidence.values[s] - modelled(hypothesis, evidence, s)
             beyond = evidence.basis.table(s, {s: gap})
             noise = evidence.deviations[s] ** 2 * gap.size / beyond.size
             weight = expected / (
@@ -347,30 +342,6 @@ class Everything:
         return float((counts / (counts + price)).mean()) ** 2
 
 
-def _modelled(hypothesis: FactoredHypothesis, evidence: NoisyResiduals, s: Names) -> Floats:
-    """The model's residual of a set."""
-    if not s:
-        return np.array(hypothesis.total)
-    return evidence.basis.residual(s, hypothesis.total * hypothesis.marginal(s))
-
-
-def _model_parts(
-    hypothesis: FactoredHypothesis, evidence: NoisyResiduals, live: Sequence[Names]
-) -> dict[Names, Floats]:
-    """The model's residuals; of very many pairs in one walk over the tree."""
-    out: dict[Names, Floats] = {(): np.array(hypothesis.total)}
-    names, index = hypothesis.domain.names, hypothesis.domain.index
-    pairs = [s for s in live if len(s) == 2]
-    if not hypothesis.whole and len(pairs) > _WALK:
-        nodes = sorted({(index(a), 0) for s in pairs for a in s})
-        wanted = set(pairs)
-        for (a, b), table in hypothesis.pairs(nodes).items():
-            s = (names[a[0]], names[b[0]])
-            if s in wanted:
-                out[s] = evidence.basis.residual(s, hypothesis.total * table)
-    return out | {s: _modelled(hypothesis, evidence, s) for s in live if s not in out}
-
-
 def _standing_out(evidence: NoisyResiduals, s: Names) -> float:
     """By how many rows a measured residual moves its table, beyond what noise would."""
     beyond = evidence.basis.table(s, {s: evidence.values[s]})
@@ -378,11 +349,13 @@ def _standing_out(evidence: NoisyResiduals, s: Names) -> float:
     return float(np.abs(beyond).sum()) - 0.8 * noise * beyond.size
 
 
-def _rows_off(hypothesis: FactoredHypothesis, reconciled: Reconciled, tables: Sequence[Names]) -> float:
+def _rows_off(learned: Learned, tables: Sequence[Names]) -> float:
     """The mean L1 distance of the model, which rows are drawn from, to the tables answers are read from."""
+    held = learned.reconciled
+    assert held is not None
     gaps = [
-        float(np.abs(hypothesis.marginal(t) - table / max(float(table.sum()), 1.0)).sum())
+        float(np.abs(learned.hypothesis.marginal(t) - table / max(float(table.sum()), 1.0)).sum())
         for t in tables
-        if (table := reconciled.table(t)) is not None
+        if (table := held.table(t)) is not None
     ]
     return round(float(np.mean(gaps)), 6) if gaps else 0.0

@@ -11,6 +11,7 @@ import numpy as np
 from hedgerow.errors import RequestReused
 from hedgerow.learning.factored.consistency import Target, combined, measured_total
 from hedgerow.learning.factored.factored import FactoredHypothesis
+from hedgerow.learning.factored.smoothing import smoothed
 from hedgerow.learning.hypothesis import Fit
 from hedgerow.learning.ordered import FittedCounts, regained
 from hedgerow.mechanisms.adaptive import plan as planning
@@ -83,20 +84,38 @@ class Run(SelectMeasure):
 
     # -- learning -----------------------------------------------------------------------------------------
 
-    def fit(self, hypothesis: FactoredHypothesis, iterations: int, *, guard: bool = True) -> Fit:
+    def fit(
+        self,
+        hypothesis: FactoredHypothesis,
+        iterations: int,
+        *,
+        guard: bool = True,
+        targets: Sequence[Target] | None = None,
+    ) -> Fit:
+        known = self.targets if targets is None else targets
         return hypothesis.fit_targets(
-            self.targets, total=self.rows, iterations=iterations, slack=self._slack, guard=guard
+            known, total=self.total, iterations=iterations, slack=self._slack, guard=guard
         )
 
-    def fit_well(self, hypothesis: FactoredHypothesis, iterations: int) -> None:
+    def fit_well(
+        self, hypothesis: FactoredHypothesis, iterations: int, targets: Sequence[Target] | None = None
+    ) -> None:
         """The last fit goes on, a little at a time, while that brings it nearer to what was measured."""
-        misfit = self.fit(hypothesis, 3 * iterations // 4).misfit
+        misfit = self.fit(hypothesis, 3 * iterations // 4, targets=targets).misfit
         for _ in range(MORE):
-            before, misfit = misfit, self.fit(hypothesis, iterations // 4).misfit
+            before, misfit = misfit, self.fit(hypothesis, iterations // 4, targets=targets).misfit
             if misfit > NEARER * before:
                 break
         if misfit > UNDONE and self.settings.seconds is None:
-            self.fit(hypothesis, int(min(3 * iterations, LONGER / hypothesis.beliefs.tree.cells)))
+            most = int(min(3 * iterations, LONGER / hypothesis.beliefs.tree.cells))
+            self.fit(hypothesis, most, targets=targets)
+
+    def _fit_last(self, hypothesis: FactoredHypothesis, iterations: int) -> None:
+        """The last fit where tables are chosen: one-way tables are smoothed where that pays.
+
+        Not before: a choice is known by the estimates that it was made by.
+        """
+        self.fit_well(hypothesis, iterations, [smoothed(t) for t in combined(self.targets)])
 
     @property
     def total(self) -> float:
@@ -138,7 +157,7 @@ class Run(SelectMeasure):
         # Nothing more to choose, or nothing more to learn: measure again what is known.
         if self.left.amount * 1000 > self.price.amount:
             self._refresh(hypothesis, candidates, rounds.chosen)
-        self.fit_well(hypothesis, effort.last)
+        self._fit_last(hypothesis, effort.last)
         facts = {"tables": len(rounds.chosen), "model_cells": hypothesis.beliefs.tree.cells}
         self.tell(done, done, self.total, facts["model_cells"])
         return Learned(self._regained(hypothesis), tuple(self.measurements), self.spread), facts
@@ -164,6 +183,17 @@ class Run(SelectMeasure):
         shares = everything.plan()  # of what is left
         if everything.suits(shares, seen.limit(everything.usual_limit, everything.wide)):
             return everything.learn(hypothesis, shares)
+        if everything.wide == 3:
+            pairs = everything.pairs_inside()
+            shares = pairs.plan()
+            if pairs.suits(shares, seen.limit(pairs.usual_limit, 2)):
+                before = len(self.measurements)
+                try:
+                    return pairs.learn(hypothesis, shares)
+                except RequestReused:  # a ledger of before may hold a choice here: then that is taken up
+                    if len(self.measurements) > before:
+                        raise
+                    self.refused()
         if seen.alone(self._part, self._part + self._lacking(self._part)):
             return self._alone(hypothesis, names)
         return None
@@ -189,7 +219,7 @@ class Run(SelectMeasure):
         """One-way tables get all that is left: attributes have too little to do with each other."""
         found = self.measure([(a,) for a in names], self.left, self._shares, "one-way tables again")
         self.targets += [hypothesis.target(m) for m in found]
-        self.fit_well(hypothesis, 200)
+        self._fit_last(hypothesis, 200)
         facts = {"tables": 0, "model_cells": hypothesis.beliefs.tree.cells}
         self.tell(1, 1, self.total, facts["model_cells"])
         return Learned(self._regained(hypothesis), tuple(self.measurements), self.spread), facts
