@@ -25,6 +25,7 @@ SETS, EACH, CELLS = (
     8,
     50_000,
 )  # sets of attributes, questions of each, the largest table that is written out
+LARGEST = 1 << 18  # cells of the table that a question is about: larger ones take seconds
 PICKED = 40  # cells of a table
 RUNS = 12  # releases of a shape
 Made = Callable[[], tuple[Columns, dict[str, int]]]
@@ -58,6 +59,8 @@ def asked(
     for order in range(1, min(5, len(names)) + 1):
         for j in range(SETS):
             t = domain.order(rng.choice(names, order, replace=False))
+            while domain.cells(t) > LARGEST:
+                t = domain.order(rng.choice(names, order, replace=False))
             if order <= 3 and domain.cells(t) <= CELLS and j < SETS // 2:
                 flat = np.ravel_multi_index([columns[a] for a in t], domain.shape_of(t))
                 yield "cells", order, hr.marginals(domain, [t]), np.bincount(flat, minlength=domain.cells(t))
@@ -82,7 +85,7 @@ def asked(
         yield "shares", 2, text, share
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=8)
 def _opened(shape: str) -> tuple[Columns, Any]:
     """The rows of a shape, for all its releases."""
     import hedgerow as hr
@@ -101,6 +104,7 @@ def measure(shape: str, seed: int) -> Numbers:
     curator = hr.Curator(table, hr.Budget(epsilon=epsilon, delta=1e-9), ":memory:")
     synopsis = hr.AdaptiveRelease().release(curator, hr.marginals(domain, order))
     vars(synopsis)["_table"] = lru_cache(maxsize=4)(synopsis._table)  # questions of a set follow each other
+    vars(synopsis._stated.bars)["variances"] = _once(synopsis._stated.bars.variances)
     whole = synopsis.learned.reconciled is not None
     out: Numbers = {}
     for kind, wide, question, truth in asked(hr, domain, columns, np.random.default_rng([seed, 900])):
@@ -115,6 +119,20 @@ def measure(shape: str, seed: int) -> Numbers:
         for row, values in zip(rows, (off, *(np.atleast_1d(a.error) for a in answers)), strict=True):
             row += [float(f"{v:.6g}") for v in np.asarray(values).reshape(-1)[pick]]
     return out
+
+
+def _once(variances: Callable[..., Any]) -> Callable[..., Any]:
+    """The same variances for every confidence."""
+    last: dict[Any, Any] = {}
+
+    def kept(names: Any, table: Any, weights: Any) -> Any:
+        key = (names, weights.tobytes())
+        if key not in last:
+            last.clear()
+            last[key] = variances(names, table, weights)
+        return last[key]
+
+    return kept
 
 
 def found(shape: str, seed: int) -> Numbers:

@@ -30,6 +30,7 @@ LEAST, RISE = 0.25, 0.4  # of its noise: what a count near zero is off by, and h
 USUAL = 0.15  # of its noise's variance: so far is an answer usually moved from what was measured, squared
 ROOM = 1.05  # times the bar of what was measured: numbers of one release share its noise
 GROWTH = 0.25  # by this power of how many usual cells a count has its variance is more: errors go together
+ADDED = 0.15  # by this power of the cells that a count adds up, what is not known of them is in common
 LARGER = 0.4  # of the spread of pairs, where tables were chosen: that of larger sets
 SMALLEST = 1.0  # row: no bar of what was not measured is meant for less
 VARIES = 1.0  # the standard deviation of the logarithm of what is not known, between questions of a set
@@ -159,7 +160,7 @@ class Bars:
         else:
             chances = [np.asarray(self.ones(a) @ m) for a, m in zip(names, inside, strict=True)]
             free = largest**2 * self._free(names, others, inside, chances, table)
-            spread = self._spread(names, others, chances)
+            spread = self._added(names, inside, self._spread(names, others, chances))
         grown = self._grown(float((weights**2 * table).sum()) / largest**2, float(table.sum()), names)
         return self._split(noise, free, spread * grown, largest)
 
@@ -227,6 +228,7 @@ class Bars:
         else:
             free = squares * float(self._part(real, chances))
         spread = self._spread(real, others, chances) * float(self._grown(squares, total, real))
+        spread = self._added(real, masks, spread)
         return self._split(noise, free, spread, 1.0)
 
     def half_width(self, names: Names, found: tuple[Any, Any], confidence: float, numbers: int) -> Any:
@@ -352,6 +354,14 @@ class Bars:
             return 1.0
         cells = prod(self.basis.sizes[a] for a in names)
         return np.maximum(counts * cells / max(total, 1.0), 1.0) ** GROWTH
+
+    def _added(self, names: Names, inside: list[Floats], spread: Any) -> Any:
+        """The spread of a count of many cells, where those were looked at: what is off in them may add up."""
+        if self.beyond is None:
+            return spread
+        each = [self.ones(a) * m for a, m in zip(names, inside, strict=True)]
+        cells = prod(float(x.sum()) ** 2 / max(float((x**2).sum()), 1e-300) for x in each)
+        return spread + np.maximum(spread - 1.0, 0.0) * (cells**ADDED - 1.0)
 
     def _largest(self, names: Names) -> list[Names]:
         """The measured sets of some of these attributes that are in no other."""

@@ -32,6 +32,7 @@ _CLEAR = 4.0  # times what a distance says without noise: a spread is no more
 _GROUPS = 24  # of spreads that are told apart
 _MEANS = 240  # of several sets that were not looked at, by chance
 _TOGETHER = 4  # so many of them at most are taken to make up for each other
+_BEFORE = 3.0  # files of before have spreads in units of counts; what rows vary by is less
 _INSIDE = 1 << 10  # sets inside a larger one that are asked for their own
 
 
@@ -137,8 +138,9 @@ class Beyond:
         """The inverse of `pack`; None where nothing was looked at."""
         if data is None:
             return None
-        spreads = {tuple(t): float(s) for t, s in data["sets"]}
-        return cls(spreads, float(data["other"]), tuple(data.get("others", ())))
+        unit = 1.0 if "others" in data else _BEFORE
+        spreads = {tuple(t): unit * float(s) for t, s in data["sets"]}
+        return cls(spreads, unit * float(data["other"]), tuple(data.get("others", ())))
 
 
 @lru_cache(maxsize=64)
