@@ -190,22 +190,19 @@ class Everything:
         evidence = NoisyResiduals.of(run.domain, run.measurements, run.rows)
         live = [s for s in evidence.values if s and evidence.holds(s)]
         followed = (self._fit_whole if hypothesis.whole else self._fit_some)(hypothesis, evidence, live)
+        reconciled = weighed(hypothesis, evidence, live, followed)
         tables = [t for t in self.tables if evidence.holds(t)]
-        run.tell(1, 1, run.total, hypothesis.beliefs.tree.cells)
-
-        def made(*, stepwise: bool) -> tuple[Learned, dict[str, Any]]:
-            reconciled = weighed(hypothesis, evidence, live, followed, stepwise=stepwise)
-            learned = Learned(hypothesis, tuple(run.measurements), run.spread, reconciled=reconciled)
-            learned = learned if farther is None else replace(learned, beyond=farther.look(learned))
-            off = _rows_off(hypothesis, reconciled, tables)
-            cells = hypothesis.beliefs.tree.cells
-            return learned, {"tables": len(tables), "model_cells": cells, "rows_off": off}
-
+        facts: dict[str, Any] = {"tables": len(tables), "model_cells": hypothesis.beliefs.tree.cells}
+        facts["rows_off"] = _rows_off(hypothesis, reconciled, tables)
+        run.tell(1, 1, run.total, facts["model_cells"])
+        learned = Learned(hypothesis, tuple(run.measurements), run.spread, reconciled=reconciled)
+        if farther is None:
+            return learned, facts
         try:
-            return made(stepwise=not hypothesis.whole)
-        except RequestReused:  # an earlier version looked at what it answered: then that is taken up
+            return replace(learned, beyond=farther.look(learned)), facts
+        except RequestReused:  # an earlier version looked at other answers, which says nothing of these
             run.refused()
-            return made(stepwise=False)
+            return learned, facts
 
     def _measure(self, asked: StrategyAnswers) -> Farther | None:
         """MEASURE all residuals, but for what a look at larger tables may cost; that look, if there is one.
@@ -281,7 +278,9 @@ class Everything:
         v, n, w = np.array(found), np.array(numbers), np.array(weights)
         common = max(float(v @ w) / max(float(w.sum()), 1e-9), 1.0 / _LOOSE)
         variance = (np.maximum(v, 0.0) * n + _POOL * common) / (n + _POOL)
-        slack = np.clip(1.0 / np.maximum(variance, 1e-9), 1.0, _LOOSE)
+        # A cell of m rows is by chance off by 1/m of its square: by mass, cells / rows on average.
+        chance = np.array([t.counts.size for t in targets.values()]) / hypothesis.total
+        slack = np.clip(1.0 / np.maximum(variance, np.maximum(chance, 1e-9)), 1.0, _LOOSE)
         return {
             s: Target(t.nodes, t.counts, t.sigma, float(k))
             for (s, t), k in zip(targets.items(), slack, strict=True)
