@@ -7,8 +7,10 @@ default, pairs of at most 10,000 cells. Figures are L1 of pairs / triples of the
 as there were. L1 is the mean over all pairs / triples (a fixed sample of 100 triples where there are more
 than 400) of the L1 distance of normalised tables. The ratio is the least favourable of a line's. Peers are
 run once; of ours the means of five runs on Adult, three on "60 x 10 levels" (where the model is too small for
-all there is to learn, and one run's errors are a tenth from another's) and two on the others. Gaussian tables
-have the whole budget for pairs, and then again for triples.
+all there is to learn, and one run's errors are a tenth from another's) and two on the others. Beside Gaussian
+tables and the independent product like is compared with like: Gaussian tables have the whole budget for
+pairs, and then again for triples, and so have ours, pairs by a release of pairs and triples by one of
+triples; the bar is that of `regimes`, 1.05. All other lines are of releases of triples.
 """
 
 from __future__ import annotations
@@ -101,7 +103,7 @@ def measure(shape: str, epsilon: float, runs: int, what: str = "adaptive") -> di
         curator = hr.Curator(hr.Table.open(columns, domain), budget=budget, ledger=":memory:")
         start = time.process_time()
         made = hr.AdaptiveRelease(objective="max" if what == "max" else "mean")
-        order = {"independent": 1, "max": 2}.get(what, 3)
+        order = {"independent": 1, "max": 2, "pairs": 2}.get(what, 3)
         synopsis = made.release(curator, hr.marginals(domain, order))
         seconds = time.process_time() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
@@ -241,7 +243,9 @@ def figures(got: dict[str, Any]) -> str:
     return f"{said[0]} / {said[1]}{rows}"
 
 
-def beside(name: str, ours: dict[str, Any], got: dict[str, Any], bar: str = "<= peer") -> dict[str, Any]:
+def beside(
+    name: str, ours: dict[str, Any], got: dict[str, Any], bar: str = "<= peer", most: float = 1.0
+) -> dict[str, Any]:
     """All figures of ours beside those of another that it has; the ratio is the least favourable of them."""
     ratios = [ours[k] / got[k] for k in KEYS if k in got]
     return {
@@ -250,16 +254,18 @@ def beside(name: str, ours: dict[str, Any], got: dict[str, Any], bar: str = "<= 
         "peer": figures(got) if ratios else f"not done in {got.get('stopped', float('nan')):.0f} CPU s",
         "ratio": max(ratios) if ratios else "",
         "bar": bar if ratios else "",
-        "passed": max(ratios) <= 1.0 if ratios else None,
+        "passed": max(ratios) <= most if ratios else None,
     }
 
 
-def against(shape: str, one: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Model beside model and rows beside rows of every peer at epsilon 1."""
-    yield beside("... eps 1, beside Gaussian tables", one, apart("gaussian", shape, 1.0))
-    yield beside(
-        "... eps 1, beside the independent product", one, apart("measure", shape, 1.0, 1, "independent")
-    )
+def against(shape: str, one: dict[str, Any], runs: int) -> Iterator[dict[str, Any]]:
+    """Model beside model and rows beside rows of every peer at epsilon 1; plain ones table kind by kind."""
+    two = apart("measure", shape, 1.0, runs, "pairs")
+    like = one | {k: two[k] for k in ("pairs", "row_pairs")}
+    plain = {"Gaussian tables": apart("gaussian", shape, 1.0)}
+    plain["the independent product"] = apart("measure", shape, 1.0, runs, "independent")
+    for name, got in plain.items():
+        yield beside(f"... eps 1, each of its own workload, beside {name}", like, got, "<= 1.05 peer", 1.05)
     yield from published(shape, one)
 
 
@@ -283,7 +289,7 @@ def on_adult() -> Iterator[dict[str, Any]]:
     yield line("... rows, triples L1", one["row_triples"], 0.158)
     yield line("... CPU seconds", one["seconds"], 3.0)
     yield line("... peak memory, MB", one["peak"], 500.0)
-    yield from against("adult", one)
+    yield from against("adult", one, RUNS)
     yield beside("... eps 1, beside AIM, rows, quoted from an earlier study", one, QUOTED)
     most, plain = apart("measure", "adult", 1.0, RUNS, "max"), apart("gaussian", "adult", 1.0)
     words = "... largest pair cell error, objective={} (peer: Gaussian tables)"
@@ -313,7 +319,7 @@ def on_shape(shape: str, runs: int) -> Iterator[dict[str, Any]]:
     for less, epsilon in ((0.1, 1.0), (1.0, 10.0)):
         name = f"... eps {epsilon:g} beside {less:g}: {cost(found[epsilon])}"
         yield beside(name, found[epsilon], {k: found[less][k] for k in KEYS}, f"<= eps {less:g}")
-    yield from against(shape, found[1.0])
+    yield from against(shape, found[1.0], runs)
 
 
 def run() -> Iterator[dict[str, Any]]:

@@ -6,16 +6,17 @@ said) of every shape. Results are kept per shape in `benchmarks/results`, so a r
 of just these tables. The others are Factorization of the same workload, moved to the nearest tables without
 negative cells; Gaussian tables, cut off at zero; the independent product; and, where all cells can be held,
 what a session fits. The bar: the mean ratio to the best other is at most 1.05 (1.08 at epsilon 0.1) and the
-lower end of its 95% interval at most 1.02. A line gives the standard error of the ratio and how many runs are
-within 10% of their mean; one run is within 10 to 15% of the mean of many where tables are few. Of a shape's
-last two lines the first is epsilon 100; the other says how much error is left there of that at epsilon 10, in
-units of what noise alone does, and the same of Factorization, which is noise alone, cut off at zero. That bar
-is of shapes where nothing but noise is left, which is decided by two figures: Factorization itself falls to
-1.05 or less (where many cells are empty, cutting takes away more at epsilon 10, and noise does not), and at
-epsilon 10 ours is at least 1/1.05 of Factorization (a model that is better than noise at 10 can at best
-come to noise at 100, which is more than 1.05 of its own). Where one of them fails the line has no mark and
-says which; what is judged there is the line above it: at epsilon 100, at most 1.05 of noise alone. One run
-has no interval: its ratio itself is to be at most 1.02.
+lower end of its 95% interval at most 1.02. A line gives the standard error of the ratio, how many runs are
+within 10% of their mean, and how many of Factorization's are, which is noise alone: where tables are few and
+small, a run is as lucky as its noise. Of a shape's last two lines the first is epsilon 100; the other says
+how much error is left there of that at epsilon 10, in units of what noise alone does, and the same of
+Factorization, which is noise alone, cut off at zero. That bar is of shapes where nothing but noise is left,
+which is decided by two figures: Factorization itself falls to 1.05 or less (where many cells are empty,
+cutting takes away more at epsilon 10, and noise does not), and at epsilon 10 ours is at least 1/1.05 of
+Factorization (a model that is better than noise at 10 can at best come to noise at 100, which is more than
+1.05 of its own). Where one of them fails the line has no mark and says which; what is judged there is the
+line above it: at epsilon 100, at most 1.05 of noise alone. One run has no interval: its ratio itself is to be
+at most 1.02.
 """
 
 from __future__ import annotations
@@ -141,6 +142,12 @@ def results(shape: str) -> dict[str, list[dict[str, float]]]:
     return held
 
 
+def near(runs: list[dict[str, float]], who: str) -> float:
+    """The part of runs that are within 10% of their mean."""
+    errors = np.array([r[who] for r in runs])
+    return float((np.abs(errors / errors.mean() - 1.0) <= 0.1).mean())
+
+
 def beside(name: str, runs: list[dict[str, float]], epsilon: float) -> dict[str, Any]:
     """One line: ours, the best other, and the ratio of paired runs."""
     means = {k: float(np.mean([r[k] for r in runs if k in r])) for k in runs[0]}
@@ -148,8 +155,9 @@ def beside(name: str, runs: list[dict[str, float]], epsilon: float) -> dict[str,
     ratios = np.array([r["ours"] / means[best] for r in runs])
     mean = float(ratios.mean())
     spread = float(ratios.std(ddof=1)) / len(ratios) ** 0.5 if len(ratios) > 1 else 0.0
-    near = float((np.abs(ratios / mean - 1.0) <= 0.1).mean())
-    luck = f"{len(runs)} runs, se {spread:.2g}, {near:.0%} near" if len(runs) > 1 else "1 run"
+    luck = f"{len(runs)} runs, se {spread:.2g}, {near(runs, 'ours'):.0%} near" if len(runs) > 1 else "1 run"
+    if len(runs) > 1 and "factorization" in runs[0]:
+        luck += f", noise alone {near(runs, 'factorization'):.0%}"
     most = 1.08 if epsilon < 1.0 else 1.05
     return {
         "name": f"{name} ({luck}, {means['seconds']:.1f} CPU s)",

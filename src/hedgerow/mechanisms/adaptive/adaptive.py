@@ -50,7 +50,7 @@ class AdaptiveRelease(Resumable):
     that follow from released values, is measured as one more table. Where numbers have a step, what they are
     within their bins is measured first (`mechanisms.moments`). Where it is expected to be better, all
     residuals of the workload are measured instead, in one act of discrete Gaussian noise on whole numbers at
-    the strategy's exact norms ([CKS20] Thm 4; residuals [XHZK23]); of very many triples those of the pairs
+    the strategy's exact norms ([CKS20] Thm 4; residuals [XHZK23]); of many or noisy triples those of pairs
     inside them. Which is better may be told by one more such act, on the distances of pairs to independence
     (`curator.statistics.distances`), and how wide the bars of larger tables are by another, on their
     distances to what is answered. Fitting, groups, number of rounds and size of the model depend on

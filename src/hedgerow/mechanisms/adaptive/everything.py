@@ -191,28 +191,19 @@ class Everything:
         live = [s for s in evidence.values if s and evidence.holds(s)]
         followed = (self._fit_whole if hypothesis.whole else self._fit_some)(hypothesis, evidence, live)
         tables = [t for t in self.tables if evidence.holds(t)]
-        cells = hypothesis.beliefs.tree.cells
-        run.tell(1, 1, run.total, cells)
-
-        def made(*, newest: bool) -> tuple[Learned, dict[str, Any]]:
-            whole = hypothesis.whole
-            parts = weighed(
-                hypothesis, evidence, live, followed, stepwise=newest and not whole, rakes=newest or not whole
-            )
-            learned = Learned(hypothesis, tuple(run.measurements), run.spread, reconciled=parts)
-            learned = self._regained(learned) if newest else learned
-            learned = learned if farther is None else replace(learned, beyond=farther.look(learned))
-            return learned, {
-                "tables": len(tables),
-                "model_cells": cells,
-                "rows_off": _rows_off(learned, tables),
-            }
-
+        reconciled = weighed(hypothesis, evidence, live, followed)
+        learned = Learned(hypothesis, tuple(run.measurements), run.spread, reconciled=reconciled)
+        learned = self._regained(learned)
+        facts: dict[str, Any] = {"tables": len(tables), "model_cells": hypothesis.beliefs.tree.cells}
+        facts["rows_off"] = _rows_off(learned, tables)
+        run.tell(1, 1, run.total, facts["model_cells"])
+        if farther is None:
+            return learned, facts
         try:
-            return made(newest=True)
-        except RequestReused:  # an earlier version looked at what it answered: then that is taken up
+            return replace(learned, beyond=farther.look(learned)), facts
+        except RequestReused:  # an earlier version looked at other answers, which says nothing of these
             run.refused()
-            return made(newest=False)
+            return learned, facts
 
     def _regained(self, learned: Learned) -> Learned:
         """What was learned with new counts of numbers that fits without negative cells have displaced."""
@@ -305,7 +296,9 @@ class Everything:
         v, n, w = np.array(found), np.array(numbers), np.array(weights)
         common = max(float(v @ w) / max(float(w.sum()), 1e-9), 1.0 / _LOOSE)
         variance = (np.maximum(v, 0.0) * n + _POOL * common) / (n + _POOL)
-        slack = np.clip(1.0 / np.maximum(variance, 1e-9), 1.0, _LOOSE)
+        # A cell of m rows is by chance off by 1/m of its square: by mass, cells / rows on average.
+        chance = np.array([t.counts.size for t in targets.values()]) / hypothesis.total
+        slack = np.clip(1.0 / np.maximum(variance, np.maximum(chance, 1e-9)), 1.0, _LOOSE)
         return {
             s: Target(t.nodes, t.counts, t.sigma, float(k))
             for (s, t), k in zip(targets.items(), slack, strict=True)

@@ -16,7 +16,7 @@ from hedgerow.learning.hypothesis import Fit
 from hedgerow.learning.ordered import FittedCounts, regained
 from hedgerow.mechanisms.adaptive import plan as planning
 from hedgerow.mechanisms.adaptive.everything import Everything
-from hedgerow.mechanisms.adaptive.look import blur_of, look, pairs_of
+from hedgerow.mechanisms.adaptive.look import Look, blur_of, look, pairs_of
 from hedgerow.mechanisms.adaptive.plan import Candidates, Effort, Nodes
 from hedgerow.mechanisms.mechanism import one_way_shares
 from hedgerow.mechanisms.run import SelectMeasure
@@ -44,6 +44,7 @@ MORE, NEARER = 5, 0.9  # the last fit goes on so often, while its misfit falls t
 UNDONE, LONGER = 1.0, 5e7  # what is true has a misfit of 1: a fit further off goes on for so many cells
 ENOUGH, MOST = 0.15, 0.8  # one-way tables noisier than this part of all rows get more, up to so much of all
 SHARP = 0.05  # of all rows: noise of products of one-way tables at which pairs are looked at
+CLEAR = 0.04  # with a larger expected error triples are better read from their pairs than measured
 WORTH = 0.01  # of the price: less is not worth an act
 
 
@@ -180,22 +181,33 @@ class Run(SelectMeasure):
             return None
         self._sharpen(hypothesis, names, everything)
         seen = look(self, self._ones, everything.tables)
-        shares = everything.plan()  # of what is left
-        if everything.suits(shares, seen.limit(everything.usual_limit, everything.wide)):
-            return everything.learn(hypothesis, shares)
-        if everything.wide == 3:
-            pairs = everything.pairs_inside()
-            shares = pairs.plan()
-            if pairs.suits(shares, seen.limit(pairs.usual_limit, 2)):
-                before = len(self.measurements)
-                try:
-                    return pairs.learn(hypothesis, shares)
-                except RequestReused:  # a ledger of before may hold a choice here: then that is taken up
-                    if len(self.measurements) > before:
-                        raise
-                    self.refused()
+        found = self._in_one_act(hypothesis, everything, seen)
+        if found is not None:
+            return found
         if seen.alone(self._part, self._part + self._lacking(self._part)):
             return self._alone(hypothesis, names)
+        return None
+
+    def _in_one_act(
+        self, hypothesis: FactoredHypothesis, everything: Everything, seen: Look
+    ) -> tuple[Learned, dict[str, Any]] | None:
+        """All tables or, of triples that would be noisy, the pairs inside them; None if neither suits."""
+        limit, shares = seen.limit(everything.usual_limit, everything.wide), everything.plan()
+        ways = [(everything, shares, limit)]
+        if everything.wide == 3:
+            pairs = everything.pairs_inside()
+            few = (pairs, pairs.plan(), seen.limit(pairs.usual_limit, 2))
+            ways = [(everything, shares, min(limit, CLEAR)), few, *ways]
+        for what, cost, most in ways:
+            if not what.suits(cost, most):
+                continue
+            before = len(self.measurements)
+            try:
+                return what.learn(hypothesis, cost)
+            except RequestReused:  # a ledger of before may hold something else here: then that is taken up
+                if len(self.measurements) > before:
+                    raise
+                self.refused()
         return None
 
     @property

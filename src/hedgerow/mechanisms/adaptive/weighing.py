@@ -28,13 +28,10 @@ def weighed(
     evidence: NoisyResiduals,
     live: Sequence[Names],
     followed: Mapping[Names, float],
-    *,
-    stepwise: bool,
-    rakes: bool,
 ) -> Reconciled:
     """WEIGH the model against what was measured; make tables agree.
 
-    A tree of tables holds few pairs as they were measured. So, step by step, pairs are weighed and made to
+    A tree of tables holds few pairs as they were measured. So pairs are weighed and made to
     agree first, and what the model says of a triple is brought to them before it is weighed against the
     triple's own residual: most of what a triple shows follows from its pairs, and cells that its pairs leave
     empty stay empty.
@@ -44,11 +41,9 @@ def weighed(
         evidence: what was measured.
         live: the sets whose residuals were measured, with all inside them.
         followed: what part of the noise of each the model has followed.
-        stepwise: whether pairs come first; else all at once, as the model says them.
-        rakes: whether larger tables, which nothing was measured of, are brought to these.
     """
     basis = evidence.basis
-    first = [s for s in live if not stepwise or len(s) < 3]
+    first = [s for s in live if hypothesis.whole or len(s) < 3]
     model = _model_parts(hypothesis, evidence, first)
     weights = remainder_weights(evidence, model, followed)
     parts = combined(evidence, model, weights)
@@ -66,7 +61,7 @@ def weighed(
     if not any(w > 0.0 for w in weights.values()):  # the model is the best estimate
         return Reconciled(evidence, {}, (), rakes=False, doubts=unsure)
     largest = tuple(outermost(live))
-    return Reconciled(evidence, nonnegative(basis, parts, largest), largest, rakes, unsure)
+    return Reconciled(evidence, nonnegative(basis, parts, largest), largest, rakes=True, doubts=unsure)
 
 
 def modelled(hypothesis: FactoredHypothesis, evidence: NoisyResiduals, s: Names) -> Floats:
