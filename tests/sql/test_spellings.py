@@ -112,8 +112,46 @@ PAIRS = [  # the table, the shape, what is typed, and what DuckDB calls it
         "FETCH FIRST 3 ROWS ONLY",
         "LIMIT 3",
     ),
+    ("flights", BY, "DATE_TRUNC(day, MONTH)", "DATE_TRUNC('month', day)"),  # day and month are columns
+    ("stays", BY, "DATEADD(month, DATEDIFF(month, 0, admitted), 0)", "DATE_TRUNC('month', admitted)"),
+    ("stays", BY, "admitted < DATEADD(month, 3, '2021-07-01')", "admitted < DATE '2021-10-01'"),
+    ("stays", BY, "DATENAME(weekday, admitted)", "DAYNAME(admitted)"),
+    ("stays", BY, "FORMAT(admitted, 'MMMM yyyy')", "STRFTIME(admitted, '%B %Y')"),
+    ("stays", BY, "EOMONTH(admitted)", "LAST_DAY(admitted)"),
+    ("flights", BY, "FORMAT_DATE('%m', DATE(day))", "STRFTIME(day, '%m')"),
+    ("flights", BY, "DIV(distance, 100)", "distance // 100"),
+    ("flights", ONE, "COUNT_BIG(*)", "COUNT(*)"),
+    ("flights", ONE, "MIN(carrier)", "MIN(carrier)"),
+    ("stays", "SELECT {} AS x FROM {} WHERE age > 60", "MAX(ward)", "MAX(ward)"),
+]
+WHOLE = [  # the table, a statement, and the same in DuckDB's words
+    (
+        "flights",
+        "SELECT `origin` AS `from where`, COUNT(*) FROM `flights` GROUP BY `origin`",
+        'SELECT origin AS "from where", COUNT(*) FROM flights GROUP BY origin',
+    ),
+    (
+        "flights",
+        "SELECT TOP 3 [dest], COUNT(*) AS [n] FROM [dbo].[flights] WITH (NOLOCK) GROUP BY [dest] "
+        "ORDER BY [n] DESC",
+        "SELECT dest, COUNT(*) AS n FROM flights GROUP BY dest ORDER BY n DESC LIMIT 3",
+    ),
+    (
+        "flights",
+        "SELECT TOP (2) dest, COUNT(*) AS n FROM dbo.flights GROUP BY dest ORDER BY n DESC",
+        "SELECT dest, COUNT(*) AS n FROM flights GROUP BY dest ORDER BY n DESC LIMIT 2",
+    ),
+    (
+        "stays",
+        "SELECT ward, sex, COUNT(*) FROM stays GROUP BY ward, sex WITH ROLLUP",
+        "SELECT ward, sex, COUNT(*) FROM stays GROUP BY ROLLUP (ward, sex)",
+    ),
 ]
 REFUSED = {
+    "SELECT GROUP_CONCAT(DISTINCT region) FROM answers": "never shown; group by the column",
+    "SELECT MAX(admitted) FROM stays": "group by it, and count",
+    "SELECT FORMAT(admitted, 'q') AS q, COUNT(*) FROM stays GROUP BY 1": "the format of FORMAT",
+    "SELECT DATENAME(eon, admitted) AS q, COUNT(*) FROM stays GROUP BY 1": "DATENAME is supported of",
     "SELECT ANY_VALUE(region) FROM answers": "rows are never shown",
     "SELECT COUNT(*) FROM stays WHERE admitted < CURRENT_DATE": "write a date",
     "SELECT TO_CHAR(day, 'YYYY-Q') AS q, COUNT(*) FROM flights GROUP BY 1": "in the format of TO_CHAR",
@@ -129,6 +167,22 @@ def test_what_others_call_a_function_is_understood(world: str, shape: str, typed
     asked = worlds.Statement(world, "spellings", shape.format(typed, world), ())
     exact = test_corpus.duck(world).execute(shape.format(meant, world)).fetchall()
     assert worlds.agree(test_corpus.answer(asked), exact, worlds.ordered(asked.text))
+
+
+@pytest.mark.parametrize(("world", "typed", "meant"), WHOLE, ids=[w[1][:40] for w in WHOLE])
+def test_how_others_quote_and_limit_is_understood(world: str, typed: str, meant: str) -> None:
+    exact = test_corpus.duck(world).execute(meant).fetchall()
+    given = test_corpus.answer(worlds.Statement(world, "spellings", typed, ()))
+    assert worlds.agree(given, exact, worlds.ordered(meant))
+
+
+def test_the_ends_of_text_are_said_to_be_declared() -> None:
+    world = worlds.world("stays")
+    asked = sql(world.domain, "SELECT MIN(ward) AS a, MAX(ward) AS b FROM stays")
+    assert isinstance(asked, TwoStages)
+    answer = asked.answered(lambda questions: [])[0]
+    assert answer.result.groups == (("cardiology", "surgery"),)
+    assert any("declared levels" in note for note in answer.notes)
 
 
 @pytest.mark.parametrize("text", REFUSED)

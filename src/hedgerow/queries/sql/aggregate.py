@@ -227,7 +227,9 @@ class Aggregates:
             raise UnsupportedSQL(f"{spell(node)} is supported of a column of numbers")
         column = self.scope.column(inner)
         if not column.numeric or column.hierarchy is not None:
-            raise UnsupportedSQL(f"{spell(node)} needs numbers, and {column.name!r} has none")
+            raise UnsupportedSQL(
+                f"{spell(node)} needs numbers, and {column.name!r} has none; group by it, and count"
+            )
         low, high, masks, step = ladder(column.body)
         forms = tuple(
             self._form(("up to", column.attribute, str(i)), [Factor((column.attribute,), mask)])

@@ -11,7 +11,9 @@ from hedgerow.errors import UnknownTable
 from hedgerow.queries.sql.printing import printed
 from hedgerow.queries.sql.tokens import tokens_of, tree_of
 
-_SCHEMAS = ("", "public", "main")
+SCHEMAS = ("", "public", "main", "dbo")
+"""What a table's name may have before it: where databases keep tables if nothing is said."""
+
 _KEPT = 1_000  # statements whose tables are remembered
 
 
@@ -37,7 +39,7 @@ def refuse_other(text: str, name: str, also: Collection[str] = ()) -> None:
     """
     known = {name.casefold(), "t", *(other.casefold() for other in also)}
     for shown, table, schema, catalog in _named_in(text):
-        if table not in known or schema not in _SCHEMAS or catalog not in ("", name.casefold()):
+        if table not in known or schema not in SCHEMAS or catalog not in ("", name.casefold()):
             raise UnknownTable(f"there is no table {shown!r}; there is {name!r}")
 
 

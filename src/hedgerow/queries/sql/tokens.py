@@ -6,10 +6,11 @@ what it is given is bounded here. What a statement *means* is decided by the com
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Iterator
+from typing import Any, ClassVar
 
 from sqlglot import Dialect, ErrorLevel, exp
+from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -19,7 +20,15 @@ LENGTH = 20_000
 NESTING = 32
 """Measured: the compiled parser needs less than 512 KiB of stack for three times this nesting."""
 
-_DUCKDB = Dialect.get_or_raise("duckdb")
+
+class _Typed(DuckDB):
+    """DuckDB's words, and names in backticks, as MySQL and BigQuery have them."""
+
+    class Tokenizer(DuckDB.Tokenizer):
+        IDENTIFIERS: ClassVar = ['"', "`"]
+
+
+_DUCKDB, _TYPED = Dialect.get_or_raise("duckdb"), _Typed()
 _T = TokenType
 _WORDS = frozenset(
     {_T.SELECT, _T.FROM, _T.WHERE, _T.GROUP_BY, _T.ORDER_BY, _T.LIMIT, _T.ALIAS, _T.ASC, _T.DESC, _T.FIRST}
@@ -63,6 +72,7 @@ def parse(text: str, names: Collection[str]) -> exp.Expr:
 
 
 _OWN = {"DECODE": "DECODE_VALUES", "DATEDIFF": "DATE_GAP", "DATE_DIFF": "DATE_GAP"}
+_VALUES = frozenset({_T.VAR, _T.IDENTIFIER, _T.NUMBER, _T.STRING, _T.R_PAREN, _T.R_BRACKET, _T.ARRAY})
 
 
 def tokens_of(text: str) -> list[Token]:
@@ -72,19 +82,62 @@ def tokens_of(text: str) -> list[Token]:
     if len(text) > LENGTH:
         raise UnsupportedSQL(f"the SQL text has {len(text):,} characters, more than {LENGTH:,}")
     try:
-        tokens = _DUCKDB.tokenize(text)
+        tokens = _TYPED.tokenize(text)
     except Exception:  # the tokenizer's errors are many; all of them mean the same here
         raise BadSQL("the SQL text cannot be read: a quote or comment is not closed") from None
     while tokens and tokens[-1].token_type is _T.SEMICOLON:
         tokens.pop()
-    return [_own(token, *tokens[i + 1 : i + 2]) for i, token in enumerate(tokens)]
+    tokens = list(_unbracketed(_limited(tokens)))
+    ends = [None, *tokens], [*tokens[1:], None]
+    return [_own(*three) for three in zip(ends[0], tokens, ends[1], strict=False)]
 
 
-def _own(token: Token, after: Token | None = None) -> Token:
+def _own(before: Token | None, token: Token, after: Token | None) -> Token:
     """The word, or another for a function whose arguments others write otherwise than the parser expects."""
-    called = after is not None and after.token_type is _T.L_PAREN and token.token_type is _T.VAR
-    word = _OWN.get(token.text.upper()) if called else None
-    return token if word is None else Token(_T.VAR, word, token.line, token.col, token.start, token.end)
+    called = after is not None and after.token_type is _T.L_PAREN
+    if called and token.token_type is _T.DIV and (before is None or before.token_type not in _VALUES):
+        return _as(token, _T.VAR, "DIV_WHOLE")  # DIV(a, b), which is a DIV b elsewhere
+    word = _OWN.get(token.text.upper()) if called and token.token_type is _T.VAR else None
+    return token if word is None else _as(token, _T.VAR, word)
+
+
+def _as(token: Token, kind: TokenType, text: str) -> Token:
+    return Token(kind, text, token.line, token.col, token.start, token.end)
+
+
+def _unbracketed(tokens: list[Token]) -> Iterator[Token]:
+    """The same with SQL Server's [name] as a name; a list, an index, or [two words] stays what it is."""
+    skip = 0
+    for i, token in enumerate(tokens):
+        if skip:
+            skip -= 1
+            continue
+        opens = token.token_type is _T.L_BRACKET and not (i and tokens[i - 1].token_type in _VALUES)
+        closed = opens and len(tokens) > i + 2 and tokens[i + 2].token_type is _T.R_BRACKET
+        if closed and tokens[i + 1].text.isidentifier() and tokens[i + 1].token_type is not _T.STRING:
+            yield _as(tokens[i + 1], _T.IDENTIFIER, tokens[i + 1].text)
+            skip = 2
+        else:
+            yield token
+
+
+def _limited(tokens: list[Token]) -> list[Token]:
+    """The same with SQL Server's SELECT TOP 5 ... as SELECT ... LIMIT 5, of the statement itself."""
+    depth, starts = 0, []
+    for i, token in enumerate(tokens):
+        depth += {_T.L_PAREN: 1, _T.R_PAREN: -1}.get(token.token_type, 0)
+        if token.token_type is _T.SELECT and not depth:
+            starts.append(i)
+    if len(starts) != 1 or any(token.token_type is _T.LIMIT for token in tokens[starts[0] :]):
+        return tokens
+    at = starts[0] + 1
+    words = [token.text.upper() for token in tokens[at : at + 5]]
+    many = 4 if words[1:2] == ["("] and words[3:4] == [")"] else 2
+    number = tokens[at + many // 2 : at + many // 2 + 1]
+    named = len(words) > many and words[many] not in (",", "FROM", "AS", "PERCENT", "WITH")
+    if words[:1] != ["TOP"] or not named or number[0].token_type is not _T.NUMBER:
+        return tokens
+    return [*tokens[:at], *tokens[at + many :], _as(tokens[-1], _T.LIMIT, "LIMIT"), number[0]]
 
 
 def _check_words(tokens: list[Token], names: set[str]) -> None:

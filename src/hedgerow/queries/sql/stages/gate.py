@@ -7,7 +7,7 @@ What a statement means is decided by the lists of `expression`, `windows` and `s
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from decimal import Decimal
 from math import isfinite
 from typing import Any
@@ -17,7 +17,9 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from hedgerow.errors import BadValue, UnsupportedSQL
+from hedgerow.queries.sql.stages.date_spellings import turned
 from hedgerow.queries.sql.stages.levels import literal
+from hedgerow.queries.sql.stages.rewriting import rewritten
 from hedgerow.queries.sql.stages.spellings import respelled
 from hedgerow.queries.sql.tokens import TYPES, check_nesting, tokens_of, tree_of
 
@@ -28,14 +30,15 @@ _FIRST = frozenset({_T.SELECT, _T.WITH, _T.L_PAREN})
 _LARGEST = 1e18
 
 
-def parse_staged(text: str, params: Sequence[Any] = ()) -> exp.Expr:
+def parse_staged(text: str, params: Sequence[Any] = (), dates: Container[str] = ()) -> exp.Expr:
     """The syntax tree of one statement of the larger dialect.
 
     Args:
         text: the statement.
         params: values for ? in order, or for $1, $2: they become typed literals, and never text.
+        dates: the columns of dates, casefolded.
     """
-    tree: exp.Expr = respelled(_bound(parse_unbound(text), params))
+    tree: exp.Expr = rewritten(respelled(_bound(parse_unbound(text), params)), turned(dates))
     return tree
 
 

@@ -23,11 +23,14 @@ from hedgerow.queries.sql.predicate import Scope, Truth
 from hedgerow.queries.sql.printing import printed
 from hedgerow.queries.sql.stages.engine import engine
 from hedgerow.queries.sql.stages.expression import Expressions
+from hedgerow.queries.sql.stages.rewriting import rewritten
 from hedgerow.queries.sql.stages.term import Term
 from hedgerow.queries.sql.value import Value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from hedgerow.queries.domain.domain import Domain
 
 CELLS = 1 << 18
 """The most combinations of levels on which an expression is worked out."""
@@ -279,3 +282,43 @@ def _inside(column: SqlColumn) -> list[Any] | None:
     lattice = body.lattice
     first, last = int(lattice.low[0]), int(lattice.high[-1])
     return None if last - first >= CELLS else [plain(lattice.step * k) for k in range(first, last + 1)]
+
+
+def ends_of_levels(node: Any, domain: Domain) -> Any:
+    """MIN and MAX of text as those of SELECT DISTINCT, which are declared levels; None if more is asked.
+
+    Args:
+        node: a SELECT from rows.
+        domain: what is declared.
+    """
+    plain = (
+        name for name, a in domain.items() if not a.ordered and all(isinstance(v, str) for v in a.values)
+    )
+    texts = {name.casefold() for name in plain}
+    if any(node.args.get(k) for k in ("group", "having", "distinct", "qualify", "joins")):
+        return None
+
+    def replaced(part: Any) -> Any:
+        inner = part.this if type(part) in (exp.Min, exp.Max) else None
+        if type(inner) is not exp.Column or inner.name.casefold() not in texts or part.expressions:
+            return part
+        kept = {k: node.args[k].copy() for k in ("from_", "where") if node.args.get(k)}
+        levels = exp.Select(expressions=[inner.copy()], distinct=exp.Distinct(), **kept)
+        shown = exp.Subquery(this=levels, alias=exp.TableAlias(this=exp.to_identifier("levels")))
+        end = type(part)(this=exp.Column(this=inner.this.copy()))
+        return exp.Subquery(this=exp.Select(expressions=[end], from_=exp.From(this=shown)))
+
+    listed = []
+    for entry in node.expressions:
+        new = rewritten(entry, replaced)
+        if printed(new) == printed(entry) or any(
+            isinstance(n, exp.AggFunc) for n in new.walk(prune=_is_query) if not _is_query(n)
+        ):
+            return None
+        listed.append(new if type(new) is exp.Alias else exp.alias_(new, printed(entry), quoted=True))
+    clauses = {k: node.args[k] for k in ("order", "limit", "offset") if node.args.get(k)}
+    return exp.Select(expressions=listed, **clauses)
+
+
+def _is_query(node: Any) -> bool:
+    return isinstance(node, exp.Query)

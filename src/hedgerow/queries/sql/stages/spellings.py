@@ -1,30 +1,20 @@
-"""Spellings: functions as PostgreSQL, BigQuery, Snowflake and MySQL call them, in the words of DuckDB.
+"""Spellings: functions as PostgreSQL, BigQuery, Snowflake, MySQL, SQL Server call them, in DuckDB's words.
 
 Only where the same words mean nothing else there. What is made is read like anything that was typed.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlglot import exp
 
 from hedgerow.errors import UnsupportedSQL
+from hedgerow.queries.sql.stages import date_spellings as dates
+from hedgerow.queries.sql.stages.date_spellings import takes
+from hedgerow.queries.sql.tables import SCHEMAS
 
-UNITS = frozenset({"YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "ISOYEAR", "DECADE", "CENTURY"})
-_TIMES = frozenset({"HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"})
-_MYSQL = {"%M": "%B", "%W": "%A", "%c": "%-m", "%e": "%-d", "%i": "%M", "%s": "%S", "%h": "%I", "%u": "%V"}
-_POSTGRES = {
-    "YYYY": "%Y", "YY": "%y", "MM": "%m", "DD": "%d", "DDD": "%j", "IYYY": "%G", "IW": "%V",
-    "Month": "%B", "FMMonth": "%B", "Mon": "%b", "FMMM": "%-m", "FMDD": "%-d",
-    "Day": "%A", "FMDay": "%A", "Dy": "%a", "ID": "%u", "HH24": "%H", "HH12": "%I", "HH": "%I", "MI": "%M",
-    "SS": "%S", "AM": "%p", "PM": "%p",
-}  # fmt: skip
-_PATTERN = re.compile(
-    "|".join(sorted(map(re.escape, _POSTGRES), key=len, reverse=True)) + r'|"[^"]*"|.', re.S
-)
 _COPIES = 2_000  # words that one function may come to when its argument is written out several times
 _TODAY = "is another day by day, and answers are remembered by their words: write a date, such as "
 
@@ -49,11 +39,6 @@ def _number(value: float | str) -> exp.Expr:
     return exp.Literal(this=str(value), is_string=False)
 
 
-def _takes(parts: Sequence[Any], name: str, *counts: int) -> None:
-    if len(parts) not in counts:
-        raise UnsupportedSQL(f"{name} takes {' or '.join(map(str, counts))} arguments, not {len(parts)}")
-
-
 def _often(node: Any, times: int) -> None:
     """Refuse to write a long argument out several times: within one another such functions grow threefold."""
     for words, _ in enumerate(node.walk(), 1):
@@ -72,26 +57,26 @@ def _paren(node: Any) -> Any:
 
 
 def _iff(parts: Sequence[Any], name: str) -> exp.Expr:
-    _takes(parts, name, 3)
+    takes(parts, name, 3)
     return _if(*parts)
 
 
 def _zero(parts: Sequence[Any], name: str) -> exp.Expr:
-    _takes(parts, name, 1)
+    takes(parts, name, 1)
     if name == "NULLIFZERO":
         return exp.Nullif(this=parts[0], expression=_number(0))
     return exp.Coalesce(this=parts[0], expressions=[_number(0)])
 
 
 def _quotient(parts: Sequence[Any], name: str) -> exp.Expr:
-    _takes(parts, name, 2)
+    takes(parts, name, 2)
     below = exp.Nullif(this=parts[1], expression=_number(0))
     found = exp.Div(this=_paren(parts[0]), expression=below)
     return exp.Coalesce(this=found, expressions=[_number(0)]) if name == "DIV0" else exp.Paren(this=found)
 
 
 def _isnull(parts: Sequence[Any], name: str) -> exp.Expr:
-    _takes(parts, name, 1, 2)
+    takes(parts, name, 1, 2)
     if len(parts) == 2:
         return exp.Coalesce(this=parts[0], expressions=[parts[1]])
     return exp.Paren(this=exp.Is(this=_paren(parts[0]), expression=exp.Null()))
@@ -108,103 +93,18 @@ def _decode(parts: Sequence[Any], name: str) -> exp.Expr:
     return exp.Case(ifs=ifs, default=parts[-1] if len(parts) % 2 == 0 else None)
 
 
-def _formatted(date: Any, pattern: Any, meant: Callable[[str], str]) -> exp.Expr:
-    if type(pattern) is not exp.Literal or not pattern.args.get("is_string"):
-        raise UnsupportedSQL("the format of a date is a text in quotes")
-    return exp.TimeToStr(this=date, format=exp.Literal(this=meant(pattern.this), is_string=True))
+def _all_rows(parts: Sequence[Any], name: str) -> exp.Expr:
+    takes(parts, name, 1)
+    return exp.Count(this=parts[0], big_int=True)
 
 
-def _format_date(parts: Sequence[Any], name: str) -> exp.Expr:
-    _takes(parts, name, 2)
-    return _formatted(parts[1], parts[0], lambda text: text)
-
-
-def _date_format(parts: Sequence[Any], name: str) -> exp.Expr:
-    _takes(parts, name, 2)
-    return _formatted(parts[0], parts[1], lambda text: re.sub("%.", lambda m: _MYSQL.get(m[0], m[0]), text))
-
-
-def _to_char(node: Any) -> exp.Expr:
-    if node.args.get("format") is None:
-        return exp.Cast(this=node.this, to=exp.DataType.build("VARCHAR"))
-    return _formatted(node.this, node.args["format"], _postgres)
-
-
-def _postgres(text: str) -> str:
-    out = []
-    for match in _PATTERN.finditer(text):
-        word = match[0]
-        if word in _POSTGRES:
-            out.append(_POSTGRES[word])
-        elif word.startswith('"') or not word.isalnum():
-            out.append(word.strip('"').replace("%", "%%"))
-        else:
-            raise UnsupportedSQL(f"{word!r} in the format of TO_CHAR is not supported; there is YYYY, MM, DD")
-    return "".join(out)
-
-
-def _unit_of(node: Any) -> str | None:
-    """The part of a date that a word or a text names."""
-    plain = type(node) is exp.Column and node.args.get("table") is None
-    if plain or type(node) in (exp.Literal, exp.Var):
-        word = str(node.name).upper().removesuffix("S")
-        return word if word in UNITS else None
-    return None
-
-
-def _gap(parts: Sequence[Any], name: str) -> exp.Expr:
-    """From one date to another: ('day', from, to), BigQuery's (to, from, DAY) or MySQL's (to, from)."""
-    _takes(parts, name, 2, 3)
-    if len(parts) == 2:
-        unit, before, after = "DAY", parts[1], parts[0]
-    elif (first := _unit_of(parts[0])) is not None:
-        unit, before, after = first, parts[1], parts[2]
-    elif (last := _unit_of(parts[2])) is not None:
-        unit, before, after = last, parts[1], parts[0]
-    else:
-        raise UnsupportedSQL("DATEDIFF takes a part of a date, such as 'day', and two dates")
-    return exp.DateDiff(this=after, expression=before, unit=exp.Var(this=unit))
-
-
-def _moved(parts: Sequence[Any], name: str) -> exp.Expr:
-    """DATE_SUB(date, INTERVAL 1 DAY) and DATEADD(day, 1, date)."""
-    _takes(parts, name, 2, 3)
-    if len(parts) == 3 and (unit := _unit_of(parts[0])) is not None:
-        step = parts[1]
-        back = type(step) is exp.Neg
-        length = exp.Interval(this=step.this if back else step, unit=exp.Var(this=unit))
-        kind = exp.Sub if back else exp.Add
-        return exp.Paren(this=kind(this=parts[2], expression=length))
-    if len(parts) == 2 and type(parts[1]) is exp.Interval:
-        return exp.Paren(this=exp.Sub(this=parts[0], expression=parts[1]))
-    raise UnsupportedSQL(f"{name} is not supported so; add or subtract an INTERVAL with + or -")
-
-
-def _date_add(node: Any) -> exp.Expr:
-    if type(node.expression) is not exp.Interval:
-        raise UnsupportedSQL("DATE_ADD is not supported so; add or subtract an INTERVAL with + or -")
-    return exp.Paren(this=exp.Add(this=node.this, expression=node.expression))
-
-
-def _date_part(parts: Sequence[Any], name: str) -> exp.Expr:
-    """DATE_PART(month, date), with the part in quotes."""
-    plain = len(parts) == 2 and type(parts[0]) is exp.Column and parts[0].args.get("table") is None
-    first = [exp.Literal(this=parts[0].name.lower(), is_string=True)] if plain else list(parts[:1])
-    return exp.Anonymous(this="date_part", expressions=[*first, *parts[1:]])
-
-
-def _trunc_date(node: Any) -> exp.Expr:
-    """BigQuery's DATE_TRUNC(date, MONTH) is read with its arguments the other way round."""
-    unit, date = node.args.get("unit"), node.this
-    named = type(unit) is exp.Var and _unit_of(unit) is None and str(unit.this).upper() not in _TIMES
-    if named and (meant := _unit_of(date)) is not None:
-        name = exp.Column(this=exp.to_identifier(str(unit.this).lower()))
-        return exp.TimestampTrunc(this=name, unit=exp.Var(this=meant))
-    return node  # type: ignore[no-any-return]
+def _whole_parts(parts: Sequence[Any], name: str) -> exp.Expr:
+    takes(parts, "DIV", 2)
+    return exp.Paren(this=exp.IntDiv(this=_paren(parts[0]), expression=_paren(parts[1])))
 
 
 def _quantile(parts: Sequence[Any], name: str) -> exp.Expr:
-    _takes(parts, name, 2)
+    takes(parts, name, 2)
     return exp.PercentileCont(this=parts[0], expression=parts[1])
 
 
@@ -283,7 +183,7 @@ def _window(node: Any) -> exp.Expr:
     inner = node.this
     if type(inner) is not exp.Anonymous or str(inner.this).lower() != "ratio_to_report":
         return node  # type: ignore[no-any-return]
-    _takes(inner.expressions, "RATIO_TO_REPORT", 1)
+    takes(inner.expressions, "RATIO_TO_REPORT", 1)
     (x,) = inner.expressions
     _often(node, 2)
     whole = node.copy()
@@ -297,6 +197,28 @@ def _any_value(node: Any) -> exp.Expr:
     raise UnsupportedSQL("ANY_VALUE would show what a row has, and rows are never shown; group by the column")
 
 
+def _rolled_up(node: Any) -> exp.Expr:
+    """MySQL's GROUP BY a, b WITH ROLLUP."""
+    rolled = node.args.get("rollup") or []
+    if len(rolled) != 1 or rolled[0].expressions or not node.expressions:
+        return node  # type: ignore[no-any-return]
+    return exp.Group(expressions=[exp.Rollup(expressions=node.expressions)])
+
+
+def _table(node: Any) -> exp.Expr:
+    """Without a schema that every database has, nor hints on how to lock."""
+    if node.args.get("catalog") is None and node.db.casefold() in SCHEMAS:
+        node.set("db", None)
+    hints = [part for hint in node.args.get("hints") or [] for part in hint.expressions]
+    if hints and all(str(part.name).upper() == "NOLOCK" for part in hints):
+        node.set("hints", None)
+    return node  # type: ignore[no-any-return]
+
+
+def _listed(node: Any) -> exp.Expr:
+    raise UnsupportedSQL("lists of what rows have are never shown; group by the column, and count")
+
+
 def _today(node: Any) -> exp.Expr:
     raise UnsupportedSQL(f"CURRENT_DATE {_TODAY}DATE '2024-12-31'")
 
@@ -307,21 +229,25 @@ _NAMED: dict[str, Callable[[Sequence[Any], str], exp.Expr]] = {
     **dict.fromkeys(("div0", "div0null"), _quotient),
     "isnull": _isnull,
     "decode_values": _decode,
-    "format_date": _format_date,
-    "date_format": _date_format,
-    "date_gap": _gap,
-    **dict.fromkeys(("date_sub", "dateadd"), _moved),
-    **dict.fromkeys(("date_part", "datepart"), _date_part),
+    "format_date": dates.format_date,
+    "date_format": dates.date_format,
+    "date_gap": dates.gap,
+    **dict.fromkeys(("date_sub", "dateadd"), dates.moved),
+    **dict.fromkeys(("date_part", "datepart"), dates.date_part),
+    "datename": dates.date_name,
+    "eomonth": dates.last_day,
+    "count_big": _all_rows,
+    "div_whole": _whole_parts,
     **dict.fromkeys(("approx_percentile", "percentile_approx"), _quantile),
 }
 _NODES: dict[type[exp.Expr], Callable[[Any], exp.Expr]] = {
-    exp.ToChar: _to_char,
+    exp.ToChar: dates.to_char,
     exp.Nvl2: lambda n: _if(
         exp.Not(this=exp.Is(this=_paren(n.this), expression=exp.Null())), n.args["true"], n.args.get("false")
     ),
     exp.SafeDivide: lambda n: _quotient([n.this, n.expression], "SAFE_DIVIDE"),
-    exp.DateAdd: _date_add,
-    exp.TimestampTrunc: _trunc_date,
+    exp.DateAdd: dates.date_add,
+    exp.TimestampTrunc: dates.trunc_date,
     exp.ApproxQuantile: lambda n: _quantile(
         [p for p in (n.this, n.args.get("quantile")) if p is not None], "APPROX_QUANTILE"
     ),
@@ -334,4 +260,9 @@ _NODES: dict[type[exp.Expr], Callable[[Any], exp.Expr]] = {
     exp.Window: _window,
     exp.IgnoreNulls: _any_value,
     exp.CurrentDate: _today,
+    exp.Format: dates.net_format,
+    exp.Date: lambda n: n if n.expressions else exp.Cast(this=n.this, to=exp.DataType.build("DATE")),
+    exp.Group: _rolled_up,
+    exp.Table: _table,
+    **dict.fromkeys((exp.GroupConcat, exp.ArrayAgg), _listed),
 }

@@ -15,7 +15,7 @@ from hedgerow.queries.sql.predicate import Scope
 from hedgerow.queries.sql.printing import printed
 from hedgerow.queries.sql.stages.first import FirstStage
 from hedgerow.queries.sql.stages.hours import in_hours
-from hedgerow.queries.sql.stages.levels import literal
+from hedgerow.queries.sql.stages.levels import ends_of_levels, literal
 from hedgerow.queries.sql.stages.lookups import NOT_JOINED, as_released, declared, with_lookup
 from hedgerow.queries.sql.stages.relation import Output, Released, RowsOf, Sources, aligned
 from hedgerow.queries.sql.stages.rewriting import as_union, has_query, rewritten, unaliased, without_tuples
@@ -163,9 +163,7 @@ class Split:
         if isinstance(relation, RowsOf):
             raise UnsupportedSQL(ROWS_ARE_NOT_SHOWN)
         if len(relation.text) > _LONGEST:
-            raise RangeTooLarge(
-                f"the statement grows to more than {_LONGEST:,} characters when it is written out"
-            )
+            raise RangeTooLarge(f"written out, the statement has more than {_LONGEST:,} characters")
         return relation
 
     def _alias(self) -> str:
@@ -292,6 +290,8 @@ class Split:
         """A SELECT from rows: by groups it is released, without them it is rows again."""
         own = set(map(str.casefold, self._names)) if rows.columns is None else set(rows.columns)
         node = unaliased(node, own | set(rows.public))
+        if rows.columns is None and (ends := ends_of_levels(node, self.domain)):
+            return self.query(ends, names)
         having = node.args.get("having")
         parts = [*node.expressions, *([having.this] if having is not None else [])]
         if (

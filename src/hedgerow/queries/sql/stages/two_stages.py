@@ -58,11 +58,15 @@ class TwoStages(Staged):
     values: tuple[tuple[Any, ...], ...] = ()
     notes: tuple[str, ...] = ()
 
+    def _parsed(self) -> Any:
+        dates = {name.casefold() for name, a in self.domain.items() if isinstance(a, Dates)}
+        return parse_staged(self.text, self.params, dates)
+
     @cached_property
     def _read(self) -> tuple[Split, Released]:
         def read(domain: Domain) -> tuple[Split, Released]:
             split = Split(domain, self.unit, self.values)
-            return split, split.statement(parse_staged(self.text, self.params))
+            return split, split.statement(self._parsed())
 
         return cutting(self.domain, read)
 
@@ -90,7 +94,7 @@ class TwoStages(Staged):
         """
         if len(split.inner) == len(self.values) or all(i.relation.columns[0].sure for i in split.inner):
             return
-        tree = parse_staged(self.text, self.params)
+        tree = self._parsed()
         for number in (n for one in _between(self.domain) for n in (one, int(one))):
             try:
                 self._compiled(tree, number)
@@ -115,7 +119,7 @@ class TwoStages(Staged):
         def begun(domain: Domain) -> tuple[Split, Released] | None:
             split = Split(domain, self.unit, self.values)
             try:
-                split.statement(parse_staged(self.text, self.params))
+                split.statement(self._parsed())
             except (CutsBin, UnknownLevel, RangeTooLarge):
                 waiting = split.inner[len(self.values) :]
                 return (split, waiting[0].relation) if waiting else None
