@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,9 +20,12 @@ _CELLS, _TABLES = 2e7, 12_000  # cells, and tables, that a projection may visit
 _SWEEPS = 2000
 _RAKED = 4  # sweeps over the single attributes of a table
 _CLEAN = 1e-6  # of the even share of a cell: so little below zero is made up for by mixing
+_UNSEEN = 0.005  # of the noise of a table: what that may move it by, each time
 
 
-def nonnegative(basis: Basis, parts: Parts, tables: Sequence[Names]) -> dict[Names, Floats]:
+def nonnegative(
+    basis: Basis, parts: Parts, tables: Sequence[Names], noise: float = inf
+) -> dict[Names, Floats]:
     """Residuals nearby whose tables have no negative cell.
 
     Two projections take turns: every table goes to the nearest one without negative cells (`cut`), then all
@@ -29,7 +33,14 @@ def nonnegative(basis: Basis, parts: Parts, tables: Sequence[Names]) -> dict[Nam
     it, each by what it keeps of it. Both sets are convex and the truth is in both, so no step goes away from
     the truth, in the sum of squared errors of all tables; and the limit is in both sets. It ends when next to
     nothing is below zero, or after a fixed amount of work; reading a table then cuts what is left.
+
+    Args:
+        basis: of the residuals.
+        parts: the residuals.
+        tables: of attributes, none within another.
+        noise: the L1 norm of a table's noise, as a part of all rows: what is next to nothing beside it.
     """
+    least = min(_CLEAN, _UNSEEN * noise)
     cells = sum(int(np.prod([basis.sizes[a] for a in t])) for t in tables)
     now = {s: np.asarray(v, dtype=np.float64) for s, v in parts.items()}
     weights: dict[Names, float] = {}
@@ -40,13 +51,13 @@ def nonnegative(basis: Basis, parts: Parts, tables: Sequence[Names]) -> dict[Nam
         clean, sums = True, {s: np.zeros_like(now[s]) for s in weights}
         for t in tables:
             built = basis.table(t, now)
-            clean = clean and float(built.min()) >= -_CLEAN * abs(float(built.sum())) / built.size
+            clean = clean and float(built.min()) >= -least * abs(float(built.sum())) / built.size
             for s, v in basis.parts(t, cut(built)).items():
                 sums[s] += basis.spread(s, t) * v
         if clean:
             break
         now |= {s: np.asarray(sums[s] / w) for s, w in weights.items()}
-    return _mixed(basis, now, tables)
+    return _mixed(basis, now, tables, min(100.0 * _CLEAN, 10.0 * _UNSEEN * noise))
 
 
 def brought(
@@ -89,15 +100,17 @@ def cut(table: Floats) -> Floats:
     return np.asarray(np.maximum(table - levels[last], 0.0))
 
 
-def _mixed(basis: Basis, parts: dict[Names, Floats], tables: Sequence[Names]) -> dict[Names, Floats]:
-    """A very little of the even distribution, where that lifts every cell to zero."""
+def _mixed(
+    basis: Basis, parts: dict[Names, Floats], tables: Sequence[Names], most: float
+) -> dict[Names, Floats]:
+    """A very little of the even distribution, at most so much, where that lifts every cell to zero."""
     part = 0.0
     for t in tables:
         built = basis.table(t, parts)
         even, least = float(built.sum()) / built.size, float(built.min())
         if least < 0.0 < even:
             part = max(part, -least / (even - least))
-    if not 0.0 < part <= 100.0 * _CLEAN:
+    if not 0.0 < part <= most:
         return parts
     part = min(1.0, part * (1.0 + 1e-6))
     return {s: np.asarray(v if not s else (1.0 - part) * v) for s, v in parts.items()}

@@ -50,10 +50,10 @@ def weighed(
     larger = [s for s in live if s not in model]
     if larger:
         pairs = tuple(outermost(first))
-        parts = nonnegative(basis, parts, pairs)
-        agreed = Reconciled(evidence, parts, pairs, rakes=True)
+        parts = nonnegative(basis, parts, pairs, min(map(evidence.blur, pairs)))
+        known = Reconciled(evidence, parts, pairs, rakes=True)
         for s in larger:
-            table = agreed.raked(s, hypothesis.total * hypothesis.marginal(s))
+            table = known.raked(s, hypothesis.total * hypothesis.marginal(s))
             model[s] = basis.residual(s, table)
         weights = remainder_weights(evidence, model, followed)
         parts |= {s: p for s, p in combined(evidence, model, weights).items() if s in set(larger)}
@@ -61,7 +61,8 @@ def weighed(
     if not any(w > 0.0 for w in weights.values()):  # the model is the best estimate
         return Reconciled(evidence, {}, (), rakes=False, doubts=unsure)
     largest = tuple(outermost(live))
-    return Reconciled(evidence, nonnegative(basis, parts, largest), largest, rakes=True, doubts=unsure)
+    agreed = nonnegative(basis, parts, largest, min(map(evidence.blur, largest)))
+    return Reconciled(evidence, agreed, largest, rakes=True, doubts=unsure)
 
 
 def modelled(hypothesis: FactoredHypothesis, evidence: NoisyResiduals, s: Names) -> Floats:

@@ -124,6 +124,22 @@ def test_tables_made_nonnegative_agree_and_are_no_further_from_the_truth():
     )
 
 
+def test_tables_of_very_many_rows_are_moved_by_less_than_their_noise():
+    """Cells of no rows and counts of 10^7: what makes them nonnegative is next to nothing beside the noise."""
+    rng, basis = np.random.default_rng(8), Basis({"a": 5, "b": 6, "c": 4})
+    truth = rng.multinomial(10**7, rng.dirichlet(np.full(120, 0.01))).reshape(5, 6, 4).astype(float)
+    pairs = [("a", "b"), ("a", "c"), ("b", "c")]
+    true = {s: v for s, v in basis.parts(NAMES, truth).items() if len(s) < 3}
+    noisy = {s: v + 0.2 * rng.normal(size=v.shape) * (len(s) > 0) for s, v in true.items()}
+
+    def off(parts):
+        return sum(float(np.abs(cut(basis.table(t, parts)) - basis.table(t, true)).sum()) for t in pairs)
+
+    noise = off(noisy) / len(pairs) / 1e7
+    assert off(nonnegative(basis, noisy, pairs, noise)) < 1.1 * off(noisy)
+    assert off(nonnegative(basis, noisy, pairs)) > 1.5 * off(noisy)
+
+
 def test_only_tables_in_no_other_are_outermost():
     assert outermost([("a",), ("a", "b"), ("b",), ("c",), ("a", "b")]) == [("a", "b"), ("c",)]
 
