@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+_HIDES = 0.25  # of all rows: with less noise on all levels, larger tables tell something of a number
 _RELATED = 0.2  # a usual correlation of a number with what rows are grouped by
 
 
@@ -31,7 +32,9 @@ def thin(body: Attribute, noisy: Floats, sigma: float) -> bool:
         noisy: its table as it was measured.
         sigma: the standard deviation of each count.
     """
-    return hidden(body, sigma, float(noisy.sum())) and displaced(cut(noisy), noisy, sigma, len(body.values))
+    rows = float(noisy.sum())
+    much = hidden(body, sigma, rows) and sigma * body.size > _HIDES * rows
+    return much and displaced(cut(noisy), noisy, sigma, len(body.values))
 
 
 def unseen(table: Floats, weights: Floats, axis: int) -> float:
