@@ -27,7 +27,8 @@ _STEPS = 40  # of a search for a spread
 _MOST = 1e7  # the largest spread that is looked for
 _LEAST = 0.05  # no spread is less
 _SURE = 0.05  # of a distance, squared: from here on sets count alike, however little noise theirs have
-DEEPER = 1.4  # times the mean of those inside it: what a larger set shows
+DEEPER = 1.4  # times the mean of those inside it, for each attribute more: what a larger set shows
+_DEEP = 3  # attributes more that count
 _CLEAR = 4.0  # times what a distance says without noise: a spread is no more
 _GROUPS = 24  # of spreads that are told apart
 _MEANS = 240  # of several sets that were not looked at, by chance
@@ -105,7 +106,7 @@ class Beyond:
         if len(names) < self._size:
             near = [s for t, s in self.spreads.items() if set(names) <= set(t)]
         else:
-            deeper = DEEPER if len(names) > self._size else 1.0
+            deeper = DEEPER ** min(len(names) - self._size, _DEEP)
             near = [deeper * self.spreads.get(t, self.other) for t in self._inside(names)]
         return float(np.mean(near)) if near else self.other
 
