@@ -45,6 +45,7 @@ UNDONE, LONGER = 1.0, 5e7  # what is true has a misfit of 1: a fit further off g
 ENOUGH, MOST = 0.15, 0.8  # one-way tables noisier than this part of all rows get more, up to so much of all
 SHARP = 0.05  # of all rows: noise of products of one-way tables at which pairs are looked at
 CLEAR = 0.04  # with a larger expected error triples are better read from their pairs than measured
+KNOWN = 8.0  # times better than triples: then more of pairs is worth nothing
 WORTH = 0.01  # of the price: less is not worth an act
 
 
@@ -197,7 +198,8 @@ class Run(SelectMeasure):
         if everything.wide == 3:
             pairs = everything.pairs_inside()
             few = (pairs, pairs.plan(), seen.limit(pairs.usual_limit, 2))
-            ways = [(everything, shares, min(limit, CLEAR)), few, *ways]
+            known = shares.error >= KNOWN * few[1].error  # what is left to learn is in triples
+            ways = [(everything, shares, CLEAR if known else min(limit, CLEAR)), few, *ways]
         for what, cost, most in ways:
             if not what.suits(cost, most):
                 continue
