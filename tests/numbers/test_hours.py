@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -15,6 +16,7 @@ from hedgerow.curator.drafting.inspector import Inspector
 from hedgerow.curator.rows.table import Rows
 from hedgerow.errors import DomainMismatch, UnsupportedSQL
 from hedgerow.queries.domain.days import as_days, as_hours
+from hedgerow.queries.domain.hours import Hours
 from hedgerow.service.declared import DeclaredColumn
 
 KEY = bytes(32)
@@ -218,3 +220,35 @@ def test_a_draft_has_the_hours_of_moments_and_fits_its_file(tmp_path, format):
     assert fits["taken_hour"].outside == 0
     assert fits["taken_hour"].missing == fits["taken"].missing == 75
     assert hr.sql(domain, "SELECT HOUR(taken), COUNT(*) FROM t GROUP BY 1")
+
+
+MOMENTS = [dt.datetime(2024, 2, 28, 7, 59), dt.datetime(2024, 2, 28, 23), dt.datetime(2024, 2, 29), None]
+EXACT = np.array(MOMENTS, dtype="M8[us]")
+FORMS = {  # the same moments as objects, in units of NumPy that Arrow has not, in those that it has, as text
+    "objects": lambda: np.array(MOMENTS, dtype=object),
+    "list": lambda: list(MOMENTS),
+    "pandas": lambda: pd.Series(MOMENTS, dtype=object),
+    "scalars": lambda: [None if m is None else np.datetime64(m) for m in MOMENTS],
+    **{
+        f"M8[{u}]": partial(np.array(MOMENTS, dtype="M8[us]").astype, f"M8[{u}]")
+        for u in ("h", "m", "s", "ms", "us", "ns")
+    },
+    "text": lambda: [None if m is None else str(m) for m in MOMENTS],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_moments_have_their_hours_however_a_frame_holds_them(form, engine):
+    domain = hr.Domain({"t": hr.dates("2024-02-28", "2024-03-01", by="day"), "at": {"hours": {"of": "t"}}})
+    table = hr.Table.open({"t": FORMS[form]()}, domain, engine=engine)
+    found = Rows(table, KEY).tables([("t", "at")])["t", "at"]
+    assert found.sum() == len(MOMENTS)
+    assert found[0, 7] == found[0, 23] == found[1, 0] == found[:, 24].sum() == 1
+    assert domain["at"].encode(FORMS[form]()).tolist() == [7, 23, 0, 24]
+
+
+def test_an_hour_of_a_day_that_there_is_not_is_missing_as_a_whole():
+    cells = ["28.02.2024 07:59", "31.02.2024 07:59", "30.04.2023 24:00", "29.02.2023 10:00", "", "?"]
+    hours = Hours(format="%d.%m.%Y %H:%M")
+    assert hours.encode(cells).tolist() == [7, 24, 24, 24, 24, 24]

@@ -180,7 +180,7 @@ def test_another_schema_unit_reading_or_version_is_parsed_anew(data, parses, mon
         same(ask(data, **change), ask(data, cache=False, **change))
         assert parses
         ask(data)
-    monkeypatch.setattr(row_cache, "ENCODING", 2)
+    monkeypatch.setattr(row_cache, "ENCODING", row_cache.ENCODING + 1)
     parses.clear()
     ask(data)
     assert parses

@@ -17,3 +17,8 @@ def percent(cost: Cost, budget: Budget) -> str:
     """
     whole = budget.cost.amount
     return f"{100 * float(cost.amount / whole):.2g}%" if whole else "all"
+
+
+def used_up(left: Cost, budget: Budget) -> bool:
+    """Whether what is left is only what rounding noise scales up leaves over."""
+    return left.amount * 1_000_000 < budget.cost.amount

@@ -7,7 +7,7 @@ from math import exp, isfinite
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.figures import about, bound, signed, small
-from hedgerow.privacy.share import percent
+from hedgerow.privacy.share import percent, used_up
 
 if TYPE_CHECKING:
     from hedgerow.privacy.budget import Budget, Cost
@@ -89,8 +89,3 @@ def rest(left: Cost, budget: Budget) -> str:
     ('epsilon 0.25', 'nothing')
     """
     return "nothing" if used_up(left, budget) else amount(budget.part(left), budget)
-
-
-def used_up(left: Cost, budget: Budget) -> bool:
-    """Whether what is left is only what rounding noise scales up leaves over."""
-    return left.amount * 1_000_000 < budget.cost.amount

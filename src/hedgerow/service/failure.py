@@ -60,7 +60,7 @@ class Failure:
             most = (
                 f"spend at most epsilon {_down(left)}, or " if 0 < left < float("inf") else "spend less, or "
             )
-            less = "" if str(error).lower().startswith("nothing") else most
+            less = "" if "nothing is left" in str(error).lower() else most
             raising = f"{less}let the owner raise it with `hedgerow budget raise`"
             return cls(str(error), error.code, error.hint or raising, error)
         if isinstance(error, HedgerowError):

@@ -240,7 +240,7 @@ class Publication:
                 mechanism, begun = offer.make(epsilon=self.epsilon, **own), False
             ledger = curator.ledger
             if self.epsilon is None and not begun and used_up(curator.left, ledger.budget):
-                raise BudgetExceeded(f"nothing remains of the dataset's budget, {amount(ledger.budget)}")
+                raise BudgetExceeded(f"nothing is left of the dataset's budget, {amount(ledger.budget)}")
             if not begun:
                 self._foretell(curator, asked, why)
             self.step("Reading rows", 0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.rows.engine import BATCH_ROWS
@@ -19,18 +19,24 @@ class DuckDBEngine:
 
     Args:
         frame: a pandas, polars or Arrow frame, or a mapping of columns.
-        unit, unit_type: see `MemoryEngine`.
+        unit, unit_type, moments: see `MemoryEngine`.
     """
 
     in_memory = True
     written: int | None = None
 
-    def __init__(self, frame: Any, unit: str | None = None, unit_type: str | None = None) -> None:
+    def __init__(
+        self,
+        frame: Any,
+        unit: str | None = None,
+        unit_type: str | None = None,
+        moments: Collection[str] = (),
+    ) -> None:
         import duckdb
 
         self._connection = duckdb.connect(":memory:")
         self._connection.execute("SET enable_progress_bar = false")
-        self._frame, self.untyped = arrow_table(frame, unit, unit_type)
+        self._frame, self.untyped = arrow_table(frame, unit, unit_type, moments)
         try:
             self._counted = _counted(self._frame)
             self._connection.register("rows", self._counted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.rows.engine import BATCH_ROWS
@@ -27,14 +27,21 @@ class MemoryEngine:
     Args:
         frame: the rows.
         unit, unit_type: the column that names units, and the declared type of its objects.
+        moments: the columns whose hours are read.
     """
 
     untyped = False
     in_memory = True
     written: int | None = None
 
-    def __init__(self, frame: Any, unit: str | None = None, unit_type: str | None = None) -> None:
-        self._table, self.untyped = arrow_table(frame, unit, unit_type)
+    def __init__(
+        self,
+        frame: Any,
+        unit: str | None = None,
+        unit_type: str | None = None,
+        moments: Collection[str] = (),
+    ) -> None:
+        self._table, self.untyped = arrow_table(frame, unit, unit_type, moments)
 
     def schema(self) -> pa.Schema:
         """Names and types of the columns."""
@@ -69,7 +76,9 @@ def _is_sound(array: pa.Array) -> bool:
     return True
 
 
-def arrow_table(frame: Any, unit: str | None = None, unit_type: str | None = None) -> tuple[pa.Table, bool]:
+def arrow_table(
+    frame: Any, unit: str | None = None, unit_type: str | None = None, moments: Collection[str] = ()
+) -> tuple[pa.Table, bool]:
     """Any frame as an Arrow table, and whether its text columns may hold anything (mixed objects).
 
     Cells that are no text are missing. Ids that would be lost so are in a column of their own, IDS.
@@ -79,7 +88,7 @@ def arrow_table(frame: Any, unit: str | None = None, unit_type: str | None = Non
     if isinstance(frame, pa.RecordBatch):
         frame = pa.Table.from_batches([frame])
     columns = {} if isinstance(frame, pa.Table) else _columns(frame)
-    table = frame if isinstance(frame, pa.Table) else _table(columns)
+    table = frame if isinstance(frame, pa.Table) else _table(columns, moments)
     ids: pa.Array | pa.ChunkedArray | None = None
     if unit in columns and typed_arrow(columns[unit]) is None:
         ids = spell_objects(columns[unit], "text" if _is_text(columns[unit]) else unit_type)
@@ -92,13 +101,13 @@ def arrow_table(frame: Any, unit: str | None = None, unit_type: str | None = Non
     return table, any(map(_is_untyped, columns.values()))
 
 
-def _table(columns: dict[str, Any]) -> pa.Table:
+def _table(columns: dict[str, Any], moments: Collection[str]) -> pa.Table:
     import pyarrow as pa
 
     arrays = {}
     for name, column in columns.items():
         try:
-            arrays[name] = to_arrow(column)
+            arrays[name] = to_arrow(column, timed=name in moments)
         except SystemError:  # text of NumPy that is no Unicode
             raise SourceError(f"column {name!r} is broken inside; make the frame anew") from None
     if len({len(array) for array in arrays.values()}) > 1:

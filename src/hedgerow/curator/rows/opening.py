@@ -82,7 +82,8 @@ def engine_of(
             raise DomainMismatch(wrong)
         return source, None
     kind = DuckDBEngine if engine == "duckdb" else MemoryEngine
-    return kind(_columns(source, domain), column, None if unit is None else unit.type), None
+    moments = domain.moments if isinstance(domain, Domain) else ()
+    return kind(_columns(source, domain), column, None if unit is None else unit.type, moments), None
 
 
 def is_spark(source: Any) -> bool:

@@ -25,6 +25,5 @@ def training_table(columns: Mapping[str, Any], domain: Domain) -> Table:
     """Private rows from one array per attribute."""
     import pyarrow as pa
 
-    return Table(
-        TrainingEngine(pa.table({n: to_arrow(columns[n]) for n in domain.columns})), domain, None, None
-    )
+    read = {n: to_arrow(columns[n], timed=n in domain.moments) for n in domain.columns}
+    return Table(TrainingEngine(pa.table(read)), domain, None, None)

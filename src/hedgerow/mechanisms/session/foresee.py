@@ -14,6 +14,7 @@ from hedgerow.mechanisms.mechanism import finite
 from hedgerow.mechanisms.session.decision import first_price
 from hedgerow.mechanisms.session.price import Goal, refuse_accuracy
 from hedgerow.privacy.budget import Cost
+from hedgerow.privacy.share import used_up
 from hedgerow.queries.pieces import by_queries, read_all
 from hedgerow.queries.staged import Staged
 
@@ -71,7 +72,10 @@ class Foresight:
                 f"{learning}. What the question costs then depends on the number of rows, which is not known "
                 f"before: what learning leaves is enough if there are about {self.needs_rows:,} or more."
             )
-        too_much = "" if self.affordable else f", which is more than is left ({_amount(budget, self.left)})"
+        too_much = ""
+        if not self.affordable:
+            there = f", which is more than is left ({_amount(budget, self.left)})"
+            too_much = ", and nothing is left" if used_up(self.left, budget) else there
         if self.question.is_zero:
             free = " The question would be free." if self.affordable else ""
             return f"{learning}{too_much}.{free}"

@@ -18,6 +18,7 @@ from hedgerow.mechanisms.session.explain import Explanation
 from hedgerow.mechanisms.session.price import Goal, refuse_accuracy
 from hedgerow.mechanisms.session.quantile import Quantile
 from hedgerow.privacy.budget import Cost
+from hedgerow.privacy.share import used_up
 from hedgerow.queries.asked import named_table
 from hedgerow.queries.pieces import by_queries, read_all
 from hedgerow.queries.reply import Asked
@@ -288,9 +289,10 @@ class OpenSession:
         if all(p.affordable for p in parts) and cost <= self._there():
             return
         needed, left = self._part(cost), self._payer.remaining
+        spent = used_up(self._there(), self._payer.ledger.budget)
+        there = "nothing" if spent else f"epsilon {left.epsilon:.3g}"
         raise BudgetExceeded(
-            f"the questions of this statement cost epsilon {needed.epsilon:.3g} together, and epsilon "
-            f"{left.epsilon:.3g} is left",
+            f"the questions of the statement cost epsilon {needed.epsilon:.3g} together, and {there} is left",
             hint="ask for less accuracy, or for a part of it",
             needed=needed,
             remaining=left,

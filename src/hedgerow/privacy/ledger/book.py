@@ -21,6 +21,7 @@ from hedgerow.privacy.ledger.receipt import Receipt, Verification, exported, ver
 from hedgerow.privacy.ledger.refined import lost_after
 from hedgerow.privacy.ledger.store import Store
 from hedgerow.privacy.raising import restated
+from hedgerow.privacy.share import used_up
 
 
 class Book:
@@ -337,7 +338,11 @@ def _refusal(cost: Cost, account: Account, rest: Cost, budget: Budget) -> str:
     if unit == "rho" and budget.conversion_delta and told[0]:
         unit, amounts = "epsilon", told
     asked, left = _apart(*amounts[:2])
-    said = f"This asks for {unit} {asked}, but of {unit} {amounts[2]:.6g} only {left} remains{whose}"
+    if used_up(rest, budget):
+        there = f"nothing is left of {unit} {amounts[2]:.6g}"
+    else:
+        there = f"of {unit} {amounts[2]:.6g} only {left} remains"
+    said = f"This asks for {unit} {asked}, but {there}{whose}"
     return f"{said}." if unit == cost.currency else f"{said} (at delta {small(budget.delta)})."
 
 

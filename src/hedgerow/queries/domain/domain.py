@@ -202,6 +202,12 @@ class Domain(Mapping[str, Attribute]):
         held = ((name, a.of or name) for name, a in self._attributes.items() if isinstance(a, Hours))
         return next((name for name, of in held if of.casefold() == column.casefold()), None)
 
+    @property
+    def moments(self) -> frozenset[str]:
+        """The columns whose hours are read."""
+        held = self._attributes.items()
+        return frozenset(a.of or name for name, a in held if isinstance(a, Hours))
+
     def order(self, names: Iterable[str]) -> tuple[str, ...]:
         """The given attributes without repeats, in the domain's order."""
         if not isinstance(names, Iterable):

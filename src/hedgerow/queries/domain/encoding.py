@@ -7,6 +7,7 @@ file raises on a *value*: a value that names no level falls back, silently and i
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     Codes = NDArray[np.int32]
 
-ENCODING = 1
+ENCODING = 2
 """Raised with every change of what a value is read as: what was coded before is then coded anew."""
 
 _NUMBER = r"(?i)^\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)\s*$"
@@ -56,12 +57,28 @@ def _spelled(value: object) -> str:
     return value.isoformat() if isinstance(value, dt.date) else str(value)
 
 
-def to_arrow(values: Any) -> pa.Array:
-    """Any column (list, NumPy, pandas, polars, Arrow) as one Arrow array; mixed objects become text."""
+def to_arrow(values: Any, *, timed: bool = False) -> pa.Array:
+    """Any column (list, NumPy, pandas, polars, Arrow) as one Arrow array; mixed objects become text.
+
+    Args:
+        values: the column.
+        timed: whether moments among objects are spelled with their hours, which are asked for.
+    """
     import pyarrow as pa
 
     array = typed_arrow(values)
-    return pa.array([_cell(v) for v in values], pa.string()) if array is None else array
+    spell = _moment_of if timed else text_of
+    return pa.array([_cell(v, spell) for v in values], pa.string()) if array is None else array
+
+
+def _moment_of(value: object) -> str:
+    """The text of one value, with the hour if it is a moment; one that cannot be spelled has a fixed text."""
+    with suppress(Exception):
+        if isinstance(value, np.datetime64):
+            day = value.astype("datetime64[D]")
+            return f"{day} {int((value - day) / np.timedelta64(1, 'h')):02d}:00"
+        return value.isoformat(" ") if isinstance(value, dt.datetime) else _spelled(value)
+    return _UNREADABLE
 
 
 def typed_arrow(values: Any) -> pa.Array | None:
@@ -125,7 +142,7 @@ def is_object(values: Any) -> bool:
     return "object" in (str(dtype).lower(), str(getattr(categories, "dtype", "")))
 
 
-def _cell(value: Any) -> str | None:
+def _cell(value: Any, spell: Callable[[object], str] = text_of) -> str | None:
     """The text of one object; none for what is missing, is a complex number or cannot be written as text."""
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return None
@@ -134,7 +151,7 @@ def _cell(value: Any) -> str | None:
             return None
         if isinstance(value, (float, np.floating)) and np.isnan(value):
             return None
-        text = text_of(value)
+        text = spell(value)
         text.encode()
         return text
     return None

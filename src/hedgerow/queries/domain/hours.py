@@ -47,6 +47,10 @@ class Hours(Bins):
         """The column that is read, where it has another name than the attribute."""
         return self.of
 
+    def encode(self, values: Any) -> NDArray[np.int32]:
+        """Level codes of a column of moments, objects among them."""
+        return self._encode_arrow(encoding.to_arrow(values, timed=True))
+
     def _numbers(self, array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         read = self._read(array)
         if self.format is None or encoding.kind_of(array.type) == "date":
@@ -58,8 +62,15 @@ class Hours(Bins):
         return written.is_moment(format)
 
     def _plain(self, array: pa.Array) -> pa.Array:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         assert self.format is not None
-        return written.hours(array, self.format)
+        read = written.hours(array, self.format)
+        if encoding.kind_of(array.type) != "text":
+            return read
+        _, never = days.as_days(written.iso_days(array, self.format))  # 31.02. has no hours
+        return pc.if_else(pa.array(never), pa.scalar(written.UNREADABLE), read)
 
     def describe(self) -> str:
         """What the attribute is, in a few words."""

@@ -24,6 +24,7 @@ from hedgerow.privacy.event import Approximate, Gaussian, Laplace, Nothing, Pure
 from hedgerow.privacy.ledger import sqlite_store as ledger_store
 from hedgerow.privacy.ledger.ledger import Ledger, Receipt, Transaction, verify_export
 from hedgerow.privacy.ledger.line import GENESIS, canonical, chain
+from hedgerow.service.failure import Failure
 
 PURE = Budget(epsilon=1)
 MIXED = Budget(rho="1/10", delta=1e-6)
@@ -254,6 +255,15 @@ class TestCharging:
         with pytest.raises(BudgetExceeded, match=r"delta 0\.001, .* 1e-07") as error:
             ledger.charge(Approximate("1/100", "1/1000"), never)
         assert one_sentence(error)
+
+    def test_crumbs_that_rounding_left_are_nothing(self, ledger: Ledger) -> None:
+        """One wording: whoever asks for what is spent is not told to spend at most 3e-8."""
+        ledger.charge(Pure(Fraction(99_999_999, 100_000_000)), says())
+        with pytest.raises(BudgetExceeded, match="but nothing is left of epsilon 1") as error:
+            ledger.check(Cost("epsilon", "1/2"))
+        told = Failure.of(error.value).told
+        assert "at most" not in told
+        assert "budget raise" in told
 
     def test_a_refusal_by_a_hair_shows_the_hair(self, ledger: Ledger) -> None:
         with pytest.raises(BudgetExceeded, match=r"1\.0000000001"):
