@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.curator.drafting.guess import MOST_LEVELS
+from hedgerow.curator.drafting.guess import EMPTY, MOST_LEVELS
 from hedgerow.curator.drafting.inspector import Inspector
 from hedgerow.curator.rows.csv_rows import unread_words
 from hedgerow.curator.rows.star import StarEngine
@@ -51,8 +51,9 @@ def propose(
     found = inspector.propose(least=least, unit=unit, look=look)
     if words := unread_words(inspector.reading):
         tell(words)
-    if found.domain is None and found.skipped and not found.rows:
-        name, why = next(iter(found.skipped.items()))
+    unreadable = [(name, why) for name, why in found.skipped.items() if why != EMPTY]
+    if found.domain is None and unreadable and not found.rows:
+        name, why = unreadable[0]
         raise DomainMismatch(f"no column of the data can be an attribute: of {name!r}, {why}")
     if found.domain is None and found.rows < least:
         raise DomainMismatch(

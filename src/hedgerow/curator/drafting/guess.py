@@ -23,6 +23,7 @@ from hedgerow.queries.domain.attribute import Attribute, Categorical
 from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.queries.domain.round_edges import Mass, plain, round_down, round_edges, round_up
 
+EMPTY = "it has no values"
 MOST_LEVELS = 300
 FEW = 12  # numbers so few are levels, each worth itself
 SINGLE = 32  # whole numbers within so short a range have a bin each
@@ -99,7 +100,7 @@ def _listed(codes: tuple[int, ...]) -> str:
 
 def _guess(column: SeenColumn, least: int) -> Guess:
     if not column.present:
-        return Guess(None, "it has no values")
+        return Guess(None, EMPTY)
     if not column.said:
         return Guess(None, "it holds nothing but words for a missing value")
     if column.said < least:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 
-from hedgerow.curator.rows.kernels import cover
 from hedgerow.errors import DomainMismatch
 from hedgerow.learning.dense import kernels
 from hedgerow.learning.hypothesis import Fit
+from hedgerow.queries.covering import cover
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedgerow.curator.rows.kernels import cover
+from hedgerow.queries.covering import cover
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
