@@ -105,7 +105,7 @@ class NoisyResiduals:
 
     def blur(self, names: Names) -> float:
         """The L1 norm of a table's noise, as a part of all rows."""
-        return float(2.0 / np.pi) ** 0.5 * self._cells(names) * self.variance(names) ** 0.5 / self.total
+        return float((2.0 / np.pi * self.variance(names)) ** 0.5 * self._cells(names) / self.total)
 
     def _cells(self, names: Names) -> int:
         return max(1, int(np.prod([self.basis.sizes[a] for a in names])))

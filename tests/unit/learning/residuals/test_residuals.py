@@ -125,7 +125,7 @@ def test_tables_made_nonnegative_agree_and_are_no_further_from_the_truth():
 
 
 def test_tables_of_very_many_rows_are_moved_by_less_than_their_noise():
-    """Cells of no rows and counts of 10^7: what makes them nonnegative is next to nothing beside the noise."""
+    """Cells of no rows beside counts of millions: making them nonnegative is next to nothing beside noise."""
     rng, basis = np.random.default_rng(8), Basis({"a": 5, "b": 6, "c": 4})
     truth = rng.multinomial(10**7, rng.dirichlet(np.full(120, 0.01))).reshape(5, 6, 4).astype(float)
     pairs = [("a", "b"), ("a", "c"), ("b", "c")]
