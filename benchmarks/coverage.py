@@ -12,8 +12,9 @@ WHERE, both - is asked of a release (`query`) and of a session (`ask`). The trut
 the part of each with its standard error: numbers of one release share its noise. "width" is the mean width
 of bars over the 95th percentile of true errors (at most 2 for sums and averages). At last the largest
 relative error of every number's overall average, wanted to be at most 1% where noise allows that: where a
-tenth of the price, spent on nothing but this one sum, would do it 95 times of 100 (`allowed`). Results of a run are kept in `out/coverage`, so that a run can go on where it stopped. Command:
-`python -m benchmarks coverage`.
+tenth of the price, spent on nothing but this one sum, would do it 95 times of 100 (`allowed`).
+Results of a run are kept in `out/coverage`, so that a run can go on where it stopped. Command: `python -m
+benchmarks coverage`.
 """
 
 from __future__ import annotations
@@ -290,8 +291,8 @@ def allowed(epsilon: float = 1.0) -> Iterator[tuple[str, str, float, float]]:
 
     That of an act which measures nothing but overall sums, each once and from the middle of its range, with
     how many rows there are known, at `SHARE` of the price: first where the sums of all numbers of the table
-    share that evenly, then where this one has it alone, which is what the bar goes by. Range, number of rows and price are public; the average that it is
-    relative to is that of the made-up rows.
+    share that evenly, then where this one has it alone, which is what the bar goes by. Range, number of rows
+    and price are public; the average that it is relative to is that of the made-up rows.
     """
     import hedgerow as hr
     from hedgerow.queries.domain.bins import Bins, Dates
