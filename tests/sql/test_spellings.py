@@ -6,6 +6,7 @@ import pytest
 import test_corpus
 import worlds
 
+import hedgerow as hr
 from hedgerow.errors import HedgerowError, UnsupportedSQL
 from hedgerow.queries.sql.stages.text import sql
 from hedgerow.queries.sql.stages.two_stages import TwoStages
@@ -178,11 +179,18 @@ def test_how_others_quote_and_limit_is_understood(world: str, typed: str, meant:
 
 def test_the_ends_of_text_are_said_to_be_declared() -> None:
     world = worlds.world("stays")
-    asked = sql(world.domain, "SELECT MIN(ward) AS a, MAX(ward) AS b FROM stays")
+    asked = sql(world.domain, "SELECT MIN(ward), MAX(ward) AS b FROM stays")
     assert isinstance(asked, TwoStages)
     answer = asked.answered(lambda questions: [])[0]
+    assert answer.result.columns == ("MIN(ward)", "b")
     assert answer.result.groups == (("cardiology", "surgery"),)
     assert any("declared levels" in note for note in answer.notes)
+
+
+def test_the_ends_of_text_with_other_values_are_not_known() -> None:
+    domain = hr.Domain({"cut": hr.Categorical(["Fair", "Ideal"], other=True)})
+    with pytest.raises(UnsupportedSQL, match="group by it, and count"):
+        sql(domain, "SELECT MAX(cut) FROM t")
 
 
 @pytest.mark.parametrize("text", REFUSED)

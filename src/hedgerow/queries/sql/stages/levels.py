@@ -291,10 +291,8 @@ def ends_of_levels(node: Any, domain: Domain) -> Any:
         node: a SELECT from rows.
         domain: what is declared.
     """
-    plain = (
-        name for name, a in domain.items() if not a.ordered and all(isinstance(v, str) for v in a.values)
-    )
-    texts = {name.casefold() for name in plain}
+    known = (name for name, a in domain.items() if not a.ordered and not a.other)
+    texts = {name.casefold() for name in known if all(isinstance(v, str) for v in domain[name].values)}
     if any(node.args.get(k) for k in ("group", "having", "distinct", "qualify", "joins")):
         return None
 
@@ -315,7 +313,8 @@ def ends_of_levels(node: Any, domain: Domain) -> Any:
             isinstance(n, exp.AggFunc) for n in new.walk(prune=_is_query) if not _is_query(n)
         ):
             return None
-        listed.append(new if type(new) is exp.Alias else exp.alias_(new, printed(entry), quoted=True))
+        name = exp.to_identifier(printed(entry), quoted=True)
+        listed.append(new if type(new) is exp.Alias else exp.Alias(this=new, alias=name))
     clauses = {k: node.args[k] for k in ("order", "limit", "offset") if node.args.get(k)}
     return exp.Select(expressions=listed, **clauses)
 
