@@ -300,10 +300,11 @@ def agree(result: Any, exact: list[tuple[Any, ...]], in_order: bool) -> bool:
 
 
 def _place(row: tuple[Any, ...], slack: tuple[float, ...], rows: list[tuple[Any, ...]]) -> int | None:
-    """Where a row of ours is among DuckDB's."""
-    for i, other in enumerate(rows):
-        if len(row) == len(other) and all(_same(*cells) for cells in zip(row, other, slack, strict=True)):
-            return i
+    """Where a row of ours is among DuckDB's: first as it is, then within its slack, which others may need."""
+    for room in ((0.0,) * len(row), slack):
+        for i, other in enumerate(rows):
+            if len(row) == len(other) and all(_same(*cells) for cells in zip(row, other, room, strict=True)):
+                return i
     return None
 
 
