@@ -15,9 +15,10 @@ import duckdb
 import pytest
 
 import hedgerow as hr
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, UnsupportedSQL
 from hedgerow.queries.public_rows import exact_tables
 from hedgerow.queries.sql.stages.engine import SETTINGS, NotWorkedOut, ReleasedEngine
+from hedgerow.queries.sql.stages.gate import parse_unbound
 from hedgerow.queries.sql.stages.text import sql
 from hedgerow.queries.sql.stages.two_stages import TwoStages
 
@@ -400,3 +401,10 @@ def test_a_database_that_had_many_statements_is_made_anew_and_locked_again(monke
             with pytest.raises(NotWorkedOut):
                 made.run("SELECT * FROM own")
     assert len(bases) > 5
+
+
+@pytest.mark.parametrize("deep", ["[" * 9_000, "{'a': " * 3_000, "x" + "[x" * 4_000, "x" + "[1]" * 6_000])
+def test_brackets_are_bounded_before_they_are_parsed(deep: str) -> None:
+    """The parser would overflow the stack of a small thread, or build a tree as deep as they are many."""
+    with pytest.raises(UnsupportedSQL, match="the nesting is deeper"):
+        parse_unbound(f"SELECT {deep} FROM t")

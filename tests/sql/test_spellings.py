@@ -20,6 +20,7 @@ PAIRS = [  # the table, the shape, what is typed, and what DuckDB calls it
     ("flights", BY, "FORMAT_DATE('%Y-%m', day)", "STRFTIME(day, '%Y-%m')"),
     ("stays", BY, "DATE_FORMAT(admitted, '%M %Y')", "STRFTIME(admitted, '%B %Y')"),
     ("stays", BY, "DATE_FORMAT(admitted, '%Y-%m-%d')", "STRFTIME(admitted, '%Y-%m-%d')"),
+    ("stays", BY, "DATE_FORMAT(admitted, '%x week %v')", "STRFTIME(admitted, '%G week %V')"),
     ("stays", BY, "DATE_TRUNC(admitted, MONTH)", "DATE_TRUNC('month', admitted)"),
     ("stays", BY, "DATE_PART(quarter, admitted)", "DATE_PART('quarter', admitted)"),
     (
@@ -152,6 +153,9 @@ REFUSED = {
     "SELECT GROUP_CONCAT(DISTINCT region) FROM answers": "never shown; group by the column",
     "SELECT MAX(admitted) FROM stays": "group by it, and count",
     "SELECT FORMAT(admitted, 'q') AS q, COUNT(*) FROM stays GROUP BY 1": "the format of FORMAT",
+    "SELECT FORMAT(admitted, 'd') AS q, COUNT(*) FROM stays GROUP BY 1": "the format of FORMAT",
+    "SELECT DATE_FORMAT(admitted, '%X %V') AS q, COUNT(*) FROM stays GROUP BY 1": "ISO 8601",
+    "SELECT DATEDIFF(admitted) AS q, COUNT(*) FROM stays GROUP BY 1": "DATEDIFF takes 2 or 3 arguments",
     "SELECT DATENAME(eon, admitted) AS q, COUNT(*) FROM stays GROUP BY 1": "DATENAME is supported of",
     "SELECT ANY_VALUE(region) FROM answers": "rows are never shown",
     "SELECT COUNT(*) FROM stays WHERE admitted < CURRENT_DATE": "write a date",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from hedgerow.curator.statistics.distances import TableDistances
     from hedgerow.mechanisms.account import Purse
     from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease
+    from hedgerow.mechanisms.adaptive.shares import Shares
     from hedgerow.mechanisms.progress import Progress
     from hedgerow.privacy.event import Event
     from hedgerow.queries.domain.domain import Domain
@@ -177,7 +178,9 @@ class Run(SelectMeasure):
         """All of the workload in one act, or one-way tables alone, where that is expected to be best."""
         shares = everything.plan()
         if everything.suits(shares, whole=hypothesis.whole):
-            return everything.learn(hypothesis, shares)
+            found = self._taken_up(hypothesis, everything, shares)
+            if found is not None:
+                return found
         if everything.pairs_only:
             return None
         self._sharpen(hypothesis, names, everything)
@@ -201,16 +204,23 @@ class Run(SelectMeasure):
             known = shares.error >= KNOWN * few[1].error  # what is left to learn is in triples
             ways = [(everything, shares, CLEAR if known else min(limit, CLEAR)), few, *ways]
         for what, cost, most in ways:
-            if not what.suits(cost, most):
-                continue
-            before = len(self.measurements)
-            try:
-                return what.learn(hypothesis, cost)
-            except RequestReused:  # a ledger of before may hold something else here: then that is taken up
-                if len(self.measurements) > before:
-                    raise
-                self.refused()
+            found = self._taken_up(hypothesis, what, cost) if what.suits(cost, most) else None
+            if found is not None:
+                return found
         return None
+
+    def _taken_up(
+        self, hypothesis: FactoredHypothesis, what: Everything, cost: Shares
+    ) -> tuple[Learned, dict[str, Any]] | None:
+        """All in one act; None if a ledger of before holds something else there: then that is taken up."""
+        before = len(self.measurements)
+        try:
+            return what.learn(hypothesis, cost)
+        except RequestReused:
+            if len(self.measurements) > before:
+                raise
+            self.refused()
+            return None
 
     @property
     def _ones(self) -> dict[str, Target]:

@@ -7,6 +7,7 @@ what it is given is bounded here. What a statement *means* is decided by the com
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from sqlglot import Dialect, ErrorLevel, exp
@@ -40,7 +41,10 @@ _WORDS = frozenset(
 TYPES = frozenset(_DUCKDB.parser_class.TYPE_TOKENS)
 _BEFORE_NAMES = frozenset({_T.ALIAS, _T.FROM, _T.DOT})
 _PREFIXES = frozenset({_T.NOT, _T.DASH, _T.PLUS})
-_STEP = {_T.L_PAREN: 1, _T.CASE: 1, _T.R_PAREN: -1, _T.END: -1}
+_STEP = {
+    **dict.fromkeys((_T.L_PAREN, _T.CASE, _T.L_BRACKET, _T.L_BRACE), 1),
+    **dict.fromkeys((_T.R_PAREN, _T.END, _T.R_BRACKET, _T.R_BRACE), -1),
+}
 _NAMED = {
     "a join": "JOIN LEFT RIGHT FULL INNER OUTER CROSS NATURAL ASOF SEMI ANTI POSITIONAL LATERAL USING ON",
     "a common table expression": "WITH RECURSIVE",
@@ -176,15 +180,19 @@ def _refuse_word(token: Token, after: Any) -> None:
 
 
 def check_nesting(tokens: list[Token], most: int) -> None:
-    """Parentheses, CASE and runs of prefixes (NOT, -) are what the parser recurses on."""
+    """Parentheses, brackets, CASE and runs of prefixes (NOT, -) are what the parser recurses on.
+
+    Indexes one after another, x[1][1], are as deep in its tree as they are many.
+    """
     kinds = [token.token_type for token in tokens]
     if kinds.count(_T.WHEN) != kinds.count(_T.THEN) or kinds.count(_T.BETWEEN) > kinds.count(_T.AND):
         raise BadSQL("the SQL text cannot be read: a THEN after WHEN or an AND after BETWEEN is missing")
     depth = run = 0
+    picked = sum(two == (_T.R_BRACKET, _T.L_BRACKET) for two in pairwise(kinds))
     for kind in kinds:
         run = run + 1 if kind in _PREFIXES else 0
         depth += _STEP.get(kind, 0)
-        if max(depth, 0) + run > most:
+        if max(depth, 0) + run + picked > most:
             raise UnsupportedSQL(f"the nesting is deeper than {most} levels, which is not supported")
 
 

@@ -173,15 +173,21 @@ def test_of_very_many_triples_few_rows_are_not_measured_in_every_pair(monkeypatc
     assert all(m.strategy is None for m in made.measurements)
 
 
-def test_a_release_of_before_that_chose_among_very_many_triples_is_given_again_free(tmp_path, monkeypatch):
+@pytest.mark.parametrize("before", ["pairs were not measured at all", "not with such an error"])
+def test_a_release_of_before_that_chose_among_very_many_triples_is_given_again_free(
+    tmp_path, monkeypatch, before
+):
     monkeypatch.setattr(everything, "SETS", 100)  # there are 165 triples
     twos = list(wide(12_000)[0].values())
     columns = {f"w{i}": 2 * twos[2 * i] + twos[2 * i + 1] for i in range(11)}
     table = hr.Table.open(columns, hr.Domain(dict.fromkeys(columns, 4)))
     guard = hr.Curator(table, budget=hr.Budget(epsilon=30, delta=1e-9), ledger=tmp_path / "ledger.db")
     asked, made = hr.marginals(guard.domain, 3), AdaptiveRelease(epsilon=10.0, cells=1000, run="old")
-    with monkeypatch.context() as before:
-        before.setattr(everything.Everything, "within_reach", lambda *_, **__: None)
+    with monkeypatch.context() as older:
+        if before == "pairs were not measured at all":
+            older.setattr(everything.Everything, "within_reach", lambda *_, **__: None)
+        else:
+            older.setattr(everything, "PAIRS_LIMIT", 0.0)
         first = made.release(guard, asked)
     spent = guard.ledger.spent()
     again = made.release(guard, asked)

@@ -140,6 +140,10 @@ def _with_version(path: Path, monkeypatch) -> None:
     monkeypatch.undo()
 
 
+def _with_format(path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(snapshot, "_FORMAT", snapshot._FORMAT + 1)
+
+
 def _of_another_session(path: Path, monkeypatch) -> None:
     people = path.parent.parent / "people.csv"
     c = curator(people)
@@ -190,6 +194,7 @@ SPOILED = {
     "a pickle": _pickled,
     "another seal": _unsealed,
     "another version": _with_version,
+    "another fit": _with_format,
     "another session": _of_another_session,
     "another ledger": _of_another_ledger,
     "another line": _of_a_line_that_is_gone,

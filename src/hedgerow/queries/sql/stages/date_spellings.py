@@ -12,7 +12,11 @@ from hedgerow.errors import UnsupportedSQL
 
 UNITS = frozenset({"YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "ISOYEAR", "DECADE", "CENTURY"})
 _TIMES = frozenset({"HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"})
-_MYSQL = {"%M": "%B", "%W": "%A", "%c": "%-m", "%e": "%-d", "%i": "%M", "%s": "%S", "%h": "%I", "%u": "%V"}
+_MYSQL = {
+    "%M": "%B", "%W": "%A", "%c": "%-m", "%e": "%-d", "%i": "%M", "%s": "%S", "%h": "%I", "%v": "%V",
+    "%x": "%G",
+}  # fmt: skip
+_OTHER = frozenset({"%u", "%V", "%X", "%D"})  # weeks of other calendars, and 1st, 2nd
 _POSTGRES = {
     "YYYY": "%Y", "YY": "%y", "MM": "%m", "DD": "%d", "DDD": "%j", "IYYY": "%G", "IW": "%V",
     "Month": "%B", "FMMonth": "%B", "Mon": "%b", "FMMM": "%-m", "FMDD": "%-d",
@@ -50,7 +54,14 @@ def format_date(parts: Sequence[Any], name: str) -> exp.Expr:
 def date_format(parts: Sequence[Any], name: str) -> exp.Expr:
     """MySQL's DATE_FORMAT(date, '%Y-%m')."""
     takes(parts, name, 2)
-    return _formatted(parts[0], parts[1], lambda text: re.sub("%.", lambda m: _MYSQL.get(m[0], m[0]), text))
+    return _formatted(parts[0], parts[1], _mysql)
+
+
+def _mysql(text: str) -> str:
+    words = re.findall("%.|[^%]+|%", text, re.S)
+    if not _OTHER.isdisjoint(words):
+        raise UnsupportedSQL("weeks in the format of DATE_FORMAT are those of ISO 8601, %x and %v")
+    return "".join(_MYSQL.get(word, word) for word in words)
 
 
 def to_char(node: Any) -> exp.Expr:
@@ -83,7 +94,8 @@ def net_format(node: Any) -> exp.Expr:
 
 def _net(text: str) -> str:
     words = re.findall(r"[A-Za-z]+|[^A-Za-z]+", text)
-    if any(word.isalpha() and word not in _NET for word in words):
+    # one letter alone is a format of its own there: d is the whole date, M month and day
+    if len(text) < 2 or any(word.isalpha() and word not in _NET for word in words):
         raise UnsupportedSQL("the format of FORMAT is of yyyy, MM, dd, MMMM, dddd")
     return "".join(_NET.get(word, word.replace("%", "%%")) for word in words)
 
@@ -114,7 +126,7 @@ def _unit_of(node: Any) -> str | None:
 
 def gap(parts: Sequence[Any], name: str) -> exp.Expr:
     """From one date to another: ('day', from, to), BigQuery's (to, from, DAY) or MySQL's (to, from)."""
-    takes(parts, name, 2, 3)
+    takes(parts, "DATEDIFF", 2, 3)
     if len(parts) == 2:
         unit, before, after = "DAY", parts[1], parts[0]
     elif (first := _unit_of(parts[0])) is not None:
