@@ -43,7 +43,7 @@ SETS = 1 << 13  # nor are workloads of more tables
 LEVELS = 2048  # nor attributes of more levels
 LIMITS = {2: 0.02, 3: 0.017}
 """By the most attributes of a table: with a larger expected error tables are chosen."""
-PAIRS_LIMIT = 0.011  # the same where only pairs inside the workload's tables are measured
+PAIRS_LIMIT = 0.0075  # the same where only pairs inside the workload's tables are measured
 OFTEN = 3.0  # sums over two, three and four attributes are as often asked for as those over one, each
 FLOOR = 0.02  # of the price: the least that one-way tables are given
 _POOL = 8.0  # coordinates that other tables of as many attributes count for in a table's slack
