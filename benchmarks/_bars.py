@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import _shapes
-from benchmarks._shapes import Columns
+from benchmarks._shapes import Columns, name_of
 
 KEPT = Path(__file__).parent.parent / "out" / "coverage"
 CONFIDENCES = (0.8, 0.95, 0.99)
@@ -137,7 +137,7 @@ def _once(variances: Callable[..., Any]) -> Callable[..., Any]:
 
 def found(shape: str, seed: int) -> Numbers:
     """The same, from the file of an earlier run if there is one."""
-    name = "".join(c if c.isalnum() else "-" for c in shape.lower())
+    name = name_of(shape)
     path = KEPT / f"bars-{name}.json"
     kept: dict[str, Numbers] = json.loads(path.read_text()) if path.exists() else {}
     if str(seed) not in kept:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._shapes import REGIMES, name_of
+from benchmarks.adaptive import ONE_THREAD
 from benchmarks.regimes import DELTA, MARGIN, RESULTS, compared
 
 KEPT = RESULTS / "published"
@@ -30,13 +31,6 @@ METHODS = {"mst": ("MST", (2, 3)), "aim-2": ("AIM", (2,)), "aim": ("AIM", (3,))}
 WORDS = {2: "pairs", 3: "triples"}
 RUNS = int(os.environ.get("HEDGEROW_RUNS", "1"))
 SECONDS = os.environ.get("HEDGEROW_PEER_SECONDS", "6000")
-ONE_THREAD = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "NPROC": "1",
-    "JAX_PLATFORMS": "cpu",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-}
 
 
 def fitted(method: str, shape: str, python: str) -> dict[str, float]:

@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._shapes import REGIMES, Columns
+from benchmarks._shapes import REGIMES, Columns, name_of
 
 RESULTS = Path(__file__).parent / "results"
 RUNS = int(os.environ.get("HEDGEROW_RUNS", "5"))
@@ -123,7 +123,7 @@ def paired(shape: str, order: int, epsilon: float) -> dict[str, float]:
 
 def results(shape: str) -> dict[str, list[dict[str, float]]]:
     """What was found so far, and as many runs more as are wanted; kept after every run."""
-    name = "".join(c if c.isalnum() else "-" for c in shape.lower())
+    name = name_of(shape)
     path = RESULTS / f"{name}.json"
     held = json.loads(path.read_text()) if path.exists() else {}
     chosen = os.environ.get("HEDGEROW_SHAPES")
