@@ -28,6 +28,11 @@ _NET = {
     "dd": "%d", "d": "%-d",
 }  # fmt: skip
 _SERVER = {"weekday": "%A", "dw": "%A", "month": "%B", "mm": "%B", "year": "%Y", "yy": "%Y", "day": "%-d"}
+_SERVER_PARTS = {
+    "yy": "year", "yyyy": "year", "qq": "quarter", "q": "quarter", "mm": "month", "m": "month",
+    "dd": "day", "d": "day", "dy": "doy", "y": "doy", "dayofyear": "doy", "dw": "weekday", "w": "weekday",
+    "wk": "week", "ww": "week", "iso_week": "isowk", "isoww": "isowk", "hh": "hour",
+}  # fmt: skip
 _PATTERN = re.compile(
     "|".join(sorted(map(re.escape, _POSTGRES), key=len, reverse=True)) + r'|"[^"]*"|.', re.S
 )
@@ -177,10 +182,23 @@ def date_add(node: Any) -> exp.Expr:
 
 
 def date_part(parts: Sequence[Any], name: str) -> exp.Expr:
-    """DATE_PART(month, date), with the part in quotes."""
+    """DATE_PART(month, date), with the part in quotes; DATEPART(weekday, date) is SQL Server's."""
     plain = len(parts) == 2 and type(parts[0]) is exp.Column and parts[0].args.get("table") is None
-    first = [exp.Literal(this=parts[0].name.lower(), is_string=True)] if plain else list(parts[:1])
-    return exp.Anonymous(this="date_part", expressions=[*first, *parts[1:]])
+    if not plain:
+        return exp.Anonymous(this="date_part", expressions=list(parts))
+    word, server = str(parts[0].name).lower(), name.lower() == "datepart"
+    word = _SERVER_PARTS.get(word, word) if server else word
+    if server and word == "week":
+        raise UnsupportedSQL(
+            "weeks of DATEPART(week, ...) begin anew on January 1; DATEPART(isowk, ...) has those of ISO 8601"
+        )
+    unit = {"isowk": "week", "weekday": "dow"}.get(word, word) if server else word
+    quoted = exp.Literal(this=unit, is_string=True)
+    found = exp.Anonymous(this="date_part", expressions=[quoted, parts[1]])
+    if server and word == "weekday":  # Sunday is 1 there, and 0 in DuckDB
+        one = exp.Literal(this="1", is_string=False)
+        return exp.Paren(this=exp.Add(this=found, expression=one))
+    return found
 
 
 def trunc_date(node: Any) -> exp.Expr:
