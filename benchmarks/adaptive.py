@@ -108,10 +108,12 @@ def measure(shape: str, epsilon: float, runs: int, what: str = "adaptive") -> di
         seconds = time.process_time() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
         model = distances(columns, sizes, synopsis.table)
-        rows = synopsis.hypothesis.sample(round(synopsis.total), seed=run)
+        begun = time.process_time()
+        rows = {a: x.astype(np.int64) for a, x in synopsis.sample(seed=run).items()}
+        drawing = time.process_time() - begun
         sampled = distances(columns, sizes, lambda n, rows=rows: table(rows, sizes, n))
-        found.append((*model, *sampled[:2], seconds, peak))
-    keys = ("pairs", "triples", "worst", "row_pairs", "row_triples", "seconds", "peak")
+        found.append((*model, *sampled[:2], seconds, drawing, peak))
+    keys = ("pairs", "triples", "worst", "row_pairs", "row_triples", "seconds", "drawing", "peak")
     mean = dict(zip(keys, np.mean(found, axis=0).tolist(), strict=True))
     return mean | {"peak": found[0][-1]}
 
@@ -306,7 +308,8 @@ def on_adult() -> Iterator[dict[str, Any]]:
 
 def cost(got: dict[str, Any]) -> str:
     """What a release took."""
-    return f"{got['seconds']:.1f} CPU s, {got['peak']:.0f} MB"
+    drawing = f", rows in {got['drawing']:.1f}" if "drawing" in got else ""
+    return f"{got['seconds']:.1f} CPU s{drawing}, {got['peak']:.0f} MB"
 
 
 def on_shape(shape: str, runs: int) -> Iterator[dict[str, Any]]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from hedgerow.errors import UnsupportedQuery
+from hedgerow.synopsis.model import ModelSynopsis
 
 if TYPE_CHECKING:
     from hedgerow.synopsis import Synopsis
@@ -45,14 +46,24 @@ def write_rows(
     out.writerow(synopsis.domain.names)
     with ExitStack() as open_files:
         also = None if parquet is None else open_files.enter_context(_parquet(synopsis, parquet))
-        for start in range(0, rows, _BATCH):
-            count = min(_BATCH, rows - start)
-            batch = synopsis.sample(count, seed=None if seed is None else seed + start)
+        written = 0
+        step("Drawing synthetic rows", None)
+        for batch in _batches(synopsis, rows, seed):
             columns = [batch[name].tolist() for name in synopsis.domain]
             out.writerows(zip(*columns, strict=True))
             if also is not None:
                 also.write_table(_typed(columns, also.schema))
-            step("Drawing synthetic rows", (start + count) / rows)
+            written += len(columns[0])
+            step("Drawing synthetic rows", written / rows)
+
+
+def _batches(synopsis: Synopsis, rows: int, seed: int | None) -> Iterator[dict[str, Any]]:
+    """Rows of a model are brought to its tables all together; others are drawn one by one anyway."""
+    if isinstance(synopsis, ModelSynopsis):
+        yield from synopsis.sampled(rows, size=_BATCH, seed=seed)
+        return
+    for start in range(0, rows, _BATCH):
+        yield synopsis.sample(min(_BATCH, rows - start), seed=None if seed is None else seed + start)
 
 
 def _parquet(synopsis: Synopsis, path: Path) -> Any:

@@ -49,6 +49,13 @@ class Learned:
     reconciled: Reconciled | None = None
     beyond: Beyond | None = None
 
+    def table(self, names: tuple[str, ...]) -> Floats:
+        """A table in rows: the model's, or where residuals were measured, as they have it."""
+        model, held = self.hypothesis, self.reconciled
+        if held is None:
+            return model.marginal(names) * model.total
+        return held.read(model.domain, names, lambda: model.marginal(names) * model.total)
+
     def settled(self) -> Learned:
         """The same with a hypothesis as from a file: answers must not depend on how it was fitted."""
         return replace(self, hypothesis=self.hypothesis.restored())

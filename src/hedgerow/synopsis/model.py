@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,6 +16,7 @@ from hedgerow.queries.moments import WithinBins
 from hedgerow.queries.query import Query
 from hedgerow.queries.question import Question
 from hedgerow.queries.workload import Workload
+from hedgerow.synopsis.agreeing import AgreeingRows
 from hedgerow.synopsis.answer import Answer
 from hedgerow.synopsis.cells import CellsSynopsis
 from hedgerow.synopsis.learned import Learned
@@ -164,10 +165,7 @@ class ModelSynopsis(CellsSynopsis):
         return np.concatenate(values), np.concatenate(errors)
 
     def _table(self, names: tuple[str, ...]) -> Floats:
-        held = self._learned.reconciled
-        if held is not None:
-            return held.read(self.domain, names, lambda: self.hypothesis.marginal(names) * self.total)
-        table = self.hypothesis.marginal(names) * self.total
+        table = self._learned.table(names)
         return self._corrected(names, table) if self._learned.corrected else table
 
     def _corrected(self, names: tuple[str, ...], table: Floats) -> Floats:
@@ -181,13 +179,25 @@ class ModelSynopsis(CellsSynopsis):
                 return np.asarray(table + move - move.mean())  # the total stays
         return table
 
-    def sample(self, rows: int | None = None, *, seed: int | None = None) -> dict[str, NDArray[Any]]:
-        """Synthetic rows from the model; as many as the released total unless said.
+    @cached_property
+    def _agreeing(self) -> AgreeingRows:
+        return AgreeingRows(self.domain, self._learned, self._table)
 
-        More rows than the released total carry more of what the model knows: their rounding adds less error.
+    def sample(self, rows: int | None = None, *, seed: int | None = None) -> dict[str, NDArray[Any]]:
+        """Synthetic rows from the model, brought to the tables that answers are read from.
+
+        As many as the released total unless said. More rows carry more of what is known: rounding them adds
+        less error.
         """
         number = self._how_many(rows, seed)
-        return self._spread(self.hypothesis.sample(number, seed=seed), seed)
+        return self._spread(self._agreeing.draw(number, seed), seed)
+
+    def sampled(self, rows: int, *, size: int, seed: int | None = None) -> Iterator[dict[str, NDArray[Any]]]:
+        """Synthetic rows, a part at a time; all parts together are as near to the tables as one would be."""
+        number, made = self._how_many(rows, seed), 0
+        for part in self._agreeing.parts(number, seed, size):
+            yield self._spread(part, None if seed is None else seed + made)
+            made += size
 
     # -- files --------------------------------------------------------------------------------------------
 
