@@ -15,6 +15,7 @@ import pytest
 import hedgerow as hr
 from hedgerow import audit
 from hedgerow.audit import command
+from hedgerow.audit.coupled import looks
 from hedgerow.audit.coupled.cases import PEOPLE, own_cases
 from hedgerow.audit.coupled.planted import DOMAIN, planted
 from hedgerow.audit.coupled.planted_growing import SOUND
@@ -59,8 +60,41 @@ def test_every_planted_mistake_is_found(name):
     assert found.neighbours < 200
 
 
+@pytest.mark.parametrize(
+    ("run", "acts"),
+    [
+        (
+            looks.deeper,
+            [
+                "one-way tables",
+                "residuals of pairs",
+                "how far triples are from what is known",
+                "triples that stand out",
+                "how far triples are from what is known",
+            ],
+        ),
+        (
+            looks.pairs_inside,
+            ["one-way tables", "how far pairs are from independent", "residuals of all tables"],
+        ),
+    ],
+)
+def test_looks_are_replayed_in_the_order_of_a_release(run, acts):
+    """With the few rows of a replay no look would be worth it, and its case would be none."""
+    rng = np.random.default_rng(2)
+    columns = {a: rng.integers(0, looks.FOUR[a].size, 9) for a in looks.FOUR.names}
+    guard = hr.Curator(
+        hr.Table.open(columns, looks.FOUR), budget=hr.Budget(rho=50, delta=0.01), ledger=":memory:",
+        entropy=hr.testing.seeded(1),
+    )  # fmt: skip
+    run(guard)
+    lines = [e["line"] for e in guard.ledger.export()["entries"]]
+    notes = [line["note"].rpartition(": ")[2] for line in lines if line["kind"] == "charge"]
+    assert [n for n in notes if n != "one-way tables again"][: len(acts)] == acts
+
+
 def test_there_are_more_than_two_dozen_planted_mistakes():
-    assert len(PLANTED) == 33
+    assert len(PLANTED) == 35
 
 
 def test_the_honest_code_behind_the_planted_mistakes_violates_nothing():
@@ -69,12 +103,23 @@ def test_the_honest_code_behind_the_planted_mistakes_violates_nothing():
         found = audit.replay_neighbours(
             mistake.run,
             mistake.domain,
-            budget=hr.Budget(epsilon=4),
+            budget=mistake.budget,
             relations=mistake.relations,
             groups=mistake.groups,
             neighbours=size(12, 200),
         )
         assert found.ok, found.violations
+
+
+@pytest.mark.parametrize("choose", [False, True])
+def test_distances_of_tables_are_among_what_is_replayed(choose):
+    """Made-up tables have few rows: of a smaller budget none would be looked at."""
+    large = [
+        c for c in own_cases() if c.name == "AdaptiveRelease" and c.budget == hr.Budget(rho=5000, delta=0.01)
+    ]
+    scene, _ = next(islice(scenes(PEOPLE, "add_remove", 1, named=False), 2, 3))
+    met = play(large[int(choose)].run, scene.table(), large[0].budget, "add_remove").met
+    assert any("how far larger tables" in " ".join(map(str, m.public)) for m in met)
 
 
 def test_a_mechanism_of_somebody_else_is_replayed_by_one_call():

@@ -69,6 +69,17 @@ class SelectMeasure:
         """The last act was refused before a row was read: the next one has its number."""
         self._acts -= 1
 
+    @property
+    def acts(self) -> int:
+        """How many acts there were."""
+        return self._acts
+
+    @property
+    def begun(self) -> bool:
+        """Whether the ledger holds an act under the name of the next one: a run that is taken up."""
+        request = self._purse.request(self._acts + 1)
+        return request is not None and self.curator.ledger.requested(request) is not None
+
     def _known(self, note: str) -> dict[str, Any]:
         """What the next act is known by in the ledger."""
         self._acts += 1

@@ -31,6 +31,7 @@ USUAL = 0.15  # of its noise's variance: so far is an answer usually moved from 
 ROOM = 1.05  # times the bar of what was measured: numbers of one release share its noise
 GROWTH = 0.25  # by this power of how many usual cells a count has its variance is more: errors go together
 ADDED = 0.15  # by this power of the cells that a count adds up, what is not known of them is in common
+COHERENT = 0.25  # more for each attribute from the third on: what is off in a count's pairs may add up
 LARGER = 0.4  # of the spread of pairs, where tables were chosen: that of larger sets
 SMALLEST = 1.0  # row: no bar of what was not measured is meant for less
 VARIES = 1.0  # the standard deviation of the logarithm of what is not known, between questions of a set
@@ -348,8 +349,10 @@ class Bars:
         """By how much what is not known of a count is more than its share, where tables were chosen.
 
         What is off in a cell is so in others. It is so of small tables; larger ones have few rows in most
-        cells.
+        cells. Where some were looked at, pairs of a larger one that are off may all be so the same way.
         """
+        if self.chosen and self.beyond is not None:
+            return 1.0 + COHERENT * max(0, len(names) - 2)
         if not (self.chosen and len(names) <= _NEAR):
             return 1.0
         cells = prod(self.basis.sizes[a] for a in names)

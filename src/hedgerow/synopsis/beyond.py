@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from math import comb, pi, sqrt
@@ -28,12 +28,15 @@ _MOST = 1e7  # the largest spread that is looked for
 _LEAST = 0.05  # no spread is less
 _SURE = 0.05  # of a distance, squared: from here on sets count alike, however little noise theirs have
 DEEPER = 1.4  # times the mean of those inside it, for each attribute more: what a larger set shows
+DOUBT = 0.5  # of the noise of all distances together: so much farther they are taken to be, of chosen tables
+SHOWN = 0.1  # of the spread of pairs: larger sets show at least so much, where noise may hide it
 _DEEP = 3  # attributes more that count
 _CLEAR = 4.0  # times what a distance says without noise: a spread is no more
 _GROUPS = 24  # of spreads that are told apart
 _MEANS = 240  # of several sets that were not looked at, by chance
 _TOGETHER = 4  # so many of them at most are taken to make up for each other
 _BEFORE = 3.0  # files of before have spreads in units of counts; what rows vary by is less
+_ALIKE = 512  # groups of cells of one table that are told apart, where what is left varies between cells
 _INSIDE = 1 << 10  # sets inside a larger one that are asked for their own
 
 
@@ -50,15 +53,19 @@ class Beyond:
     weight, since estimates themselves spread too far and means too little. `DEEPER`, and `VARIES` of `Bars`,
     were chosen on networks, rings, rankings and classes of other seeds than the benchmark's.
 
+    Where tables were chosen, pairs were looked at and then triples: `larger` is what those show beyond pairs.
+
     Args:
         spreads: of every set that was looked at.
         other: of those that were not, in the mean.
         others: what it may be: as of any that was looked at.
+        larger: the same of sets of one attribute more, if those were looked at too.
     """
 
     spreads: Mapping[Names, float]
     other: float
     others: tuple[float, ...] = ()
+    larger: Beyond | None = None
 
     @classmethod
     def found(
@@ -72,13 +79,69 @@ class Beyond:
             distances: of each, in rows.
             sigma: the standard deviation of their noise.
         """
-        seen = [_Seen(*bars.of_cells(names, table), table) for names, table in tables.items()]
-        number, found = len(seen), np.asarray(distances, dtype=np.float64)
+        seen = {}
+        for names, table in tables.items():
+            both, left = bars.of_cells(names, table)
+            seen[names] = _Seen(both - left, left, table)
+        found = np.asarray(distances, dtype=np.float64)
+        return cls._of(seen, found, sigma, float(found.sum()) + sqrt(len(seen)) * sigma)
+
+    @classmethod
+    def chosen(
+        cls,
+        bars: Callable[[Beyond], Bars],
+        tables: Mapping[Names, Floats],
+        distances: Sequence[float],
+        sigma: float,
+        varied: tuple[float, ...],
+    ) -> Beyond:
+        """The same where tables were chosen: of pairs, then what triples show beyond them.
+
+        Args:
+            bars: errors of tables by what is known of sets.
+            tables, distances, sigma: as above; some of two attributes, and perhaps some of three.
+            varied: what is not known of single cells of a set, in parts of its mean.
+        """
+        off = dict(zip(tables, distances, strict=True))
+        known: Beyond | None = None
+        for size in (2, 3):
+            some = {t: x for t, x in tables.items() if len(t) == size}
+            if not some:
+                continue
+            inside = None if known is None else replace(known, other=_usual(known.others))
+            levels = [bars(cls._with(inside, cls(dict.fromkeys(some, s), s))) for s in (0.0, 1.0)]
+            seen = {}
+            for names, table in some.items():
+                none, one = (np.add(*b.of_cells(names, table)) for b in levels)  # in a straight line
+                seen[names] = _Seen(none, one - none, table, varied)
+            found = np.array([off[t] for t in some])
+            more = cls._of(seen, found, sigma, _told(seen, found, sigma, size))
+            known = more if known is None else known._above(more)
+        assert known is not None
+        return known
+
+    def _above(self, more: Beyond) -> Beyond:
+        """With what larger sets show: no model was fitted to that, so it is at least what chance gives."""
+        least = max(1.0, SHOWN * self.other)
+        own, others = (
+            {t: max(s, least) for t, s in more.spreads.items()},
+            (max(s, least) for s in more.others),
+        )
+        return replace(self, larger=Beyond(own, max(more.other, least), tuple(others)))
+
+    @classmethod
+    def _with(cls, known: Beyond | None, more: Beyond) -> Beyond:
+        return more if known is None else replace(known, larger=more)
+
+    @classmethod
+    def _of(cls, sets: Mapping[Names, _Seen], found: Floats, sigma: float, whole: float) -> Beyond:
+        """The spread of every set, and of others; all distances together are taken to be `whole`."""
+        seen = list(sets.values())
 
         def all_of(s: float) -> float:
             return sum(x.distance(s) for x in seen)
 
-        common = _where(all_of, float(found.sum()) + sqrt(number) * sigma)
+        common = _where(all_of, whole)
         usual = np.array([max(x.distance(common), 1.0) for x in seen])
         ratios, noise = found / usual, (sigma / usual) ** 2
         weights = 1.0 / (noise + _SURE)
@@ -96,13 +159,15 @@ class Beyond:
         own = spreads(believed)
         drawn = 1.0 + np.sqrt(sure) * (ratios - 1.0)
         others = spreads(drawn)
-        return cls(dict(zip(tables, own, strict=True)), float(np.mean(others)), tuple(others))
+        return cls(dict(zip(sets, own, strict=True)), float(np.mean(others)), tuple(others))
 
     def of(self, names: Names) -> float:
         """Of a set of attributes, in the domain's order: its own; of others, the mean of those next to it.
 
         A larger one has sets that were looked at inside it, a smaller one is inside some.
         """
+        if self.larger is not None and len(names) > self._size:
+            return self.larger.of(names)
         if len(names) < self._size:
             near = [s for t, s in self.spreads.items() if set(names) <= set(t)]
         else:
@@ -112,6 +177,13 @@ class Beyond:
 
     def draws(self, names: Names) -> tuple[float, ...]:
         """What the spread of a set may be, since some of those inside it were not looked at."""
+        own = self._draws(names)
+        if self.larger is None or len(names) <= self._size:
+            return own
+        more, at = self.larger._draws(names), (np.arange(_GROUPS) + 0.5) / _GROUPS
+        return tuple((np.quantile(own, at) + np.quantile(more, at)).tolist())
+
+    def _draws(self, names: Names) -> tuple[float, ...]:
         inside = self._inside(names)
         seen = [self.spreads[t] for t in inside if t in self.spreads]
         unseen = max(len(inside), 1) - len(seen)
@@ -132,7 +204,8 @@ class Beyond:
     def pack(self) -> dict[str, Any]:
         """As plain data."""
         sets = [[list(t), s] for t, s in self.spreads.items()]
-        return {"sets": sets, "other": self.other, "others": list(self.others)}
+        own: dict[str, Any] = {"sets": sets, "other": self.other, "others": list(self.others)}
+        return own if self.larger is None else own | {"larger": self.larger.pack()}
 
     @classmethod
     def unpack(cls, data: dict[str, Any] | None) -> Beyond | None:
@@ -141,7 +214,8 @@ class Beyond:
             return None
         unit = 1.0 if "others" in data else _BEFORE
         spreads = {tuple(t): unit * float(s) for t, s in data["sets"]}
-        return cls(spreads, unit * float(data["other"]), tuple(data.get("others", ())))
+        others, larger = tuple(data.get("others", ())), cls.unpack(data.get("larger"))
+        return cls(spreads, unit * float(data["other"]), others, larger)
 
 
 @lru_cache(maxsize=64)
@@ -155,14 +229,53 @@ def _means(values: tuple[float, ...], number: int) -> tuple[float, ...]:
 
 
 class _Seen:
-    """A table that was looked at: its noise, and what the spread is in units of."""
+    """A table that was looked at: its noise, and what the spread is in units of.
 
-    def __init__(self, noise: Floats, left: Floats, table: Floats) -> None:
-        self._noise, self._left, self._most = noise - left, left, 2.0 * np.maximum(table, 0.0)
+    Args:
+        noise: the variance of every cell at a spread of 0.
+        left: how much more it is for each 1 of the spread.
+        table: what is answered, in rows.
+        varied: what is left in single cells, in parts of its mean.
+    """
+
+    def __init__(
+        self, noise: Floats, left: Floats, table: Floats, varied: tuple[float, ...] = (1.0,)
+    ) -> None:
+        most = 2.0 * np.maximum(table, 0.0)
+        groups = [np.asarray(x, dtype=np.float64).reshape(-1) for x in (noise, left, most)]
+        self._numbers: Any = 1.0
+        if len(varied) > 1 and table.size > _ALIKE:  # cells of nearly as many rows are as far off
+            starts = np.linspace(0, table.size, _ALIKE, endpoint=False).astype(np.int64)
+            self._numbers, order = np.diff([*starts, table.size]), np.argsort(groups[1])
+            groups = [np.add.reduceat(x[order], starts) / self._numbers for x in groups]
+        self._noise, self._left, self._most = groups
+        self._varied = np.array(varied)[:, None]
 
     def distance(self, s: float) -> float:
         """How far the rows are expected to be from it."""
-        return float(np.minimum(np.sqrt(2.0 / pi * (self._noise + s * self._left)), self._most).sum())
+        each = np.sqrt(2.0 / pi * (self._noise + s * self._varied * self._left)).mean(axis=0)
+        return float((np.minimum(each, self._most) * self._numbers).sum())
+
+
+def _usual(spreads: Sequence[float]) -> float:
+    """The spread that has their mean distance: roots add up."""
+    return float(np.mean(np.sqrt(spreads))) ** 2
+
+
+def _told(seen: Mapping[Names, _Seen], found: Floats, sigma: float, size: int) -> float:
+    """What all distances together are taken to be, where tables were chosen.
+
+    Of pairs what was found, and a part of its noise. Larger sets mostly show no more than their pairs do:
+    what was found beyond that is drawn to nothing as far as it may be noise (James and Stein), and what is
+    far beyond noise is believed.
+    """
+    whole, noise = float(found.sum()), sqrt(len(seen)) * sigma
+    if size == 2:
+        return whole + DOUBT * noise
+    least = sum(x.distance(_LEAST) for x in seen.values())
+    more = max(whole - least, 1e-9)
+    sure = max(0.0, 1.0 - (noise / more) ** 2)
+    return least + sure * (more + DOUBT * noise)
 
 
 def _where(distance: Callable[[float], float], goal: float) -> float:

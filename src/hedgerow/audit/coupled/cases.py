@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from hedgerow.audit.coupled.looks import FOUR, deeper, pairs_inside
 from hedgerow.audit.coupled.replay import GROUPS, Replayed, joined, replay_neighbours
 from hedgerow.audit.coupled.scenes import Relation
 from hedgerow.curator.curator import Curator
@@ -219,6 +220,13 @@ def _offline() -> Iterator[Coupled]:
         yield releases(hr.SmallDB(alpha=0.9), small, budget, domain=DOMAIN)
     yield releases(hr.AdaptiveRelease(), pairs, LARGE)  # all of the workload in one act
     yield releases(hr.AdaptiveRelease(cells=1), pairs, LARGE)  # not held densely: rows too few to look at
+    for ordered in (deeper, pairs_inside):
+        yield Coupled("AdaptiveRelease", ordered, FOUR, Budget(rho=50, delta=0.01))
+    seen = Budget(rho=5000, delta=0.01)  # so much that a few rows are looked at
+    yield releases(hr.AdaptiveRelease(), pairs, seen)  # all at once, then distances of larger tables
+    yield Coupled(  # chosen, then distances of pairs and triples
+        "AdaptiveRelease", lambda c: hr.AdaptiveRelease().release(c, pairs, choose=True), budget=seen
+    )
     yield releases(hr.Factorization(), mixed, LARGE, domain=DOMAIN)
     yield releases(hr.Projection(), ones, LARGE)
     yield Coupled(

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.audit.coupled import planted_distances as distances
+from hedgerow.audit.coupled.looks import LOOKS
 from hedgerow.audit.coupled.planted_refined import REFINED
 from hedgerow.audit.coupled.replay import GROUPS, Replayed, replay_neighbours
 from hedgerow.audit.coupled.scenes import Relation
@@ -28,6 +30,7 @@ from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.query import Query
 
 DOMAIN = Domain({"a": 3, "b": 2})
+FOUR = Budget(epsilon=4)
 PEOPLE: tuple[tuple[int, bool], ...] = ((3, True),)
 TABLE = ("a", "b")
 
@@ -42,13 +45,14 @@ class Planted:
     relations: Sequence[Relation] = ("add_remove", "replace")
     groups: Sequence[tuple[int, bool]] = GROUPS
     domain: Domain = DOMAIN
+    budget: Budget = FOUR
 
     def replayed(self, neighbours: int = 400, seconds: float = 10.0) -> Replayed:
         """What a replay on neighbouring tables says of this mistake."""
         return replay_neighbours(
             self.run,
             self.domain,
-            budget=Budget(epsilon=4),
+            budget=self.budget,
             relations=self.relations,
             groups=self.groups,
             neighbours=neighbours,
@@ -338,5 +342,14 @@ def planted() -> list[Planted]:
         Planted("row-dependent line length", lengthy),
         Planted("row-dependent form of the result", shorter),
         *(Planted(name, run) for name, run in REFINED.items()),
+        *(Planted(name, run, kind) for name, (run, kind) in LOOKS.items()),
+        Planted(
+            "distances of several tables at the norm of one",
+            distances._chosen,
+            distances.NormOfOne,
+            domain=distances.THREE,
+            budget=distances.SEEN,
+        ),
+        Planted("distances to what was never released", distances.unreleased, domain=distances.THREE),
         *(Planted(n, run, kind, groups=g, domain=d) for n, (run, kind, g, d) in MISTAKES.items()),
     ]

@@ -52,8 +52,10 @@ class AdaptiveRelease(Resumable):
     residuals of the workload are measured instead, in one act of discrete Gaussian noise on whole numbers at
     the strategy's exact norms ([CKS20] Thm 4; residuals [XHZK23]); of many or noisy triples those of pairs
     inside them. Which is better may be told by one more such act, on the distances of pairs to independence
-    (`curator.statistics.distances`), and how wide the bars of larger tables are by another, on their
-    distances to what is answered. Fitting, groups, number of rounds and size of the model depend on
+    (`curator.statistics.distances`), and how wide the bars of unmeasured tables are by another, on their
+    distances to what is answered. Where every cell is held, residuals may come in several such acts, with
+    acts on the distances of triples to the fitted model between them: pairs first, then the triples that
+    stand out, then the rest. Fitting, groups, number of rounds and size of the model depend on
     released values only; the number of rows is the measured one (public under `replace`). Every act composes
     under the ledger's filter. Accuracy: no bound is proved; answers are `learned` and their error indicative.
     Charged in `Curator.measure_all` and `Curator.select`, from an account set aside for the run.

@@ -16,16 +16,19 @@ import numpy as np
 
 from hedgerow.curator.statistics.strategy import StrategyAnswers
 from hedgerow.errors import RequestReused
-from hedgerow.learning.factored.consistency import Target
 from hedgerow.learning.factored.factored import FactoredHypothesis
 from hedgerow.learning.ordered import FittedCounts, regained
 from hedgerow.learning.residuals.basis import Names
 from hedgerow.learning.residuals.noisy import NoisyResiduals
 from hedgerow.learning.residuals.nonnegative import brought, cut
+from hedgerow.mechanisms.adaptive.deeper import Deeper
+from hedgerow.mechanisms.adaptive.dense import DenseFit, followed, target_of
+from hedgerow.mechanisms.adaptive.farther import SETS as LOOKED
 from hedgerow.mechanisms.adaptive.farther import Farther
 from hedgerow.mechanisms.adaptive.maximum import CELLS, fit_measured, tables_wanted
 from hedgerow.mechanisms.adaptive.shares import Outlook, Shares
-from hedgerow.mechanisms.adaptive.weighing import modelled, weighed
+from hedgerow.mechanisms.adaptive.weighing import weighed
+from hedgerow.synopsis.agreeing import AgreeingRows
 from hedgerow.synopsis.learned import Learned
 
 if TYPE_CHECKING:
@@ -46,11 +49,8 @@ LIMITS = {2: 0.02, 3: 0.017}
 PAIRS_LIMIT = 0.0075  # the same where only pairs inside the workload's tables are measured
 OFTEN = 3.0  # sums over two, three and four attributes are as often asked for as those over one, each
 FLOOR = 0.02  # of the price: the least that one-way tables are given
-_POOL = 8.0  # coordinates that other tables of as many attributes count for in a table's slack
-_LOOSE = 3000.0  # the largest slack
-_FIRST = 40  # steps of the fits but the last
 _LOOKED_AT = 120  # tables that a model may be fitted to, or twice as many as it will be
-_VISITS = 1e9  # cells that the last one may touch
+_ROWS = 1 << 15  # synthetic rows that are looked at, at most, to say what they lose
 
 
 def worth_holding(sizes: Sequence[int], tables: Sequence[Names]) -> bool:
@@ -143,8 +143,12 @@ class Everything:
         ones = {(a,): larger / (OFTEN * len(self.sizes)) for a in self.sizes}
         return ones | {t: w for t, w in self.tables.items() if len(t) == wide}
 
-    def plan(self) -> Shares:
-        """What the rest of the price would measure, and how far off tables would be."""
+    def plan(self, signals: Mapping[Names, float] | None = None) -> Shares:
+        """What the rest of the price would measure, and how far off tables would be.
+
+        Args:
+            signals: variances that coordinates of some residuals are taken to have; others as usual.
+        """
         evidence = NoisyResiduals.of(self.run_.domain, self.run_.measurements, self.run_.rows)
         total = evidence.total
         ones = {}
@@ -154,7 +158,7 @@ class Everything:
             ones[a] = ones[a] / ones[a].sum()
         known = {s: d**-2.0 for s, d in evidence.deviations.items()}
         precision = self.run_.noise(self.run_.left)[1] ** -2.0
-        return Outlook(self.sizes, self._asked, total, ones, known, self.sums).plan(precision)
+        return Outlook(self.sizes, self._asked, total, ones, known, self.sums, signals or {}).plan(precision)
 
     @property
     def wide(self) -> int:
@@ -185,25 +189,43 @@ class Everything:
     def learn(self, hypothesis: FactoredHypothesis, shares: Shares) -> tuple[Learned, dict[str, Any]]:
         """MEASURE all residuals; FIT a model; WEIGH it against what was measured; make tables agree."""
         run = self.run_
+        dense = DenseFit(run, hypothesis) if hypothesis.whole else None
+        deeper = None if dense is None else self._deeper(dense, shares)
+        if deeper is not None:
+            shares = self.plan(deeper.signals)
         assert shares.strategy is not None
         farther = self._measure(StrategyAnswers(shares.strategy))
         evidence = NoisyResiduals.of(run.domain, run.measurements, run.rows)
         live = [s for s in evidence.values if s and evidence.holds(s)]
-        followed = (self._fit_whole if hypothesis.whole else self._fit_some)(hypothesis, evidence, live)
+        if dense is None:
+            part = self._fit_some(hypothesis, evidence, live)
+        else:
+            part = dense.fit(evidence, live, None if deeper is None else deeper.variances)
         tables = [t for t in self.tables if evidence.holds(t)]
-        reconciled = weighed(hypothesis, evidence, live, followed)
+        reconciled = weighed(hypothesis, evidence, live, part)
         learned = Learned(hypothesis, tuple(run.measurements), run.spread, reconciled=reconciled)
         learned = self._regained(learned)
         facts: dict[str, Any] = {"tables": len(tables), "model_cells": hypothesis.beliefs.tree.cells}
-        facts["rows_off"] = _rows_off(learned, tables)
+        facts["rows_off"] = _rows_off(learned)
         run.tell(1, 1, run.total, facts["model_cells"])
-        if farther is None:
-            return learned, facts
+        return (learned if farther is None else farther.looked(learned)), facts
+
+    def _deeper(self, dense: DenseFit, shares: Shares) -> Deeper | None:
+        """Pairs first, then triples that stand out, where a look at them is worth it; None where not.
+
+        A ledger of before may hold all of it in one act: then that is taken up.
+        """
+        if self.wide < 3 or self.sums:
+            return None
+        found = Deeper(self, dense, shares)
+        before = len(self.run_.measurements)
         try:
-            return replace(learned, beyond=farther.look(learned)), facts
-        except RequestReused:  # an earlier version looked at other answers, which says nothing of these
-            run.refused()
-            return learned, facts
+            return found if found and found.learn() else None
+        except RequestReused:
+            if len(self.run_.measurements) > before:
+                raise
+            self.run_.refused()
+            return None
 
     def _regained(self, learned: Learned) -> Learned:
         """What was learned with new counts of numbers that fits without negative cells have displaced."""
@@ -228,7 +250,7 @@ class Everything:
         A ledger of before may hold this act at its whole price, under this request: then that is taken up.
         """
         run, note = self.run_, "residuals of all tables"
-        farther = Farther(run, self.sizes, self.wide)
+        farther = Farther(run, self.sizes, {self.wide + 1: LOOKED})
         if farther.price.amount > 0:
             try:
                 run.measure([asked], run.left - farther.price, None, note)
@@ -239,81 +261,16 @@ class Everything:
         run.measure([asked], run.left, None, note)
         return None
 
-    def _target(
-        self, hypothesis: FactoredHypothesis, evidence: NoisyResiduals, s: Names, slack: float = 1.0
-    ) -> Target:
-        nodes = tuple((hypothesis.domain.index(a), 0) for a in s)
-        counts = evidence.basis.table(s, evidence.values).reshape(-1)
-        return Target(nodes, counts, max(evidence.variance(s) ** 0.5, 1e-2), slack)
-
-    def _fit_whole(
-        self, hypothesis: FactoredHypothesis, evidence: NoisyResiduals, live: Sequence[Names]
-    ) -> dict[Names, float]:
-        """Fit every cell to all that was measured, the smaller tables first; what part of noise it followed.
-
-        Maximum entropy with slack: a cell of count c departs from its table at a price of slack sigma^2 / c.
-        That is the posterior mode where logarithms of cells have the variance 1 / slack, which is estimated
-        from how far tables are from what the smaller ones make of them, beyond noise.
-        """
-        targets: dict[Names, Target] = {}
-        orders = sorted({len(s) for s in live})
-        for order in orders:
-            same = [s for s in live if len(s) == order]
-            fresh = {s: self._target(hypothesis, evidence, s) for s in same}
-            if order > 1:
-                fresh = self._slackened(hypothesis, evidence, fresh)
-            targets |= fresh
-            visits = hypothesis.beliefs.tree.sizes[0] * len(hypothesis.beliefs.tree.sizes)
-            last = int(np.clip(_VISITS / visits, 60, 400))
-            steps = last if order == orders[-1] else 20 if order == 1 else _FIRST
-            hypothesis.fit_targets(
-                list(targets.values()),
-                total=evidence.total,
-                iterations=steps,
-                guard=order == orders[-1],  # a fit may end far from what was measured: then again
-                agreed=True,
-            )
-        return {s: self._followed(hypothesis, t) for s, t in targets.items()}
-
-    def _slackened(
-        self, hypothesis: FactoredHypothesis, evidence: NoisyResiduals, targets: dict[Names, Target]
-    ) -> dict[Names, Target]:
-        """Targets of as many attributes, each with the slack that its distance to the model says."""
-        found, numbers, weights = [], [], []
-        for s, t in targets.items():
-            expected = hypothesis.total * hypothesis.table(t.nodes)
-            self.run_.surprised(t.counts, expected, t.sigma)
-            gap = evidence.values[s] - modelled(hypothesis, evidence, s)
-            beyond = evidence.basis.table(s, {s: gap})
-            noise = evidence.deviations[s] ** 2 * gap.size / beyond.size
-            weight = expected / (
-                1.0 + noise / np.maximum(expected, 1e-9) ** 2
-            )  # by mass, if seen above noise
-            squares = (beyond**2 - noise) / np.maximum(expected, 1e-9) ** 2
-            weights.append(float(weight.sum()))
-            found.append(float((weight * squares).sum()) / max(weights[-1], 1e-9))
-            numbers.append(float(gap.size))
-        v, n, w = np.array(found), np.array(numbers), np.array(weights)
-        common = max(float(v @ w) / max(float(w.sum()), 1e-9), 1.0 / _LOOSE)
-        variance = (np.maximum(v, 0.0) * n + _POOL * common) / (n + _POOL)
-        # A cell of m rows is by chance off by 1/m of its square: by mass, cells / rows on average.
-        chance = np.array([t.counts.size for t in targets.values()]) / hypothesis.total
-        slack = np.clip(1.0 / np.maximum(variance, np.maximum(chance, 1e-9)), 1.0, _LOOSE)
-        return {
-            s: Target(t.nodes, t.counts, t.sigma, float(k))
-            for (s, t), k in zip(targets.items(), slack, strict=True)
-        }
-
     def _fit_some(
         self, hypothesis: FactoredHypothesis, evidence: NoisyResiduals, live: Sequence[Names]
     ) -> dict[Names, float]:
         """Fit the tables that stand out most; what part of the noise of each was followed."""
         run = self.run_
-        run.targets = [self._target(hypothesis, evidence, s) for s in live if len(s) == 1]
+        run.targets = [target_of(hypothesis, evidence, s) for s in live if len(s) == 1]
         ones = len(run.targets)
         larger = sorted((s for s in live if len(s) > 1), key=lambda s: (-_standing_out(evidence, s), s))
         most = max(_LOOKED_AT, 2 * tables_wanted(len(self.sizes)))
-        targets = [self._target(hypothesis, evidence, s) for s in larger[:most]]
+        targets = [target_of(hypothesis, evidence, s) for s in larger[:most]]
         # Rows of very wide data are drawn from a model as large as one that chose its tables.
         fit_measured(run, hypothesis, targets, 2.0 * CELLS if self.pairs_only else CELLS)
         names = hypothesis.domain.names
@@ -321,18 +278,8 @@ class Everything:
         for i, t in enumerate(run.targets):
             s = tuple(names[a] for a, _ in t.nodes)
             full = prod(hypothesis.domain[a].size for a in s)
-            found[s] = self._followed(hypothesis, t) * (1.0 if i < ones else len(t.counts) / full)
+            found[s] = followed(hypothesis, t) * (1.0 if i < ones else len(t.counts) / full)
         return found
-
-    @staticmethod
-    def _followed(hypothesis: FactoredHypothesis, t: Target) -> float:
-        """How far the fit of a cell of count c moves with its target: the mean over cells of c / (c + price).
-
-        Squared, since what a cell's other tables say holds it as well.
-        """
-        counts = hypothesis.total * hypothesis.table(t.nodes).reshape(-1)
-        price = t.slack * t.sigma**2 / np.maximum(t.counts, t.sigma)
-        return float((counts / (counts + price)).mean()) ** 2
 
 
 def _standing_out(evidence: NoisyResiduals, s: Names) -> float:
@@ -342,13 +289,7 @@ def _standing_out(evidence: NoisyResiduals, s: Names) -> float:
     return float(np.abs(beyond).sum()) - 0.8 * noise * beyond.size
 
 
-def _rows_off(learned: Learned, tables: Sequence[Names]) -> float:
-    """The mean L1 distance of the model, which rows are drawn from, to the tables answers are read from."""
-    held = learned.reconciled
-    assert held is not None
-    gaps = [
-        float(np.abs(learned.hypothesis.marginal(t) - table / max(float(table.sum()), 1.0)).sum())
-        for t in tables
-        if (table := held.table(t)) is not None
-    ]
-    return round(float(np.mean(gaps)), 6) if gaps else 0.0
+def _rows_off(learned: Learned) -> float:
+    """The mean L1 distance of synthetic rows to the tables answers are read from; of more rows it is less."""
+    rows = min(round(learned.hypothesis.total), _ROWS)
+    return round(AgreeingRows(learned.hypothesis.domain, learned, learned.table).off(rows), 6)

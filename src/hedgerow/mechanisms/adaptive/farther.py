@@ -1,13 +1,15 @@
-"""Farther: a cheap look at tables of one attribute more than those that are measured, for the bars of those.
+"""Farther: a cheap look at tables that are not measured, for the bars of those.
 
 What three attributes show together cannot be told from pairs: in rows of one scale it is next to nothing, and
 where one attribute is a function of two others it is everything. A bar for both would be too narrow for the
-one or ten times too wide for the other, so a small part of the price asks how far off such tables are.
+one or ten times too wide for the other, so a small part of the price asks how far off such tables are. Where
+tables are chosen it asks the same of pairs and triples: how good the choice was, no measured table tells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -16,8 +18,10 @@ import numpy as np
 from numpy.random import PCG64, Generator
 
 from hedgerow.curator.statistics.distances import TableDistances
+from hedgerow.errors import RequestReused
 from hedgerow.learning.residuals.basis import Names
 from hedgerow.queries.query import Norms
+from hedgerow.synopsis.bars import VARIED
 from hedgerow.synopsis.beyond import Beyond
 from hedgerow.synopsis.stated import StatedErrors
 
@@ -33,7 +37,8 @@ if TYPE_CHECKING:
 PART = Fraction(1, 200)  # of the price: noise of everything else is larger by a quarter of a percent
 NOTE = "how far larger tables are from what is answered"
 _BLIND = 0.1  # of all rows: where the mean distance would be noisier, nothing is looked at
-_SETS = 64  # that are looked at
+SETS = 64  # that are looked at
+CHOSEN = {2: 64, 3: 32}  # where tables are chosen: so many of so many attributes
 _ATTRIBUTES = 40  # the first so many
 _CELLS, _ALL_CELLS = 1 << 16, 1 << 20  # of a table, and of all
 
@@ -44,30 +49,48 @@ class Farther:
     Args:
         run: whose price pays for it.
         attributes: those of more than one level that tables are measured of, in the domain's order.
-        order: how many attributes the measured tables have.
+        numbers: by how many attributes a table has, how many are looked at.
     """
 
-    def __init__(self, run: Run, attributes: Iterable[str], order: int) -> None:
-        self._run, domain = run, run.domain
-        every = list(combinations(list(attributes)[:_ATTRIBUTES], order + 1))
+    def __init__(self, run: Run, attributes: Iterable[str], numbers: Mapping[int, int]) -> None:
+        self._run, names = run, list(attributes)[:_ATTRIBUTES]
         self.sets: list[Names] = []
         room = _ALL_CELLS
+        for order, number in numbers.items():
+            some = self._some(list(combinations(names, order)), number, room)
+            room -= sum(map(run.domain.cells, some))
+            self.sets += some
+
+    def _some(self, every: list[Names], number: int, room: int) -> list[Names]:
+        """So many of these sets, if there is room for their cells."""
+        found: list[Names] = []
         for i in Generator(PCG64(0)).permutation(len(every)):  # public randomness about public names
-            cells = domain.cells(every[i])
-            if len(self.sets) < _SETS and cells <= min(_CELLS, room):
-                self.sets.append(every[i])
+            cells = self._run.domain.cells(every[i])
+            if len(found) < number and cells <= min(_CELLS, room):
+                found.append(every[i])
                 room -= cells
+        return found
 
     @property
     def price(self) -> Cost:
         """A small part of the run's; nothing where too little would be seen for it."""
         run = self._run
         price = run.price.share(PART)
+        if run.pure or 2 * price.amount > run.left.amount:
+            return price.share(Fraction(0))
         moved = float(run.curator.privacy.sensitivity(Norms.table()).l2_squared)
         blur = (moved / (2.0 * max(float(price.amount), 1e-300))) ** 0.5 / run.total
         return price if self.sets and blur <= _BLIND else price.share(Fraction(0))
 
-    def look(self, learned: Learned) -> Beyond | None:
+    def looked(self, learned: Learned) -> Learned:
+        """What was learned, with what a look at it found."""
+        try:
+            return replace(learned, beyond=self.look(learned))
+        except RequestReused:  # an earlier version looked at other answers, which says nothing of these
+            self._run.refused()
+            return learned
+
+    def look(self, learned: Learned) -> Beyond:
         """Measure how far rows are from what is answered, with all that is left.
 
         Privacy: one act of Gaussian noise on `TableDistances`, charged in `Curator.measure_all`.
@@ -75,15 +98,11 @@ class Farther:
         Args:
             learned: what answers are read from.
         """
-        run, held = self._run, learned.reconciled
-        assert held is not None
-
-        def table(names: Names) -> Floats:
-            model = learned.hypothesis
-            return held.read(run.domain, names, lambda: model.marginal(names) * model.total)
-
-        tables = {t: table(t) for t in self.sets}
+        run = self._run
+        tables = {t: learned.table(t) for t in self.sets}
         asked = TableDistances(tuple(tables), tuple(tables.values()))
         found, sigma = run.glance(asked, run.left, NOTE)
-        bars = StatedErrors(run.domain, learned, table).bars_of(2.0)
-        return Beyond.found(bars, tables, found.tolist(), sigma)
+        stated = StatedErrors(run.domain, learned, learned.table)
+        if learned.reconciled is not None:
+            return Beyond.found(stated.bars_of(2.0), tables, found.tolist(), sigma)
+        return Beyond.chosen(lambda known: stated.bars_of(1.0, known), tables, found.tolist(), sigma, VARIED)

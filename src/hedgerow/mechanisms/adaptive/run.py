@@ -17,7 +17,6 @@ from hedgerow.learning.ordered import FittedCounts, regained
 from hedgerow.mechanisms.adaptive import plan as planning
 from hedgerow.mechanisms.adaptive.everything import Everything
 from hedgerow.mechanisms.adaptive.look import Look, blur_of, look, pairs_of
-from hedgerow.mechanisms.adaptive.plan import Candidates, Effort, Nodes
 from hedgerow.mechanisms.mechanism import one_way_shares
 from hedgerow.mechanisms.run import SelectMeasure
 from hedgerow.privacy import events
@@ -113,7 +112,7 @@ class Run(SelectMeasure):
             most = int(min(3 * iterations, LONGER / hypothesis.beliefs.tree.cells))
             self.fit(hypothesis, most, targets=targets)
 
-    def _fit_last(self, hypothesis: FactoredHypothesis, iterations: int) -> None:
+    def fit_last(self, hypothesis: FactoredHypothesis, iterations: int) -> None:
         """The last fit where tables are chosen: one-way tables are smoothed where that pays.
 
         Not before: a choice is known by the estimates that it was made by.
@@ -152,20 +151,11 @@ class Run(SelectMeasure):
         if found is not None:
             return found
         self._more(hypothesis, names)
-        effort, candidates = self._plan(hypothesis, sets)
-        from hedgerow.mechanisms.adaptive.rounds import AdaptiveRounds
+        from hedgerow.mechanisms.adaptive.choosing import Choosing
 
-        rounds = AdaptiveRounds(self, hypothesis, effort, candidates)
-        done = rounds.run()
-        # Nothing more to choose, or nothing more to learn: measure again what is known.
-        if self.left.amount * 1000 > self.price.amount:
-            self._refresh(hypothesis, candidates, rounds.chosen)
-        self._fit_last(hypothesis, effort.last)
-        facts = {"tables": len(rounds.chosen), "model_cells": hypothesis.beliefs.tree.cells}
-        self.tell(done, done, self.total, facts["model_cells"])
-        return Learned(self._regained(hypothesis), tuple(self.measurements), self.spread), facts
+        return Choosing(self, sets).learn(hypothesis)
 
-    def _regained(self, hypothesis: FactoredHypothesis) -> FactoredHypothesis:
+    def regained(self, hypothesis: FactoredHypothesis) -> FactoredHypothesis:
         """What was fitted, with new counts of numbers that a fit without negative cells has displaced."""
         fitted = {a: hypothesis.marginal((a,)) * hypothesis.total for a in self._ones}
         known = {a: FittedCounts(fitted[a], t.counts, t.sigma) for a, t in self._ones.items()}
@@ -243,10 +233,10 @@ class Run(SelectMeasure):
         """One-way tables get all that is left: attributes have too little to do with each other."""
         found = self.measure([(a,) for a in names], self.left, self._shares, "one-way tables again")
         self.targets += [hypothesis.target(m) for m in found]
-        self._fit_last(hypothesis, 200)
+        self.fit_last(hypothesis, 200)
         facts = {"tables": 0, "model_cells": hypothesis.beliefs.tree.cells}
         self.tell(1, 1, self.total, facts["model_cells"])
-        return Learned(self._regained(hypothesis), tuple(self.measurements), self.spread), facts
+        return Learned(self.regained(hypothesis), tuple(self.measurements), self.spread), facts
 
     def glance(self, asked: TableDistances, price: Cost, note: str) -> tuple[NDArray[np.float64], float]:
         """Measure distances, which nothing is fitted to; and the standard deviation of their noise."""
@@ -332,41 +322,10 @@ class Run(SelectMeasure):
             under += float((expected**2).sum())
         return float(np.clip(under / max(over, under / TRUST), 1.0, TRUST))
 
-    def _plan(
-        self, hypothesis: FactoredHypothesis, sets: dict[tuple[str, ...], float]
-    ) -> tuple[Effort, Candidates]:
-        """Effort and candidates from the signal: rows in units of the noise of one table."""
-        typical = planning.typical_measurements(len({a for s in sets for a in s}))
-        signal = self.total / self.noise(self.step_price(typical)[1])[1]
-        asked = self.settings
-        effort = Effort.of(
-            len({a for s in sets for a in s}),
-            signal,
-            asked.seconds,
-            asked.cells,
-            asked.most_cells or np.inf,
-            self.domain.size,
-        )
-        if asked.measurements is not None:
-            effort = effort.with_measurements(asked.measurements)
-        noise = self.noise(self.step_price(effort.measurements)[1])[0]
-        room = planning.LOOKED_AT if asked.memory is None else asked.memory * 1e6 / planning.LOOKED_AT_BYTES
-        found = Candidates.of(self.domain, hypothesis.resolutions, sets, noise, self.total, room)
-        return effort, found
-
     def learn_table(self, target: Target, expected: NDArray[np.float64]) -> None:
         """Keep a measured table, and how far it was from what was expected of it."""
         self.surprised(target.counts, expected, target.sigma)
         self.targets.append(target)
-
-    def _refresh(self, hypothesis: FactoredHypothesis, candidates: Candidates, chosen: list[Nodes]) -> None:
-        """Spend what is left on the tables that were chosen already, or else on the one-way tables."""
-        ones = list(dict.fromkeys(m.attributes for m in self.measurements if m.workload is None))
-        blocks = [Workload([candidates.block(n)]) for n in chosen]
-        sizes = [candidates.resolutions.cells(n) for n in chosen] or [self.domain.cells(a) for a in ones]
-        shares = one_way_shares(sizes)
-        found = self.measure(blocks or ones, self.left, shares, "measure again")
-        self.targets += [hypothesis.target(m) for m in found]
 
     def _learn_all(
         self, hypothesis: FactoredHypothesis, sets: dict[tuple[str, ...], float]
@@ -381,5 +340,5 @@ class Run(SelectMeasure):
         cells = fit_measured(self, hypothesis, [hypothesis.target(m) for m in self.measurements[ones:]])
         self.tell(len(wanted), len(wanted), self.total, cells)
         facts = {"tables": len(wanted), "model_cells": cells}
-        better = self._regained(hypothesis)
+        better = self.regained(hypothesis)
         return Learned(better, tuple(self.measurements), self.spread, corrected=True), facts

@@ -44,6 +44,7 @@ class Outlook:
         ones: the released one-way distributions.
         known: precisions (1 / variance) that residuals have already.
         sums: whether sums over any levels of the tables are asked, and not their cells.
+        signals: variances of a coordinate of residuals that are known better than by what is usual.
     """
 
     sizes: Mapping[str, int]
@@ -52,6 +53,7 @@ class Outlook:
     ones: Mapping[str, Floats]
     known: Mapping[Names, float] = field(default_factory=dict)
     sums: bool = False
+    signals: Mapping[Names, float] = field(default_factory=dict)
 
     def plan(self, precision: float) -> Shares:
         """Divide what buys this precision for one table among all residuals.
@@ -111,6 +113,8 @@ class Outlook:
         """The expected variance of a coordinate: cells of independent attributes, each off by a factor."""
         if len(s) < 2:
             return 1e30
+        if s in self.signals:
+            return self.signals[s]
         together = prod(float((self.ones[a] ** 2).sum()) for a in s)
         return EXPECTED.get(len(s), BEYOND) * self.total**2 * together / prod(self.sizes[a] - 1 for a in s)
 

@@ -109,3 +109,67 @@ def test_with_too_few_rows_to_see_anything_nothing_is_looked_at():
     made = AdaptiveRelease().release(guard, hr.marginals(guard.domain, 2))
     assert made.learned.beyond is None
     assert NOTE not in charges(guard)
+
+
+# -- where tables are chosen -------------------------------------------------------------------------------
+
+
+def chosen(guard: hr.Curator, run: str | None = None) -> ModelSynopsis:
+    return AdaptiveRelease(run=run, measurements=2).release(guard, hr.marginals(guard.domain, 2), choose=True)
+
+
+def unlooked(guard: hr.Curator, run: str | None = None) -> ModelSynopsis:
+    """As earlier versions chose: the rounds have all of the price."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Farther, "price", property(lambda self: guard.budget.cost.share(Fraction(0))))
+        return chosen(guard, run)
+
+
+def test_where_tables_are_chosen_bars_cover_what_was_not():
+    """Noise is seeded. No pair shows that c is a function of a and b, and no pair that is measured helps."""
+    columns = rows()
+    made = chosen(curator(columns))
+    assert inside(made, columns) >= 0.8
+    blind = replace(made, learned=replace(made.learned, beyond=None))
+    assert inside(blind, columns) < 0.3
+
+
+def test_the_look_of_a_choice_is_charged_last_and_all_acts_cost_no_more_than_the_price():
+    guard = curator(rows(5000))
+    made = chosen(guard)
+    assert charges(guard)[-1] == NOTE
+    assert charges(guard).count(NOTE) == 1
+    assert guard.ledger.spent() <= guard.budget.cost
+    assert made.learned.beyond is not None
+    assert made.learned.beyond.larger is not None
+
+
+def test_a_choice_that_began_before_there_was_a_look_is_taken_up_without_one(tmp_path):
+    guard = curator(rows(5000), ledger=tmp_path / "one.db")
+    before = unlooked(guard, "year")
+    spent = guard.ledger.spent()
+    again = chosen(guard, "year")
+    assert guard.ledger.spent() == spent
+    assert again.learned.beyond is None
+    assert np.array_equal(again.table(ALL), before.table(ALL))
+
+
+def test_a_choice_is_given_again_with_its_look_and_kept_in_files(tmp_path):
+    guard = curator(rows(5000), ledger=tmp_path / "one.db")
+    first = chosen(guard, "year")
+    spent = guard.ledger.spent()
+    again = chosen(guard, "year")
+    assert guard.ledger.spent() == spent
+    assert again.learned.beyond.pack() == first.learned.beyond.pack()
+    first.save(tmp_path / "one.hedgerow")
+    names = hr.marginals(first.domain, [ALL])
+    kept = hr.Synopsis.load(tmp_path / "one.hedgerow")
+    assert np.array_equal(kept.answer(names).error, first.answer(names).error)
+
+
+def test_pure_budgets_and_few_rows_choose_without_a_look():
+    pure = hr.Curator(hr.Table.open(rows(5000), hr.Domain(SIZES)), hr.Budget(epsilon=1.0), ":memory:")
+    assert chosen(pure).learned.beyond is None
+    few = curator(rows(300), epsilon=0.3)
+    assert chosen(few).learned.beyond is None
+    assert NOTE not in charges(few)
