@@ -7,18 +7,24 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
+from hedgerow.curator.statistics.overall import OverallSums
 from hedgerow.curator.statistics.remainders import RemainderSums
 from hedgerow.errors import RequestReused
-from hedgerow.queries.moments import BinMoments, best_share, numbers
+from hedgerow.queries.moments import BinMoments, best_share, numbers, tailed_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hedgerow.curator.curator import Curator
     from hedgerow.mechanisms.account import Purse
+    from hedgerow.privacy.budget import Cost
     from hedgerow.queries.domain.domain import Domain
+    from hedgerow.queries.measurement import Measurement
 
 Made = TypeVar("Made")
 _NOTE = "what numbers are within their bins"
+_SUMS = "sums of numbers with long tails"
+OWN = Fraction(1, 16)  # of a price: for the sums of all rows of numbers with long tails
 
 
 def share_of_moments(domain: Domain) -> Fraction:
@@ -40,6 +46,30 @@ def as_begun(measure: Callable[[RemainderSums], Made], domain: Domain) -> tuple[
         return measure(before[1]), False
 
 
+def measured_tails(
+    curator: Curator, price: Cost, domain: Domain, request: str | None, next_: str | None
+) -> tuple[Measurement | None, Cost]:
+    """Measure sums of all rows of numbers with long tails, and what is left of the price.
+
+    Not where a ledger of before holds the act that comes next: that run goes on as it began.
+
+    Privacy: the discrete Gaussian (or Laplace) mechanism at the norms of `OverallSums`; charged in
+    `Curator.measure`.
+
+    Args:
+        curator: measures.
+        price: of all acts.
+        domain: of the rows.
+        request: the id of this act.
+        next_: that of the one after it.
+    """
+    begun = [r is not None and curator.ledger.requested(r) is not None for r in (request, next_)]
+    if not tailed_numbers(domain) or begun == [False, True]:
+        return None, price
+    part = price.share(OWN)
+    return curator.measure(OverallSums(domain), part, request=request, note=_SUMS), price - part
+
+
 def measured_moments(purse: Purse, domain: Domain) -> tuple[BinMoments | None, Purse]:
     """Measure what is within bins, if a schema has such numbers, and what is left to spend then.
 
@@ -48,8 +78,10 @@ def measured_moments(purse: Purse, domain: Domain) -> tuple[BinMoments | None, P
     """
     if not numbers(domain):
         return None, purse
-    part = purse.price.share(share_of_moments(domain))
+    next_ = purse.request("moments")
+    tails, price = measured_tails(purse.curator, purse.price, domain, purse.request("sums"), next_)
+    part = price.share(share_of_moments(domain))
     measured, ranged = as_begun(
-        lambda sums: purse.curator.measure(sums, part, request=purse.request("moments"), note=_NOTE), domain
+        lambda sums: purse.curator.measure(sums, part, request=next_, note=_NOTE), domain
     )
-    return BinMoments.of(domain, measured, ranged=ranged), replace(purse, price=purse.price - part)
+    return BinMoments.of(domain, measured, ranged=ranged, tails=tails), replace(purse, price=price - part)

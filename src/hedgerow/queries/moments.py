@@ -35,6 +35,7 @@ _UNSEEN = 0.04  # of a half bin: an effect that no single attribute shows
 _LARGEST_SHARE = 0.15
 _MANY = 6  # half-bins from the centre to the farther end of a range: then its sum is worth measuring
 _CELLS = 1 << 16  # up to here sums are predicted cell by cell
+_SMALL = 8  # the usual value of a number is taken to be at least this part of its range
 
 
 def numbers(domain: Domain) -> dict[str, int]:
@@ -58,7 +59,7 @@ def scales(domain: Domain) -> dict[str, tuple[int, int]]:
     whole. All are multiplied so that rounding takes a 64th at most, as far as sums stay in 63 bits.
     """
     plain = numbers(domain)
-    far = {name: _far(domain, name) for name in plain}
+    far = {name: far_of(domain, name) for name in plain}
     reach = {name: factor * int(_lattice(domain, name).half.max()) for name, factor in plain.items()}
     fine = max(1, min(64, (1 << 31) // max(far.values(), default=1)))
     times = max((-(-fine * far[n] // reach[n]) for n in plain), default=1)
@@ -72,7 +73,26 @@ def ranged_numbers(domain: Domain) -> tuple[str, ...]:
     remainders. Of long tails, where one bin is half of the range, it is the other way round.
     """
     wide = {name: int(_lattice(domain, name).half.max()) for name in numbers(domain)}
-    return tuple(name for name, half in wide.items() if _far(domain, name) >= _MANY * half)
+    return tuple(name for name, half in wide.items() if far_of(domain, name) >= _MANY * half)
+
+
+def tailed_numbers(domain: Domain) -> dict[str, int]:
+    """The other ones, of long tails, each with the factor of its half-steps in an act for their sums alone.
+
+    Noise of variance v on all sums is v (H / w)^2 for a number that is at most H from its centre and weighs
+    w. Relative to usual values u the squares of that are least, in all, where w^2 goes with H / u. What is
+    usual the schema does not say: about the centre of bins, which are many where values are.
+    """
+    ranged = ranged_numbers(domain)
+    far = {name: far_of(domain, name) for name in numbers(domain) if name not in ranged}
+    weights = {}
+    for name, most in far.items():
+        lattice = _lattice(domain, name)
+        wide = 2 * int(lattice.high[-1] - lattice.low[0])
+        weights[name] = sqrt(most / max(abs(centre_of(domain, name)), wide / _SMALL)) / most
+    least = min(weights.values(), default=1.0)
+    fine = max(1, min(64, (1 << 28) // max(far.values(), default=1)))
+    return {name: max(1, round(fine * w / least)) for name, w in weights.items()}
 
 
 def centre_of(domain: Domain, name: str) -> int:
@@ -105,17 +125,22 @@ class BinMoments:
         noise: the law of the noise on each.
         ranged: whether for `ranged_numbers` it is the sum of rows' distances from `centre_of` them; in
             files of before it is that of remainders.
+        tails: the same sums of `tailed_numbers`, with their noise, where those had an act of their own.
     """
 
     domain: Domain
     sums: NDArray[np.int64]
     noise: Noise
     ranged: bool = False
+    tails: tuple[NDArray[np.int64], Noise] | None = None
 
     @classmethod
-    def of(cls, domain: Domain, measured: Measurement, *, ranged: bool = False) -> BinMoments:
+    def of(
+        cls, domain: Domain, measured: Measurement, *, ranged: bool = False, tails: Measurement | None = None
+    ) -> BinMoments:
         """From what the curator measured."""
-        return cls(domain, measured.values, measured.noise, ranged)
+        own = None if tails is None else (tails.values, tails.noise)
+        return cls(domain, measured.values, measured.noise, ranged, own)
 
     @cached_property
     def _factors(self) -> dict[str, int]:
@@ -153,17 +178,23 @@ class BinMoments:
     @cached_property
     def ranges(self) -> dict[str, tuple[float, float, float]]:
         """For each number the centre of its bins, the sum of rows' distances from it, and its deviation."""
+        found: list[tuple[str, int, int, Noise]] = []
+        if self.ranged:
+            known, each = ranged_numbers(self.domain), 1 + sum(self.domain.shape)
+            firsts = self.sums[::each].tolist()
+            for (name, (_, factor)), value in zip(scales(self.domain).items(), firsts, strict=True):
+                found += [(name, factor, value, self.noise)] if name in known else []
+        if self.tails is not None:
+            values, noise = self.tails
+            for (name, factor), value in zip(
+                tailed_numbers(self.domain).items(), values.tolist(), strict=True
+            ):
+                found.append((name, factor, value, noise))
         out: dict[str, tuple[float, float, float]] = {}
-        known = ranged_numbers(self.domain) if self.ranged else ()
-        for i, (name, (_, factor)) in enumerate(scales(self.domain).items() if known else ()):
-            if name not in known:
-                continue
-            lattice = _lattice(self.domain, name)
-            half = float(lattice.step) / 2
-            middle = half * centre_of(self.domain, name)
-            value = float(self.sums[i * (1 + sum(self.domain.shape))]) * half / factor
-            wide = sqrt(self.noise.variance) * self.noise.denominator * half / factor
-            out[name] = middle, value, wide
+        for name, factor, value, noise in found:
+            half = float(_lattice(self.domain, name).step) / 2
+            wide = sqrt(noise.variance) * noise.denominator * half / factor
+            out[name] = half * centre_of(self.domain, name), value * half / factor, wide
         return out
 
     @cached_property
@@ -172,7 +203,7 @@ class BinMoments:
         out = {}
         for i, name in enumerate(self._factors):
             tables = list(self.tables[name].values())
-            if self._with_totals and name not in self.ranges:
+            if self._with_totals and not (self.ranged and name in ranged_numbers(self.domain)):
                 at = i * (1 + sum(self.domain.shape))
                 tables.append(self.sums[at : at + 1].astype(np.float64) * self._unit(name))
             weights = [1.0 / t.size for t in tables]
@@ -184,14 +215,19 @@ class BinMoments:
     def to_json(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         """Plain data; the sums go into `arrays`."""
         arrays["moments"] = self.sums
-        return {"noise": self.noise.to_json()} | ({"ranged": True} if self.ranged else {})
+        told = {"noise": self.noise.to_json()} | ({"ranged": True} if self.ranged else {})
+        if self.tails is None:
+            return told
+        arrays["tails"], noise = self.tails
+        return told | {"tails": noise.to_json()}
 
     @classmethod
     def from_json(
         cls, domain: Domain, data: dict[str, Any], arrays: Mapping[str, NDArray[Any]]
     ) -> BinMoments:
         """The inverse of `to_json`."""
-        return cls(domain, arrays["moments"], Noise.from_json(data["noise"]), bool(data.get("ranged")))
+        tails = (arrays["tails"], Noise.from_json(data["tails"])) if "tails" in data else None
+        return cls(domain, arrays["moments"], Noise.from_json(data["noise"]), bool(data.get("ranged")), tails)
 
 
 @dataclass(frozen=True, eq=False)
@@ -386,7 +422,7 @@ def _folded(form: LinearForm, names: tuple[str, ...], cells: Floats) -> Floats:
     return np.asarray(out.transpose([kept.index(axis.attribute) for axis in form.axes])).reshape(-1)
 
 
-def _far(domain: Domain, name: str) -> int:
+def far_of(domain: Domain, name: str) -> int:
     """How far a number can be from the centre of its bins, in half-steps."""
     lattice, centre = _lattice(domain, name), centre_of(domain, name)
     return max(2 * int(lattice.high[-1]) - centre, centre - 2 * int(lattice.low[0]))

@@ -15,6 +15,7 @@ from hedgerow.audit.coupled.tape import KEY, Replaying
 from hedgerow.curator.curator import Curator
 from hedgerow.curator.rows import bounding
 from hedgerow.curator.rows.table import Rows
+from hedgerow.curator.statistics.overall import OverallSums
 from hedgerow.curator.statistics.remainders import RemainderSums
 from hedgerow.queries.domain.bins import Bins, bins
 from hedgerow.queries.domain.domain import Domain
@@ -49,7 +50,8 @@ BOTH: tuple[Relation, ...] = ("add_remove", "replace")
 def measured(curator: Curator) -> Any:
     """Sums, averages and what numbers are within their bins, each an act."""
     kinds: tuple[dict[str, bool], ...] = ({}, {"total": True}, {"total": True, "ranged": True})
-    return [curator.measure(q, 1) for q in (*ASKED, *(RemainderSums(NUMBERS, **kind) for kind in kinds))]
+    sums = (*(RemainderSums(NUMBERS, **kind) for kind in kinds), OverallSums(NUMBERS))
+    return [curator.measure(q, 1) for q in (*ASKED, *sums)]
 
 
 # ---- planted ---------------------------------------------------------------------------------------------
@@ -124,6 +126,28 @@ class RangeForFree(Replaying):
         return super()._law(NoRange(stat) if isinstance(stat, RemainderSums) else stat, price, choice)
 
 
+@dataclass(frozen=True, eq=False)
+class HalfRange:
+    """Sums of long tails at half of what their ranges are wide, as if their centres lay in the middle."""
+
+    inside: Any
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inside, name)
+
+    @cached_property
+    def norms(self) -> Norms:
+        whole = self.inside.norms
+        return Norms.signed(whole.replace_l1 // 2, whole.replace_l2_squared // 4)
+
+
+class FromTheMiddle(Replaying):
+    """A sum of all rows is measured at the norm of distances from the middle of its range."""
+
+    def _law(self, stat: Any, price: Any, choice: Any) -> Any:
+        return super()._law(HalfRange(stat) if isinstance(stat, OverallSums) else stat, price, choice)
+
+
 class PositionalTies(Rows):
     """Of rows with equal bins and other numbers the first ones of the file are kept."""
 
@@ -154,6 +178,11 @@ def _ranges(curator: Curator) -> Any:
     return curator.measure(RemainderSums(curator.domain, total=True, ranged=True), 1)
 
 
+def _tails(curator: Curator) -> Any:
+    assert isinstance(curator.domain, Domain)
+    return curator.measure(OverallSums(curator.domain), 1)
+
+
 def _together(curator: Curator) -> Any:
     return curator.measure("SELECT AVG(age), SUM(pay) FROM t", 1)
 
@@ -162,6 +191,7 @@ MISTAKES: Mapping[str, tuple[Any, type[Replaying], tuple[tuple[int, bool], ...],
     "a value that is not clamped": (_remainders, UnclampedValues, ((1, False),), NUMBERS),
     "the norm of the larger part": (_together, LargerPart, ((1, False),), NUMBERS),
     "a sum of a range that counts in no norm": (_ranges, RangeForFree, ((1, False),), NUMBERS),
+    "a sum of a long tail at half of its range": (_tails, FromTheMiddle, ((1, False),), NUMBERS),
     "ties kept by position": (_remainders, TiesByPosition, PEOPLE, ONE_BIN),
 }
 """What is run, the curator with the mistake, how many rows people have, and of which table."""

@@ -12,7 +12,7 @@ from hedgerow.curator.statistics.remainders import RemainderSums
 from hedgerow.errors import RequestReused
 from hedgerow.learning.dense.fitting import arranged
 from hedgerow.mechanisms.mechanism import finite
-from hedgerow.mechanisms.moments import as_begun, share_of_moments
+from hedgerow.mechanisms.moments import as_begun, measured_tails, share_of_moments
 from hedgerow.mechanisms.session.dense_belief import DenseBelief
 from hedgerow.mechanisms.session.factored_belief import FactoredBelief
 from hedgerow.queries.moments import BinMoments
@@ -129,19 +129,20 @@ def _measured(
     """All small tables, and what numbers are within their bins; nothing where another order was begun."""
     domain = finite(curator)
     part = share_of_moments(domain)
+    request = f"{name}: prime"
+    tails, price = measured_tails(curator, price, domain, f"{name}: sums", request)
     targets: list[Any] = [names for names, _ in listed]
     shares = [of_table * (1 - part) for _, of_table in listed]
 
     def measure(*more: RemainderSums) -> list[Measurement]:
-        request, note = f"{name}: prime", "Session: priming tables"
-        every = [*targets, *more]
+        every, note = [*targets, *more], "Session: priming tables"
         return curator.measure_all(every, price, shares=shares, request=request, note=note, run=name)
 
     if not part:
         return measure(), None
     shares.append(part * sum(of_table for _, of_table in listed))
     measured, ranged = as_begun(measure, domain)
-    return measured, BinMoments.of(domain, measured.pop(), ranged=ranged)
+    return measured, BinMoments.of(domain, measured.pop(), ranged=ranged, tails=tails)
 
 
 def pairs_run(name: str) -> str:

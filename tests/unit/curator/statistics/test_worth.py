@@ -8,6 +8,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.curator.rows.table import Rows
+from hedgerow.curator.statistics.overall import OverallSums
 from hedgerow.curator.statistics.remainders import RemainderSums
 from hedgerow.curator.statistics.statistics import Answers
 from hedgerow.queries.query import ONE, Query
@@ -69,13 +70,10 @@ def test_what_rows_are_worth_lies_along_the_attributes_of_its_query():
     assert moved(stat, (0, 25)) == stat.norms.l1 == ONE
 
 
-def test_remainders_of_uneven_bins_and_two_numbers_move_by_their_norms_and_no_more():
-    edges = {"x": hr.Bins([0, 1, 3, 13, 15], step=1), "y": hr.Bins([0, 0.5, 2], step=0.5)}
-    domain = hr.Domain(edges | {"a": 2})
-    stat = RemainderSums(domain)
-    rows = [
-        (x, y, a) for x in (0, 1, 2, 3, 8, 12, 13, 14, None) for y in (0.0, 0.5, 1.5, None) for a in (0, 1)
-    ]
+def moves_of(
+    stat: OverallSums | RemainderSums, rows: list[tuple[object, ...]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """How far each of some rows of x, y and a moves sums when it is added, and each pair when swapped."""
 
     def sums(*some: tuple[object, ...]) -> np.ndarray:
         columns = {name: [row[i] for row in some] for i, name in enumerate(("x", "y", "a"))}
@@ -86,12 +84,35 @@ def test_remainders_of_uneven_bins_and_two_numbers_move_by_their_norms_and_no_mo
                 "a": pa.array(columns["a"], pa.int64()),
             }
         )
-        return stat.exact(Rows(hr.Table.open(frame, domain), bytes(32)))
+        return stat.exact(Rows(hr.Table.open(frame, stat.domain), bytes(32)))
 
     each = np.array([sums(row) for row in rows]) - sums()
-    swaps = (each[:, None, :] - each[None, :, :]).reshape(-1, each.shape[1])
+    return each, (each[:, None, :] - each[None, :, :]).reshape(-1, each.shape[1])
+
+
+def test_remainders_of_uneven_bins_and_two_numbers_move_by_their_norms_and_no_more():
+    edges = {"x": hr.Bins([0, 1, 3, 13, 15], step=1), "y": hr.Bins([0, 0.5, 2], step=0.5)}
+    stat = RemainderSums(hr.Domain(edges | {"a": 2}))
+    each, swaps = moves_of(
+        stat,
+        [(x, y, a) for x in (0, 1, 2, 3, 8, 12, 13, 14, None) for y in (0.0, 0.5, 1.5, None) for a in (0, 1)],
+    )
     norms = stat.norms
     assert np.abs(each).sum(axis=1).max() == norms.l1
     assert (each**2).sum(axis=1).max() == norms.l2_squared
     assert np.abs(swaps).sum(axis=1).max() <= norms.replace_l1
     assert (swaps**2).sum(axis=1).max() <= norms.replace_l2_squared
+
+
+def test_sums_of_long_tails_move_by_their_norms_and_no_more_also_when_rows_are_swapped():
+    edges = {"x": hr.Bins([-5, 0, 1, 3, 13, 40], step=1), "y": hr.Bins([0, 0.5, 2, 9], step=0.5)}
+    stat = OverallSums(hr.Domain(edges | {"a": 2}))
+    each, swaps = moves_of(
+        stat, [(x, y, 0) for x in (-9, -5, 0, 2, 12, 39, 500, None) for y in (0.0, 0.5, 8.5, 70.0, None)]
+    )
+    norms = stat.norms
+    assert each.shape[1] == 2
+    assert np.abs(each).sum(axis=1).max() == norms.l1
+    assert (each**2).sum(axis=1).max() == norms.l2_squared
+    assert np.abs(swaps).sum(axis=1).max() == norms.replace_l1
+    assert (swaps**2).sum(axis=1).max() == norms.replace_l2_squared
