@@ -294,4 +294,4 @@ def test_a_crash_between_charges_is_taken_up_where_it_was(tmp_path, monkeypatch)
     assert float(curator.spent.epsilon) == pytest.approx(1.0, rel=1e-4)
     lines = [e["line"] for e in curator.ledger.export()["entries"]]
     requests = [line["request"] for line in lines if line["kind"] == "charge"]
-    assert len(requests) == len(set(requests)) == 9
+    assert len(requests) == len(set(requests)) == 10
