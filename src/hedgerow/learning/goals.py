@@ -56,13 +56,13 @@ class Goals:
     ) -> None:
         self.shape = tuple(shape)
         self.possible = dict(possible or {})
-        held = {**{t: np.zeros(p.shape) for t, p in self.possible.items() if t not in tables}, **tables}
-        self.tables = {t: _shares(table) for t, table in held.items()}
+        self._free = {t: np.zeros(p.shape) for t, p in self.possible.items() if t not in tables}
+        self.tables = {t: _shares(table) for t, table in {**self._free, **tables}.items()}
         self.cost = sum(map(len, self.tables))
 
     @cached_property
     def shares(self) -> NDArray[np.float32]:
-        """All tables, one after another; one that is only there for what cannot occur has none."""
+        """All tables, one after another; one that is only there for what cannot occur has none, nor rows."""
         parts = [table.reshape(-1) for table in self.tables.values()]
         return np.concatenate([np.zeros(0), *parts]).astype(np.float32)
 
@@ -75,25 +75,25 @@ class Goals:
 
     @cached_property
     def places(self) -> NDArray[np.int64]:
-        """Of every table: where it starts, and three attributes with the steps of their levels."""
-        out, start = np.zeros((len(self.tables), 7), dtype=np.int64), 0
+        """Of every table: where it starts, three attributes with the steps of their levels, if rows count."""
+        out, start = np.zeros((len(self.tables), 8), dtype=np.int64), 0
         for row, (t, table) in zip(out, self.tables.items(), strict=True):
             steps = [int(np.prod(table.shape[i + 1 :])) for i in range(len(t))]
             filled = [*zip(t, steps, strict=True), *[(len(self.shape), 0)] * (_OTHERS + 1 - len(t))]
-            row[:] = (start, *(x for pair in filled for x in pair))
+            row[:] = (start, *(x for pair in filled for x in pair), t not in self._free)
             start += table.size
         return out
 
     @cached_property
     def views(self) -> list[NDArray[np.int64]]:
-        """Of every attribute, its tables: start, own step, then the other attributes and theirs."""
+        """Of every attribute, its tables: start, own step, the other attributes and theirs, if rows count."""
         found: list[list[tuple[int, ...]]] = [[] for _ in self.shape]
         for t, row in zip(self.tables, self.places, strict=True):
             pairs = [(int(row[1 + 2 * i]), int(row[2 + 2 * i])) for i in range(_OTHERS + 1)]
             for i, a in enumerate(t):
                 others = [x for j, pair in enumerate(pairs) if j != i for x in pair]
-                found[a].append((int(row[0]), pairs[i][1], *others))
-        return [np.array(v, dtype=np.int64).reshape(-1, 2 + 2 * _OTHERS).T.copy() for v in found]
+                found[a].append((int(row[0]), pairs[i][1], *others, int(row[-1])))
+        return [np.array(v, dtype=np.int64).reshape(-1, 3 + 2 * _OTHERS).T.copy() for v in found]
 
 
 class Approach:

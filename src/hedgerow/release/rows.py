@@ -54,7 +54,7 @@ def write_rows(
             if also is not None:
                 also.write_table(_typed(columns, also.schema))
             written += len(columns[0])
-            step("Drawing synthetic rows", written / rows)
+            step("Drawing synthetic rows", written / max(rows, 1))
 
 
 def _batches(synopsis: Synopsis, rows: int, seed: int | None) -> Iterator[dict[str, Any]]:

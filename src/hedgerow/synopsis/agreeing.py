@@ -112,7 +112,10 @@ class AgreeingRows:
                 table = None if held is None else held.table(t)
                 assert table is not None
                 tables[tuple(map(place, t))] = table
-            possible = {tuple(map(place, z.attributes)): z.possible for z in zeros}
+            possible: dict[tuple[int, ...], NDArray[np.bool_]] = {}
+            for z in zeros:  # the same attributes may be declared several times
+                where = tuple(map(place, z.attributes))
+                possible[where] = z.possible & possible.get(where, np.True_)
             self._kept = most, Goals(self._domain.shape, tables, possible)
         return self._kept[1]
 

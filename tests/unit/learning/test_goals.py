@@ -79,8 +79,19 @@ def test_what_cannot_occur_does_not_even_where_a_table_asks_for_it():
     assert not possible[at[:, 0], at[:, 1], at[:, 2]].all()
     at = brought(held, rows)
     assert possible[at[:, 0], at[:, 1], at[:, 2]].all()
-    assert table(at, (0, 1))[1, 2] > 0.5
+    assert 0.4 < table(at, (0, 1))[1, 2] <= (rows[:, 2] > 1).mean()  # nobody else can get there
     assert len(truth)
+
+
+@pytest.mark.parametrize("where", [(2,), (0, 1, 2)])
+def test_what_cannot_occur_draws_nobody_away_from_what_can(where):
+    """A table that says only what is impossible aims at nothing: rows that have all others stay."""
+    rows = world(3000, 4)
+    possible = np.ones([SHAPE[a] for a in where], dtype=np.bool_)
+    possible[(-1,) * len(where)] = False
+    rows = rows[possible[tuple(rows[:, a] for a in where)]]
+    goals = Goals(SHAPE, {t: table(rows, t) for t in combinations(range(4), 2)}, {where: possible})
+    np.testing.assert_array_equal(brought(goals, rows), rows)
 
 
 def test_a_part_makes_up_for_what_the_one_before_left(monkeypatch):

@@ -145,3 +145,35 @@ def test_what_cannot_occur_does_not_occur_in_rows():
     assert share(rows, ("w0", "w1"))[1, 2] == 0.0
     moved = synopsis.hypothesis.sample(5000, seed=1)
     assert any(not np.array_equal(np.sort(rows[a].astype(np.int64)), np.sort(moved[a])) for a in SIZES)
+
+
+@pytest.mark.parametrize("names", [("w2",), ("w0", "w1", "w2")])
+def test_declared_zeros_of_one_or_three_attributes_leave_the_rest_of_rows_as_it_is(names):
+    columns = people(3000)
+    columns["w2"] = columns["w2"] * (np.arange(3000) % 5 == 0)  # far from even
+    possible = np.ones([SIZES[a] for a in names], dtype=np.bool_)
+    possible[(1,) * (len(names) - 1) + (3,)] = False
+    gone = ~possible[tuple(columns[a] for a in names)]
+    columns["w2"] = np.where(gone, 0, columns["w2"])
+    synopsis = released(columns, 1.0, 2, zeros=[(names, possible)])
+    rows = synopsis.sample(3000, seed=1)
+    assert share(rows, names)[~possible].sum() == 0.0
+    for a in ("w0", "w1", "w2"):
+        assert np.abs(share(rows, (a,)) - synopsis.table((a,)) / synopsis.total).sum() < 0.02
+
+
+def test_zeros_of_the_same_attributes_declared_twice_both_hold_in_rows():
+    columns = people(3000)
+    first, second = np.ones((2, 3), dtype=np.bool_), np.ones((2, 3), dtype=np.bool_)
+    first[1, 2] = second[0, 1] = False
+    columns["w1"] = np.where(first[columns["w0"], columns["w1"]], columns["w1"], 0)
+    columns["w1"] = np.where(second[columns["w0"], columns["w1"]], columns["w1"], 0)
+    synopsis = released(columns, 1.0, 2, zeros=[(("w0", "w1"), first), (("w0", "w1"), second)])
+    held = synopsis._agreeing._goals(5000).possible[0, 1]
+    np.testing.assert_array_equal(held, first & second)
+
+
+def test_a_file_of_no_rows_has_its_header_alone(everything, tmp_path):
+    _, synopsis = everything
+    release_rows.write_rows(synopsis, 0, tmp_path / "none.csv", parquet=tmp_path / "none.parquet")
+    assert (tmp_path / "none.csv").read_text().splitlines() == [",".join(SIZES)]

@@ -58,6 +58,7 @@ class Deeper:
         self.sets = [t for t in what.tables if len(t) == 3]
         self.variances: dict[Names, float] = {}
         self.signals: dict[Names, float] = {}
+        self._looks = ROUNDS + 1  # that may come yet
         self._part = self._worth()
 
     def __bool__(self) -> bool:
@@ -108,7 +109,7 @@ class Deeper:
         part = Fraction(sum(plan.parts[s] for s in precisions)).limit_denominator(1_000_000)
         strategy = replace(plan, precisions=dict(precisions)).strategy
         assert strategy is not None
-        rest = self._run.left - self._run.price.share((ROUNDS + 1) * self._part)  # looks come first
+        rest = self._run.left - self._run.price.share(self._looks * self._part)  # looks come first
         self._run.measure([StrategyAnswers(strategy)], rest.share(min(part, MOST)), None, note)
 
     def _look(self, evidence: NoisyResiduals) -> dict[Names, float]:
@@ -123,6 +124,7 @@ class Deeper:
         tables = {t: model.total * model.marginal(t) for t in sets}
         asked = TableDistances(tuple(tables), tuple(tables.values()))
         found, sigma = run.glance(asked, run.price.share(self._part), LOOK)
+        self._looks -= 1
         out: dict[Names, float] = {}
         for t, distance in zip(sets, found / run.total, strict=True):
             # No cell is off by more than it holds: where tables are sparse, noise was cut off.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -99,6 +100,24 @@ def test_nothing_is_looked_at_where_noise_would_hide_it_or_chance_itself_is_meas
         guard = curator(rows(number), epsilon)
         AdaptiveRelease().release(guard, hr.marginals(guard.domain, 3))
         assert LOOK not in notes(guard)
+
+
+def test_looks_can_be_paid_for_whatever_is_measured_between_them(monkeypatch):
+    """Every act takes as much as it may: what was kept for looks that are over is not asked for again."""
+    plan = Outlook.plan
+
+    def dear(self, precision):
+        found = plan(self, precision)
+        least = dict.fromkeys(self.tables, min(found.precisions.values()))
+        return replace(found, parts=dict.fromkeys(found.parts, 1.0), precisions={**least, **found.precisions})
+
+    monkeypatch.setattr(Outlook, "plan", dear)
+    monkeypatch.setattr(Deeper, "_standing_out", lambda self, distances, plan: list(distances)[:1])
+    guard = curator(rows())
+    AdaptiveRelease().release(guard, hr.marginals(guard.domain, 3))
+    assert notes(guard).count(FIRST) == 3
+    assert notes(guard).count(LOOK) == 4
+    assert guard.ledger.spent() <= guard.budget.cost
 
 
 def test_pairs_are_measured_in_one_act_as_ever():
