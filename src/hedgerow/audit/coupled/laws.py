@@ -90,6 +90,8 @@ def _noise(law: str, scale: Fraction, exact: Any, said: Any, draws: list[Draw]) 
         yield f"{law} noise of scale {scale} was declared, {draw.law} of scale {draw.about[0]} was drawn"
     elif draw.about[1].size != np.size(exact):
         yield f"{np.size(exact)} numbers were released with {draw.about[1].size} draws"
+    elif np.asarray(exact).dtype.kind == "f":
+        yield "what met noise was no whole number: floats tell more of rows than what they are rounded to"
     elif not np.array_equal(np.ravel(exact) + draw.about[1], np.ravel(said)):
         yield "what was released is not the exact value plus its own fresh draws"
 

@@ -19,6 +19,8 @@ from hedgerow.curator.statistics.distances import TableDistances
 from hedgerow.queries.domain.domain import Domain
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from hedgerow.curator.curator import Curator
 
 FOUR = Domain({"a": 2, "b": 3, "c": 2, "d": 2})
@@ -63,6 +65,13 @@ class AsOfOne(Replaying):
         return super()._noise(replace(law, scale=law.scale / max(values.size, 1)), values)
 
 
+class NotRounded(Replaying):
+    """Distances are taken to estimates as they are, not in whole rows."""
+
+    def _act(self, event: Any, evaluate: Any, draw: Any, question: str, **rest: Any) -> list[NDArray[Any]]:
+        return super()._act(event, lambda: [v + 0.25 for v in evaluate()], draw, question, **rest)
+
+
 def _look(curator: Curator) -> Any:
     return curator.measure_all([TableDistances(_TABLES, (np.ones(3), np.ones(2)))], 1)
 
@@ -78,5 +87,6 @@ def own_tables(curator: Curator) -> Any:
 LOOKS: Mapping[str, tuple[Callable[[Any], Any], type[Replaying]]] = {
     "several distances at the norm of one": (_look, AsOfOne),
     "distances to a table that was never released": (own_tables, Replaying),
+    "distances that are no whole numbers": (_look, NotRounded),
 }
 """What is run, and the curator with the mistake."""
