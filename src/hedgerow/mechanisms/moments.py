@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 _NOTE = "what numbers are within their bins"
 _SUMS = "sums of numbers with long tails"
-OWN = Fraction(1, 16)  # of a price: for the sums of all rows of numbers with long tails
+OWN = Fraction(1, 12)  # of a price: for the sums of all rows of numbers with long tails
 
 
 def share_of_moments(domain: Domain) -> Fraction:

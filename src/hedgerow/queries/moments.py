@@ -35,7 +35,7 @@ _UNSEEN = 0.04  # of a half bin: an effect that no single attribute shows
 _LARGEST_SHARE = 0.15
 _MANY = 6  # half-bins from the centre to the farther end of a range: then its sum is worth measuring
 _CELLS = 1 << 16  # up to here sums are predicted cell by cell
-_SMALL = 8  # the usual value of a number is taken to be at least this part of its range
+_SMALL = 16  # the usual value of a number is taken to be at least this part of its range
 
 
 def numbers(domain: Domain) -> dict[str, int]:
@@ -59,7 +59,7 @@ def scales(domain: Domain) -> dict[str, tuple[int, int]]:
     whole. All are multiplied so that rounding takes a 64th at most, as far as sums stay in 63 bits.
     """
     plain = numbers(domain)
-    far = {name: far_of(domain, name) for name in plain}
+    far = {name: far_of(domain, name, centre_of(domain, name)) for name in plain}
     reach = {name: factor * int(_lattice(domain, name).half.max()) for name, factor in plain.items()}
     fine = max(1, min(64, (1 << 31) // max(far.values(), default=1)))
     times = max((-(-fine * far[n] // reach[n]) for n in plain), default=1)
@@ -73,7 +73,8 @@ def ranged_numbers(domain: Domain) -> tuple[str, ...]:
     remainders. Of long tails, where one bin is half of the range, it is the other way round.
     """
     wide = {name: int(_lattice(domain, name).half.max()) for name in numbers(domain)}
-    return tuple(name for name, half in wide.items() if far_of(domain, name) >= _MANY * half)
+    far = {name: far_of(domain, name, centre_of(domain, name)) for name in wide}
+    return tuple(name for name, half in wide.items() if far[name] >= _MANY * half)
 
 
 def tailed_numbers(domain: Domain) -> dict[str, int]:
@@ -81,15 +82,16 @@ def tailed_numbers(domain: Domain) -> dict[str, int]:
 
     Noise of variance v on all sums is v (H / w)^2 for a number that is at most H from its centre and weighs
     w. Relative to usual values u the squares of that are least, in all, where w^2 goes with H / u. What is
-    usual the schema does not say: about the centre of bins, which are many where values are.
+    usual the schema does not say: about the middle one of bins, which are many where values are.
     """
     ranged = ranged_numbers(domain)
-    far = {name: far_of(domain, name) for name in numbers(domain) if name not in ranged}
+    tailed = [name for name in numbers(domain) if name not in ranged]
+    far = {name: far_of(domain, name, usual_of(domain, name)) for name in tailed}
     weights = {}
     for name, most in far.items():
         lattice = _lattice(domain, name)
         wide = 2 * int(lattice.high[-1] - lattice.low[0])
-        weights[name] = sqrt(most / max(abs(centre_of(domain, name)), wide / _SMALL)) / most
+        weights[name] = sqrt(most / max(abs(usual_of(domain, name)), wide / _SMALL)) / most
     least = min(weights.values(), default=1.0)
     fine = max(1, min(64, (1 << 28) // max(far.values(), default=1)))
     return {name: max(1, round(fine * w / least)) for name, w in weights.items()}
@@ -102,6 +104,14 @@ def centre_of(domain: Domain, name: str) -> int:
     few rows are, the noise of N would be more than that of the sum.
     """
     return round(float(np.mean(_lattice(domain, name).centre)))
+
+
+def usual_of(domain: Domain, name: str) -> int:
+    """The middle of the middle one of a number's bins, in half-steps: sums of long tails are from there.
+
+    A sum of distances from it needs N times how far it is from the mean, and N is noisy.
+    """
+    return round(float(np.median(_lattice(domain, name).centre)))
 
 
 def best_share(domain: Domain) -> float:
@@ -178,23 +188,24 @@ class BinMoments:
     @cached_property
     def ranges(self) -> dict[str, tuple[float, float, float]]:
         """For each number the centre of its bins, the sum of rows' distances from it, and its deviation."""
-        found: list[tuple[str, int, int, Noise]] = []
+        found: list[tuple[str, int, int, int, Noise]] = []
         if self.ranged:
             known, each = ranged_numbers(self.domain), 1 + sum(self.domain.shape)
             firsts = self.sums[::each].tolist()
             for (name, (_, factor)), value in zip(scales(self.domain).items(), firsts, strict=True):
-                found += [(name, factor, value, self.noise)] if name in known else []
+                centre = centre_of(self.domain, name)
+                found += [(name, centre, factor, value, self.noise)] if name in known else []
         if self.tails is not None:
             values, noise = self.tails
             for (name, factor), value in zip(
                 tailed_numbers(self.domain).items(), values.tolist(), strict=True
             ):
-                found.append((name, factor, value, noise))
+                found.append((name, usual_of(self.domain, name), factor, value, noise))
         out: dict[str, tuple[float, float, float]] = {}
-        for name, factor, value, noise in found:
+        for name, centre, factor, value, noise in found:
             half = float(_lattice(self.domain, name).step) / 2
             wide = sqrt(noise.variance) * noise.denominator * half / factor
-            out[name] = half * centre_of(self.domain, name), value * half / factor, wide
+            out[name] = half * centre, value * half / factor, wide
         return out
 
     @cached_property
@@ -422,9 +433,9 @@ def _folded(form: LinearForm, names: tuple[str, ...], cells: Floats) -> Floats:
     return np.asarray(out.transpose([kept.index(axis.attribute) for axis in form.axes])).reshape(-1)
 
 
-def far_of(domain: Domain, name: str) -> int:
-    """How far a number can be from the centre of its bins, in half-steps."""
-    lattice, centre = _lattice(domain, name), centre_of(domain, name)
+def far_of(domain: Domain, name: str, centre: int) -> int:
+    """How far a number can be from a place inside its range, in half-steps."""
+    lattice = _lattice(domain, name)
     return max(2 * int(lattice.high[-1]) - centre, centre - 2 * int(lattice.low[0]))
 
 

@@ -12,7 +12,7 @@ from hedgerow.curator.statistics.statistics import fingerprint, statistic
 from hedgerow.errors import DomainMismatch
 from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.domain.domain import Domain
-from hedgerow.queries.moments import centre_of, far_of, tailed_numbers
+from hedgerow.queries.moments import far_of, tailed_numbers, usual_of
 from hedgerow.queries.norms import Norms
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 class OverallSums:
     """For each of `tailed_numbers` the sum of c_x (v - m_x) over all rows that have a value.
 
-    v is a row's own number in whole half-steps, m_x the centre of its bins and c_x a whole factor; a row
+    v is a row's own number in whole half-steps, m_x the middle of a bin and c_x a whole factor; a row
     without a value adds nothing. A row moves each sum by at most c_x H_x, the farther end of the range:
     L1 = sum c_x H_x, L2^2 = sum (c_x H_x)^2. A swap moves it by at most the width of the range, or by H_x
-    where one row has no value; H_x is no more than the width, as the centre lies inside.
+    where one row has no value; H_x is no more than the width, as m_x lies inside.
 
     Args:
         domain: of the rows.
@@ -54,7 +54,7 @@ class OverallSums:
         reach, wide = [], []
         for name, factor in tailed_numbers(self.domain).items():
             lattice = self._lattice(name)
-            reach.append(factor * far_of(self.domain, name))
+            reach.append(factor * far_of(self.domain, name, usual_of(self.domain, name)))
             wide.append(factor * 2 * int(lattice.high[-1] - lattice.low[0]))
         return Norms(sum(reach), sum(x * x for x in reach), sum(wide), sum(x * x for x in wide))
 
@@ -80,7 +80,7 @@ class OverallSums:
         found, counts = rows.remainder_sums(tuple(factors)), rows.tables(list(self.cliques))
         out = []
         for name, factor in factors.items():
-            off = self._lattice(name).centre - centre_of(self.domain, name)
+            off = self._lattice(name).centre - usual_of(self.domain, name)
             whole = int(found[name, name].sum()) + int((off * counts[(name,)][: off.size]).sum())
             out.append(factor * whole)
         return np.array(out, dtype=np.int64)
