@@ -94,7 +94,7 @@ def test_looks_are_replayed_in_the_order_of_a_release(run, acts):
 
 
 def test_there_are_more_than_two_dozen_planted_mistakes():
-    assert len(PLANTED) == 39
+    assert len(PLANTED) == 41
 
 
 def test_the_honest_code_behind_the_planted_mistakes_violates_nothing():

@@ -64,7 +64,12 @@ def hidden(body: Attribute, sigma: float, total: float) -> bool:
         sigma: the standard deviation of the count of each level.
         total: the number of rows.
     """
-    return isinstance(body, Bins) and body.size >= _LEVELS and sigma * body.size > _NOISE * total
+    return many(body) and sigma * body.size > _NOISE * total
+
+
+def many(body: Attribute) -> bool:
+    """Whether an attribute is a number (or a date) of many levels."""
+    return isinstance(body, Bins) and body.size >= _LEVELS
 
 
 def displaced(table: Floats, noisy: Floats, sigma: float, bins: int) -> bool:

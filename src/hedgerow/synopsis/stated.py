@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hedgerow.learning.ordered import many
 from hedgerow.learning.residuals.basis import Basis
 from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.query import ONE
 from hedgerow.synopsis.bars import Bars, measured_bar, normal
+from hedgerow.synopsis.grouped import GroupedTable
+from hedgerow.synopsis.limits import MeasuredTable
 from hedgerow.synopsis.margins import KnownTable, measured_whole, ones_of
 from hedgerow.synopsis.reconciled import MeasuredResiduals
 from hedgerow.synopsis.unseen import thin, unseen
@@ -35,6 +38,7 @@ WHOLE_BEYOND = 0.03  # ... the same of three: what three attributes show togethe
 _LEAST = 0.05  # of its noise's half width: no stated error is less
 _WRITTEN = 1 << 15  # cells: errors of products over larger tables are found without them
 _MOVED = 2.0  # standard deviations: a model this far from a measured table is not so by noise
+_ONE_DEVIATION = 0.6827  # so often a normal number is within its standard deviation
 _FEW = 4  # numbers that one statement combines: an average has two
 
 
@@ -62,6 +66,7 @@ class StatedErrors:
         self.domain, self.learned, self._table, self._left_over = domain, learned, table, left_over
         self._wholes: dict[Names, KnownTable | None] = {}
         self._thin: dict[str, bool] = {}
+        self._groups: dict[Names, list[GroupedTable]] = {}
 
     def linear(
         self, attributes: Names, table: Floats, weights: Floats, confidence: float, numbers: int
@@ -76,12 +81,68 @@ class StatedErrors:
         stated = float(_stated(value, noisy, deviation, wide, counts=counts, numbers=numbers))
         if len(attributes) > 1 and any(map(self._is_thin, attributes)):  # all but nothing was measured
             stated = min(stated, self._unmeasured(attributes, table, weights, confidence, numbers))
+        for t in self._grouped(attributes):
+            told, left = self._told(t, table, weights, confidence, numbers), t.parts(table, weights)[1]
+            gap, off = float(((table - known.counts) * left).sum()), known.deviation(left)
+            wide = known.half_width(confidence, left, numbers)
+            rest = float(_stated(gap, 0.0, off, wide, counts=False, numbers=numbers))
+            stated = min(stated, float(np.hypot(told, rest)))
         return stated
+
+    def _told(
+        self, t: GroupedTable, table: Floats, weights: Floats, confidence: float, numbers: int
+    ) -> float:
+        """Of a weighted count of groups of levels, by what was measured of them."""
+        names = t.measured.attributes
+
+        def alone(axis: int, levels: Floats) -> float | None:
+            known = self.known((names[axis],))
+            if known is None:
+                return None
+            own = table.sum(axis=tuple(i for i in range(table.ndim) if i != axis))
+            wide, off = known.half_width(confidence, levels, numbers), known.deviation(levels)
+            value, noisy = float(own @ levels), float(known.counts @ levels)
+            return float(_stated(value, noisy, off, wide, counts=False, numbers=numbers))
+
+        return t.bar(table, weights, confidence, numbers, alone)
+
+    def _grouped(self, attributes: Names) -> list[GroupedTable]:
+        """The same table as it was measured with levels put together, if it was."""
+        if attributes not in self._groups:
+            self._groups[attributes] = GroupedTable.of(
+                MeasuredTable.all_of(self.learned.measurements), attributes
+            )
+        return self._groups[attributes]
 
     def _unmeasured(
         self, attributes: Names, table: Floats, weights: Floats, confidence: float, numbers: int
     ) -> float:
+        """Of a weighted count of a table by what is known of it in groups, or of smaller ones."""
+        grouped = self._grouped(attributes)
+        if not grouped:
+            return self._untold(attributes, table, weights, confidence, numbers)
+        found = []
+        for t in grouped:
+            left = t.parts(table, weights)[1]
+            inside = normal(confidence, numbers) * t.within(table, weights)
+            rest = self._usual(attributes, table, left, confidence, numbers)
+            told = self._told(t, table, weights, confidence, numbers)
+            found.append(float(np.hypot(np.hypot(told, inside), rest)))
+        return min(found)
+
+    def _untold(
+        self, attributes: Names, table: Floats, weights: Floats, confidence: float, numbers: int
+    ) -> float:
         """Of a weighted count of a table by what is known of smaller ones."""
+        usual = self._usual(attributes, table, weights, confidence, numbers)
+        moved = self._moved(attributes, table, weights, confidence, numbers)
+        apart = normal(confidence, numbers) * self._unseen(attributes, table, weights)
+        return float(np.hypot(np.hypot(usual, moved), apart))
+
+    def _usual(
+        self, attributes: Names, table: Floats, weights: Floats, confidence: float, numbers: int
+    ) -> float:
+        """The same by noise, chance and what a look at other tables found."""
         factors = _factors(weights) if table.size > _WRITTEN else None
         if factors is None:
             found, largest = self.bars.variances(attributes, table, weights), 1.0
@@ -89,18 +150,40 @@ class StatedErrors:
             largest, each = factors
             count = float((table * weights).sum()) / largest
             found = self.bars.of_product(attributes, each, count, table)
-        usual = largest * float(self.bars.half_width(attributes, found, confidence, numbers))
-        moved = self._moved(attributes, table, weights, confidence, numbers)
-        apart = normal(confidence, numbers) * self._unseen(attributes, table, weights)
-        return float(np.hypot(np.hypot(usual, moved), apart))
+        return largest * float(self.bars.half_width(attributes, found, confidence, numbers))
 
     def _unseen(self, attributes: Names, table: Floats, weights: Floats) -> float:
-        """The standard deviation by how thin numbers may go together with others."""
+        """The standard deviation by how numbers may go together with what they were not measured with.
+
+        What is known of a pair in groups of levels is taken from there, of others a usual correlation.
+        """
         worst = 0.0
-        for i, a in enumerate(attributes):
-            if len(attributes) > 1 and self._is_thin(a):
+        for i, a in enumerate(attributes if len(attributes) > 1 else ()):
+            if not many(self.domain[a]):
+                continue
+            others = [j for j in range(len(attributes)) if j != i]
+            pairs = [tuple(attributes[k] for k in sorted((i, j))) for j in others]
+            grouped = len(pairs) > 1 and any(self._grouped(p) for p in pairs)
+            if self._is_thin(a) and not grouped:
                 worst = max(worst, unseen(table, weights, i))
+            elif grouped or self.learned.hypothesis.whole:
+                each = (self._of_pair(i, j, attributes, table, weights) for j in others)
+                worst = max(worst, float(np.sqrt(sum(v**2 for v in each))))
         return worst
+
+    def _of_pair(self, i: int, j: int, attributes: Names, table: Floats, weights: Floats) -> float:
+        """The same of a number and one other attribute; nothing where both were measured level by level."""
+        pair = tuple(attributes[k] for k in sorted((i, j)))
+        if self.known(pair) is not None and not self._is_thin(attributes[i]):
+            return 0.0
+        out = tuple(k for k in range(len(attributes)) if k not in (i, j))
+        rows = table.sum(axis=out)
+        means = (table * weights).sum(axis=out) / np.maximum(rows, 1e-9)
+        found = [
+            np.hypot(self._told(t, rows, means, _ONE_DEVIATION, 1), t.within(rows, means))
+            for t in self._grouped(pair)
+        ]
+        return float(min(found)) if found else unseen(rows, means, int(i > j))
 
     def _is_thin(self, attribute: str) -> bool:
         if attribute not in self._thin:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from hedgerow.audit.coupled.looks import FOUR, deeper, pairs_inside
+from hedgerow.audit.coupled.looks import FOUR, LONG, _in_runs, deeper, pairs_inside
 from hedgerow.audit.coupled.replay import GROUPS, Replayed, joined, replay_neighbours
 from hedgerow.audit.coupled.scenes import Relation
 from hedgerow.curator.curator import Curator
@@ -222,6 +222,7 @@ def _offline() -> Iterator[Coupled]:
     yield releases(hr.AdaptiveRelease(cells=1), pairs, LARGE)  # not held densely: rows too few to look at
     for ordered in (deeper, pairs_inside):
         yield Coupled("AdaptiveRelease", ordered, FOUR, Budget(rho=50, delta=0.01))
+    yield Coupled("AdaptiveRelease", _in_runs, LONG, Budget(rho=50, delta=0.01))
     seen = Budget(rho=5000, delta=0.01)  # so much that a few rows are looked at
     yield releases(hr.AdaptiveRelease(), pairs, seen)  # all at once, then distances of larger tables
     yield Coupled(  # chosen, then distances of pairs and triples

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
@@ -16,7 +16,10 @@ import numpy as np
 
 from hedgerow.audit.coupled.tape import Replaying
 from hedgerow.curator.statistics.distances import TableDistances
+from hedgerow.queries.domain.bins import bins
 from hedgerow.queries.domain.domain import Domain
+from hedgerow.queries.query import Norms
+from hedgerow.queries.strategies.coarse import GroupBlock
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from hedgerow.curator.curator import Curator
 
 FOUR = Domain({"a": 2, "b": 3, "c": 2, "d": 2})
+LONG = Domain({"a": 2, "n": bins(0, 16, 1, step=1), "b": 2})
+"""A number of so many levels that its pairs are measured in runs of them."""
 _TABLES = (("a",), ("b",))
 _AT_HOME = "hedgerow.mechanisms.adaptive"
 _DEEPER = {"deeper.BLIND": 1e9, "deeper.WON": 1e9, "deeper.FAR": 0.0}
@@ -47,6 +52,50 @@ def deeper(curator: Curator) -> Any:
 def pairs_inside(curator: Curator) -> Any:
     """A look at pairs, then the pairs inside triples."""
     return _released(curator, _PAIRS, cells=1)
+
+
+def _in_runs(curator: Curator) -> Any:
+    """One-way tables, pairs of a number in runs of its levels, residuals."""
+    from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease
+    from hedgerow.queries.workload import marginals
+
+    return AdaptiveRelease().release(curator, marginals(LONG, 2))
+
+
+def own_runs(curator: Curator) -> Any:
+    """Runs of levels are even by the rows themselves, not by what was released of them."""
+    from hedgerow.mechanisms.adaptive.in_runs import runs_of
+
+    exact = curator._rows.tables([("n",)])[("n",)].astype(np.float64)
+
+    def read_off(body: Any, *_: Any) -> Any:
+        return runs_of(body, exact, 1.0, max(float(exact.sum()), 1.0))
+
+    with _ruled({"in_runs.runs_of": read_off}):
+        return _in_runs(curator)
+
+
+@dataclass(frozen=True, eq=False)
+class NobodyMoves:
+    """A grouped table that a swap moves as an addition does."""
+
+    inside: Any
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inside, name)
+
+    @property
+    def norms(self) -> Norms:
+        return Norms(1, 1, 1, 1)
+
+
+class RunsAsAdded(Replaying):
+    """A row that is swapped leaves one run for another, and is charged for one of the two."""
+
+    def _law(self, stat: Any, price: Any, choice: Any) -> Any:
+        blocks = getattr(getattr(stat, "workload", None), "blocks", ())
+        grouped = any(isinstance(b, GroupBlock) for b in blocks)
+        return super()._law(NobodyMoves(stat) if grouped else stat, price, choice)
 
 
 def _released(curator: Curator, rules: Mapping[str, Any], **options: Any) -> Any:
@@ -90,3 +139,8 @@ LOOKS: Mapping[str, tuple[Callable[[Any], Any], type[Replaying]]] = {
     "distances that are no whole numbers": (_look, NotRounded),
 }
 """What is run, and the curator with the mistake."""
+RUNS: Mapping[str, tuple[Callable[[Any], Any], type[Replaying]]] = {
+    "runs of levels read off the rows": (own_runs, Replaying),
+    "a swap between runs taken for an addition": (_in_runs, RunsAsAdded),
+}
+"""The same in measuring pairs of numbers in runs of their levels."""

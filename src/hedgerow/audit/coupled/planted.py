@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.audit.coupled import planted_distances as distances
-from hedgerow.audit.coupled.looks import LOOKS
+from hedgerow.audit.coupled.looks import LONG, LOOKS, RUNS
 from hedgerow.audit.coupled.planted_refined import REFINED
 from hedgerow.audit.coupled.replay import GROUPS, Replayed, replay_neighbours
 from hedgerow.audit.coupled.scenes import Relation
@@ -343,6 +343,10 @@ def planted() -> list[Planted]:
         Planted("row-dependent form of the result", shorter),
         *(Planted(name, run) for name, run in REFINED.items()),
         *(Planted(name, run, kind) for name, (run, kind) in LOOKS.items()),
+        *(
+            Planted(name, run, kind, domain=LONG, budget=Budget(rho=50, delta=0.01))
+            for name, (run, kind) in RUNS.items()
+        ),
         Planted(
             "distances of several tables at the norm of one",
             distances._chosen,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,9 +14,14 @@ from hedgerow.learning.residuals.basis import Names
 from hedgerow.mechanisms.adaptive.weighing import modelled
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from hedgerow.learning.factored.factored import FactoredHypothesis
+    from hedgerow.learning.factored.resolution import Node
     from hedgerow.learning.residuals.noisy import NoisyResiduals
     from hedgerow.mechanisms.adaptive.run import Run
+
+    Floats = NDArray[np.float64]
 
 _POOL = 8.0  # coordinates that other tables of as many attributes count for in a table's slack
 _LOOSE = 3000.0  # the largest slack
@@ -32,11 +38,13 @@ class DenseFit:
     Args:
         run: told how far measured tables were from what was expected of them.
         hypothesis: holds every cell.
+        coarse: pairs that were measured in runs of levels, beside what is fitted.
     """
 
-    def __init__(self, run: Run, hypothesis: FactoredHypothesis) -> None:
-        self._run, self.hypothesis = run, hypothesis
+    def __init__(self, run: Run, hypothesis: FactoredHypothesis, coarse: Sequence[Target] = ()) -> None:
+        self._run, self.hypothesis, self._coarse = run, hypothesis, coarse
         self._slacks: dict[Names, float] = {}
+        self._coarse_slacks: list[float] = []
 
     def fit(
         self,
@@ -55,14 +63,16 @@ class DenseFit:
             last: whether nothing more will be measured.
         """
         model, targets = self.hypothesis, dict[Names, Target]()
-        orders = sorted({len(s) for s in live})
+        orders = sorted({len(s) for s in live} | ({2} if self._coarse else set()))
         for order in orders:
+            coarse = self._in_runs(evidence) if order > 1 else []
             fresh = {s: target_of(model, evidence, s) for s in live if len(s) == order}
             new = {s: t for s, t in fresh.items() if s not in self._slacks}
             self._slacks |= self._found(evidence, new, looked or {}) if order > 1 else dict.fromkeys(new, 1.0)
             targets |= {s: replace(t, slack=self._slacks[s]) for s, t in fresh.items()}
             if new or order == orders[-1]:
-                self._step(evidence, list(targets.values()), order, last=last and order == orders[-1])
+                known = [*targets.values(), *coarse]
+                self._step(evidence, known, order, last=last and order == orders[-1])
         return {s: followed(model, t) for s, t in targets.items()}
 
     def _step(self, evidence: NoisyResiduals, targets: list[Target], order: int, *, last: bool) -> None:
@@ -71,6 +81,39 @@ class DenseFit:
         steps = int(np.clip(_VISITS / visits, 60, 400)) if last else 20 if order == 1 else _FIRST
         # A fit may end far from what was measured: then again.
         model.fit_targets(targets, total=evidence.total, iterations=steps, guard=last, agreed=True)
+
+    def _in_runs(self, evidence: NoisyResiduals) -> list[Target]:
+        """Pairs in runs, each with the margins that all else says, and its slack by how far it was at first.
+
+        What was measured of its margins is noisier than they are known.
+        """
+        model, found = self.hypothesis, []
+        for t in self._coarse:
+            shape = model.resolutions.shape(t.nodes)
+            first, second = (self._margin(evidence, node) for node in t.nodes)
+            both = t.counts.reshape(shape)
+            both = both - both.mean(axis=0) - both.mean(axis=1, keepdims=True) + both.mean()
+            even = first[:, None] / shape[1] + second / shape[0] - evidence.total / both.size
+            found.append(replace(t, counts=(both + even).reshape(-1)))
+        if not self._coarse_slacks:
+            self._coarse_slacks = [self._slack_of(t) for t in found]
+        return [replace(t, slack=s) for t, s in zip(found, self._coarse_slacks, strict=True)]
+
+    def _margin(self, evidence: NoisyResiduals, node: Node) -> Floats:
+        name = self.hypothesis.domain.names[node[0]]
+        levels = evidence.basis.table((name,), evidence.values)
+        groups = self.hypothesis.resolutions.maps[node[0]][node[1]]
+        return np.asarray(np.bincount(groups, weights=levels), dtype=np.float64)
+
+    def _slack_of(self, t: Target) -> float:
+        """By the distance of a pair in runs to the model before it, beyond noise."""
+        model = self.hypothesis
+        expected = np.maximum(model.total * model.table(t.nodes).reshape(-1), 1e-9)
+        free = prod(n - 1 for n in model.resolutions.shape(t.nodes))
+        noise = t.sigma**2 * free / expected.size
+        weight = expected / (1.0 + noise / expected**2)
+        variance = float((weight * ((t.counts - expected) ** 2 - noise) / expected**2).sum() / weight.sum())
+        return float(np.clip(1.0 / max(variance, expected.size / model.total), 1.0, _LOOSE))
 
     def _found(
         self, evidence: NoisyResiduals, targets: Mapping[Names, Target], looked: Mapping[Names, float]

@@ -25,6 +25,7 @@ from hedgerow.mechanisms.adaptive.deeper import Deeper
 from hedgerow.mechanisms.adaptive.dense import DenseFit, followed, target_of
 from hedgerow.mechanisms.adaptive.farther import SETS as LOOKED
 from hedgerow.mechanisms.adaptive.farther import Farther
+from hedgerow.mechanisms.adaptive.in_runs import InRuns
 from hedgerow.mechanisms.adaptive.maximum import CELLS, fit_measured, tables_wanted
 from hedgerow.mechanisms.adaptive.shares import Outlook, Shares
 from hedgerow.mechanisms.adaptive.weighing import weighed
@@ -34,6 +35,7 @@ from hedgerow.synopsis.learned import Learned
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from hedgerow.learning.factored.consistency import Target
     from hedgerow.mechanisms.adaptive.run import Run
 
     Floats = NDArray[np.float64]
@@ -189,7 +191,11 @@ class Everything:
     def learn(self, hypothesis: FactoredHypothesis, shares: Shares) -> tuple[Learned, dict[str, Any]]:
         """MEASURE all residuals; FIT a model; WEIGH it against what was measured; make tables agree."""
         run = self.run_
-        dense = DenseFit(run, hypothesis) if hypothesis.whole else None
+        dense = None
+        if hypothesis.whole:
+            coarse = self._in_runs(hypothesis, shares)
+            dense = DenseFit(run, hypothesis, coarse)
+            shares = self.plan() if coarse else shares
         deeper = None if dense is None else self._deeper(dense, shares)
         if deeper is not None:
             shares = self.plan(deeper.signals)
@@ -209,6 +215,11 @@ class Everything:
         facts["rows_off"] = _rows_off(learned)
         run.tell(1, 1, run.total, facts["model_cells"])
         return (learned if farther is None else farther.looked(learned)), facts
+
+    def _in_runs(self, hypothesis: FactoredHypothesis, shares: Shares) -> list[Target]:
+        """Pairs of numbers in runs of levels, where single levels would tell too little of averages."""
+        fine: dict[Names, float] = {s: float(p**-0.5) for s, p in shares.precisions.items() if len(s) == 2}
+        return InRuns(self.run_, hypothesis, self.tables, fine).measure()
 
     def _deeper(self, dense: DenseFit, shares: Shares) -> Deeper | None:
         """Pairs first, then triples that stand out, where a look at them is worth it; None where not.

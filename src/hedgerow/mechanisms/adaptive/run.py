@@ -157,8 +157,8 @@ class Run(SelectMeasure):
 
     def regained(self, hypothesis: FactoredHypothesis) -> FactoredHypothesis:
         """What was fitted, with new counts of numbers that a fit without negative cells has displaced."""
-        fitted = {a: hypothesis.marginal((a,)) * hypothesis.total for a in self._ones}
-        known = {a: FittedCounts(fitted[a], t.counts, t.sigma) for a, t in self._ones.items()}
+        fitted = {a: hypothesis.marginal((a,)) * hypothesis.total for a in self.ones}
+        known = {a: FittedCounts(fitted[a], t.counts, t.sigma) for a, t in self.ones.items()}
         margins = regained(self.domain, known, hypothesis.total)
         return hypothesis.brought(margins) if margins else hypothesis
 
@@ -174,7 +174,7 @@ class Run(SelectMeasure):
         if everything.pairs_only:
             return None
         self._sharpen(hypothesis, names, everything)
-        seen = look(self, self._ones, everything.tables)
+        seen = look(self, self.ones, everything.tables)
         found = self._in_one_act(hypothesis, everything, seen)
         if found is not None:
             return found
@@ -213,7 +213,7 @@ class Run(SelectMeasure):
             return None
 
     @property
-    def _ones(self) -> dict[str, Target]:
+    def ones(self) -> dict[str, Target]:
         """The one-way tables as they are known by now."""
         ones = [t for t in self.targets if len(t.nodes) == 1 and t.nodes[0][1] == 0]
         return {self.domain.names[t.nodes[0][0]]: t for t in combined(ones)}
@@ -222,7 +222,7 @@ class Run(SelectMeasure):
         self, hypothesis: FactoredHypothesis, names: tuple[str, ...], everything: Everything
     ) -> None:
         """One-way tables again, until their noise is below what is looked for, or they have their part."""
-        blur = blur_of(self._ones, pairs_of(everything.tables), self.total)
+        blur = blur_of(self.ones, pairs_of(everything.tables), self.total)
         part = min(self._part * (blur / SHARP) ** 2, self._part + self._lacking(self._part))
         if part - self._part >= WORTH:
             self._again(hypothesis, names, part - self._part)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.mechanisms.adaptive import dense, everything
+from hedgerow.mechanisms.adaptive import everything
 from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease
+from hedgerow.mechanisms.adaptive.dense import DenseFit
 from hedgerow.synopsis.reconciled import Reconciled
 
 
@@ -84,13 +85,13 @@ def test_a_dense_fit_is_no_stiffer_than_chance_makes_cells():
     columns["c"] = (columns["a"] + columns["b"] + rng.integers(0, 2, 1000)) % 10
     found = []
 
-    def seen(self, evidence, targets, looked, real=dense.DenseFit._found):
+    def seen(self, evidence, targets, looked, real=DenseFit._found):
         out = real(self, evidence, targets, looked)
-        found.extend((out[s], self.hypothesis.total / t.counts.size) for s, t in targets.items())
+        found.extend((slack, self.hypothesis.total / targets[s].counts.size) for s, slack in out.items())
         return out
 
     with pytest.MonkeyPatch.context() as spied:
-        spied.setattr(dense.DenseFit, "_found", seen)
+        spied.setattr(DenseFit, "_found", seen)
         guard = curator(columns, sizes, 10.0)
         AdaptiveRelease().release(guard, hr.marginals(guard.domain, 2))
     assert found
