@@ -55,7 +55,8 @@ class AdaptiveRelease(Resumable):
     (`curator.statistics.distances`), and how wide the bars of unmeasured tables are by another, on their
     distances to what is answered. Where every cell is held, residuals may come in several such acts, with
     acts on the distances of triples to the fitted model between them: pairs first, then the triples that
-    stand out, then the rest. Fitting, groups, number of rounds and size of the model depend on
+    stand out, then the rest; before all of them, pairs of a number of many levels are measured as grouped
+    tables, in runs of levels (`in_runs`). Fitting, groups, number of rounds and size of the model depend on
     released values only; the number of rows is the measured one (public under `replace`). Every act composes
     under the ledger's filter. Accuracy: no bound is proved; answers are `learned` and their error indicative.
     Charged in `Curator.measure_all` and `Curator.select`, from an account set aside for the run.
