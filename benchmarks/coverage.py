@@ -11,8 +11,8 @@ WHERE, both - is asked of a release (`query`) and of a session (`ask`). The trut
 "inside" is the part of numbers that lies within its bar (at least 0.94 are wanted), the mean over releases of
 the part of each with its standard error: numbers of one release share its noise. "width" is the mean width
 of bars over the 95th percentile of true errors (at most 2 for sums and averages). At last the largest
-relative error of every number's overall average in eight releases, wanted to be at most 1% where noise allows that: where a
-tenth of the price, spent on nothing but this one sum, would do it 95 times of 100 (`allowed`).
+relative error of every number's overall average in eight releases, wanted to be at most 1% where noise allows
+that: where a tenth of the price, spent on nothing but this one sum, would do it 95 times of 100 (`allowed`).
 Results of a run are kept in `out/coverage`, so that a run can go on where it stopped. Command: `python -m
 benchmarks coverage`.
 """
