@@ -157,8 +157,8 @@ class Run(SelectMeasure):
 
     def regained(self, hypothesis: FactoredHypothesis) -> FactoredHypothesis:
         """What was fitted, with new counts of numbers that a fit without negative cells has displaced."""
-        fitted = {a: hypothesis.marginal((a,)) * hypothesis.total for a in self._ones}
-        known = {a: FittedCounts(fitted[a], t.counts, t.sigma) for a, t in self._ones.items()}
+        fitted = {a: hypothesis.marginal((a,)) * hypothesis.total for a in self.ones}
+        known = {a: FittedCounts(fitted[a], t.counts, t.sigma) for a, t in self.ones.items()}
         margins = regained(self.domain, known, hypothesis.total)
         return hypothesis.brought(margins) if margins else hypothesis
 
@@ -174,11 +174,11 @@ class Run(SelectMeasure):
         if everything.pairs_only:
             return None
         self._sharpen(hypothesis, names, everything)
-        seen = look(self, self._ones, everything.tables)
+        seen = look(self, self.ones, everything.tables)
         found = self._in_one_act(hypothesis, everything, seen)
         if found is not None:
             return found
-        if seen.alone(self._part, self._part + self._lacking(self._part)):
+        if seen.alone(self.part, self.part + self._lacking(self.part)):
             return self._alone(hypothesis, names)
         return None
 
@@ -213,7 +213,7 @@ class Run(SelectMeasure):
             return None
 
     @property
-    def _ones(self) -> dict[str, Target]:
+    def ones(self) -> dict[str, Target]:
         """The one-way tables as they are known by now."""
         ones = [t for t in self.targets if len(t.nodes) == 1 and t.nodes[0][1] == 0]
         return {self.domain.names[t.nodes[0][0]]: t for t in combined(ones)}
@@ -222,10 +222,10 @@ class Run(SelectMeasure):
         self, hypothesis: FactoredHypothesis, names: tuple[str, ...], everything: Everything
     ) -> None:
         """One-way tables again, until their noise is below what is looked for, or they have their part."""
-        blur = blur_of(self._ones, pairs_of(everything.tables), self.total)
-        part = min(self._part * (blur / SHARP) ** 2, self._part + self._lacking(self._part))
-        if part - self._part >= WORTH:
-            self._again(hypothesis, names, part - self._part)
+        blur = blur_of(self.ones, pairs_of(everything.tables), self.total)
+        part = min(self.part * (blur / SHARP) ** 2, self.part + self._lacking(self.part))
+        if part - self.part >= WORTH:
+            self._again(hypothesis, names, part - self.part)
 
     def _alone(
         self, hypothesis: FactoredHypothesis, names: tuple[str, ...]
@@ -275,7 +275,7 @@ class Run(SelectMeasure):
         if everything is not None:
             spread = {a: share / sum(shares) for a, share in zip(names, shares, strict=True)}
             part = everything.first_part(spread, part)
-        self._part, self._shares = part, shares
+        self.part, self._shares = part, shares
         price = self.price.share(Fraction(part).limit_denominator(10_000))
         found = self.measure([(a,) for a in names], price, shares, "one-way tables")
         self.targets = [hypothesis.target(m) for m in found]
@@ -283,7 +283,7 @@ class Run(SelectMeasure):
 
     def _more(self, hypothesis: FactoredHypothesis, names: tuple[str, ...]) -> None:
         """One-way tables again, where they had less than their part or are mostly noise."""
-        more = self._lacking(self._part)
+        more = self._lacking(self.part)
         if more >= WORTH:
             self._again(hypothesis, names, more)
 
@@ -292,7 +292,7 @@ class Run(SelectMeasure):
         price = self.price.share(Fraction(more).limit_denominator(10_000))
         found = self.measure([(a,) for a in names], price, self._shares, "one-way tables again")
         self.targets = combined([*self.targets, *(hypothesis.target(m) for m in found)])
-        self._part += more
+        self.part += more
         self._prepare(hypothesis)
 
     def _prepare(self, hypothesis: FactoredHypothesis) -> None:

@@ -11,6 +11,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.mechanisms.adaptive import everything
 from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease
+from hedgerow.mechanisms.adaptive.dense import DenseFit
 from hedgerow.synopsis.reconciled import Reconciled
 
 
@@ -84,13 +85,13 @@ def test_a_dense_fit_is_no_stiffer_than_chance_makes_cells():
     columns["c"] = (columns["a"] + columns["b"] + rng.integers(0, 2, 1000)) % 10
     found = []
 
-    def seen(self, hypothesis, evidence, targets, real=everything.Everything._slackened):
-        out = real(self, hypothesis, evidence, targets)
-        found.extend((t.slack, hypothesis.total / t.counts.size) for t in out.values())
+    def seen(self, evidence, targets, looked, real=DenseFit._found):
+        out = real(self, evidence, targets, looked)
+        found.extend((out[s], self.hypothesis.total / t.counts.size) for s, t in targets.items())
         return out
 
     with pytest.MonkeyPatch.context() as spied:
-        spied.setattr(everything.Everything, "_slackened", seen)
+        spied.setattr(DenseFit, "_found", seen)
         guard = curator(columns, sizes, 10.0)
         AdaptiveRelease().release(guard, hr.marginals(guard.domain, 2))
     assert found
