@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hedgerow.queries.measurement import Measurement
     from hedgerow.queries.workload import Workload
 
+CHOOSE = "choose"
 SELECTION = {"rho": Fraction(1, 10), "epsilon": Fraction(3, 10)}  # of each step's price
 
 
@@ -61,7 +62,7 @@ class SelectMeasure:
         """Choose one of the candidates, as exactly as the currency allows."""
         method: Literal["permute_and_flip", "exponential"]
         method = "permute_and_flip" if self.pure else "exponential"
-        chosen = self.curator.select(score, price, method=method, **self._known("choose"))
+        chosen = self.curator.select(score, price, method=method, **self._known(CHOOSE))
         self.left -= self._paid(price)
         return chosen
 
@@ -77,8 +78,14 @@ class SelectMeasure:
     @property
     def begun(self) -> bool:
         """Whether the ledger holds an act under the name of the next one: a run that is taken up."""
+        return self.coming is not None
+
+    @property
+    def coming(self) -> str | None:
+        """What the ledger says of the next act, if a run that is taken up has made it already."""
         request = self._purse.request(self._acts + 1)
-        return request is not None and self.curator.ledger.requested(request) is not None
+        entry = None if request is None else self.curator.ledger.requested(request)
+        return None if entry is None else entry.note.rpartition(f"{self.words}: ")[2]
 
     def _known(self, note: str) -> dict[str, Any]:
         """What the next act is known by in the ledger."""

@@ -237,7 +237,10 @@ def carry(weights, given, source, target, carried, at, out):
     width = carried.shape[1]
     for i in range(len(weights)):
         if weights[i] > 0.0:
-            share = weights[i] / given[source[i]]
+            over = given[source[i]]
+            if over <= 0.0:  # so little that it is no number: nothing is carried
+                continue
+            share = weights[i] / over
             row, to = carried[source[i]], out[target[i], at : at + width]
             for j in range(width):
                 to[j] += share * row[j]
@@ -257,7 +260,10 @@ def merge(weights, given, sources, offsets, target, first, second, out):
     for i in range(len(weights)):
         if weights[i] > 0.0:
             s, t = sources[0, i], sources[1, i]
-            share = weights[i] / (given[s] * given[offsets + t])
+            over = given[s] * given[offsets + t]
+            if over <= 0.0:  # a product of two that are next to nothing is no number
+                continue
+            share = weights[i] / over
             to, row = out[target[i]], second[t]
             for a in range(na):
                 here = share * first[s, a]

@@ -11,6 +11,8 @@ from hedgerow.learning.factored.factored import FactoredHypothesis
 from hedgerow.mechanisms.adaptive import plan as planning
 from hedgerow.mechanisms.adaptive.plan import Candidates, Effort, Nodes
 from hedgerow.mechanisms.adaptive.run import Run
+from hedgerow.mechanisms.adaptive.worth import Found, Worth
+from hedgerow.mechanisms.run import CHOOSE
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.workload import Workload
 
@@ -22,13 +24,27 @@ STALE = 4.0  # a model size is computed again when it may have come this near to
 
 
 class AdaptiveRounds:
-    """SELECT, MEASURE, FIT: several tables are chosen between two fits, over different attributes."""
+    """SELECT, MEASURE, FIT: several tables are chosen between two fits, over different attributes.
+
+    Args:
+        run: whose price pays for them.
+        hypothesis: what learns.
+        effort: how many tables, at most, and how large a model.
+        candidates: what may be chosen.
+        worth: says when one-way tables are worth more than another table.
+    """
 
     def __init__(
-        self, run: Run, hypothesis: FactoredHypothesis, effort: Effort, candidates: Candidates
+        self,
+        run: Run,
+        hypothesis: FactoredHypothesis,
+        effort: Effort,
+        candidates: Candidates,
+        worth: Worth,
     ) -> None:
         self.run_, self.hypothesis, self.effort, self.candidates = run, hypothesis, effort, candidates
         self.chosen: list[Nodes] = []
+        self._worth, self._found = worth, list[Found]()
         self._alive = np.ones(len(candidates), dtype=np.bool_)
         base = float(hypothesis.beliefs.tree.cells)
         self._cost = candidates.sizes.astype(np.float64) + base if len(candidates) else np.zeros(0)
@@ -52,7 +68,17 @@ class AdaptiveRounds:
                 break
             step += self._round(open_, step)
             number += 1
+            if not self._goes_on(effort.measurements - step):
+                break
         return step
+
+    def _goes_on(self, steps: int) -> bool:
+        """Whether more tables are worth their price; an earlier version may have gone on in any case.
+
+        The next one is taken to be like a quarter of all: a few that told little say little of the others.
+        """
+        late = self._found[-max(3, self.effort.measurements // 4) :]
+        return not late or self._worth.more(late, steps) or self.run_.coming == CHOOSE
 
     def _prune(self, cells: int) -> None:
         """Give up candidates that would make the model too large; looks only at those near the cap."""
@@ -130,6 +156,8 @@ class AdaptiveRounds:
                 self._alive[index] = False
                 continue
             self._learn(pick, price if left > 1 else self.run_.left, estimates)
+            if not self._goes_on(left - 1):
+                break
         return used
 
     def _learn(self, pick: int, price: Cost, estimates: dict[int, NDArray[np.float64]]) -> None:
@@ -141,7 +169,9 @@ class AdaptiveRounds:
         expected = np.bincount(
             c.resolutions.step(c.finest[s], nodes), weights=estimates[s], minlength=len(block)
         )
-        self.run_.learn_table(self.hypothesis.target(found), expected.astype(np.float64, copy=False))
+        target, guess = self.hypothesis.target(found), expected.astype(np.float64, copy=False)
+        self.run_.learn_table(target, guess)
+        self._found.append(Found.of(target, guess, self.run_.total))
         self.hypothesis.graph.add(nodes)
         if nodes not in self.chosen:
             self.chosen.append(nodes)

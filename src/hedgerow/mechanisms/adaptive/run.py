@@ -178,7 +178,7 @@ class Run(SelectMeasure):
         found = self._in_one_act(hypothesis, everything, seen)
         if found is not None:
             return found
-        if seen.alone(self._part, self._part + self._lacking(self._part)):
+        if seen.alone(self.part, self.part + self._lacking(self.part)):
             return self._alone(hypothesis, names)
         return None
 
@@ -223,9 +223,9 @@ class Run(SelectMeasure):
     ) -> None:
         """One-way tables again, until their noise is below what is looked for, or they have their part."""
         blur = blur_of(self.ones, pairs_of(everything.tables), self.total)
-        part = min(self._part * (blur / SHARP) ** 2, self._part + self._lacking(self._part))
-        if part - self._part >= WORTH:
-            self._again(hypothesis, names, part - self._part)
+        part = min(self.part * (blur / SHARP) ** 2, self.part + self._lacking(self.part))
+        if part - self.part >= WORTH:
+            self._again(hypothesis, names, part - self.part)
 
     def _alone(
         self, hypothesis: FactoredHypothesis, names: tuple[str, ...]
@@ -275,7 +275,7 @@ class Run(SelectMeasure):
         if everything is not None:
             spread = {a: share / sum(shares) for a, share in zip(names, shares, strict=True)}
             part = everything.first_part(spread, part)
-        self._part, self._shares = part, shares
+        self.part, self._shares = part, shares
         price = self.price.share(Fraction(part).limit_denominator(10_000))
         found = self.measure([(a,) for a in names], price, shares, "one-way tables")
         self.targets = [hypothesis.target(m) for m in found]
@@ -283,7 +283,7 @@ class Run(SelectMeasure):
 
     def _more(self, hypothesis: FactoredHypothesis, names: tuple[str, ...]) -> None:
         """One-way tables again, where they had less than their part or are mostly noise."""
-        more = self._lacking(self._part)
+        more = self._lacking(self.part)
         if more >= WORTH:
             self._again(hypothesis, names, more)
 
@@ -292,7 +292,7 @@ class Run(SelectMeasure):
         price = self.price.share(Fraction(more).limit_denominator(10_000))
         found = self.measure([(a,) for a in names], price, self._shares, "one-way tables again")
         self.targets = combined([*self.targets, *(hypothesis.target(m) for m in found)])
-        self._part += more
+        self.part += more
         self._prepare(hypothesis)
 
     def _prepare(self, hypothesis: FactoredHypothesis) -> None:

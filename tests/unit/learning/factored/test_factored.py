@@ -10,6 +10,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.learning.dense.dense import DenseHypothesis
+from hedgerow.learning.factored import kernels
 from hedgerow.learning.factored.consistency import Target, combined, consistent, measured_total
 from hedgerow.learning.factored.factored import FactoredHypothesis, Zeros
 from hedgerow.learning.factored.resolution import Resolutions
@@ -310,3 +311,18 @@ def test_a_model_is_brought_to_tables_of_single_attributes_and_keeps_its_others(
     assert np.allclose(made.marginal(("c",)), other, atol=1e-3)
     assert np.allclose(model.marginal(("a", "b")), before)  # the first one is as it was
     assert made.total == model.total
+
+
+def test_tables_that_meet_in_next_to_nothing_are_merged_without_dividing_by_zero():
+    """Two parts of 1e-200 each have a product below the smallest number."""
+    both, small = np.array([0.5, 0.5]), np.array([0.5, 1e-200])
+    out, places = np.zeros((2, 1)), np.arange(2)
+    table = small[:, None]
+    kernels.merge(
+        np.array([0.5, 1e-200]), np.concatenate([small, small]), np.stack([places, places]), 2, places,
+        table, table, out
+    )  # fmt: skip
+    assert out[:, 0] == pytest.approx([0.5, 0.0])
+    carried = np.zeros((2, 1))
+    kernels.carry(np.array([0.5, 1e-200]), np.array([0.5, 0.0]), places, places, both[:, None], 0, carried)
+    assert carried[:, 0] == pytest.approx([0.5, 0.0])
