@@ -14,7 +14,8 @@ import hedgerow as hr
 from hedgerow.curator.rows.table import Rows
 from hedgerow.curator.statistics.remainders import RemainderSums
 from hedgerow.mechanisms.moments import share_of_moments
-from hedgerow.queries.moments import BinMoments, WithinBins, scales
+from hedgerow.queries.moments import BinMoments, WithinBins
+from hedgerow.queries.number_sums import scales
 from hedgerow.queries.quantile import QuantileOf
 from sizes import size
 

@@ -14,7 +14,8 @@ from hedgerow.curator.rows.table import Rows
 from hedgerow.curator.statistics.remainders import RemainderSums
 from hedgerow.curator.statistics.statistics import Answers
 from hedgerow.curator.statistics.target import MeasureTarget
-from hedgerow.queries.moments import BinMoments, numbers, ranged_numbers
+from hedgerow.queries.moments import BinMoments
+from hedgerow.queries.number_sums import numbers, ranged_numbers
 from hedgerow.queries.query import ONE
 from hedgerow.queries.valued import Fine
 

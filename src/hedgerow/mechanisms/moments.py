@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 from hedgerow.curator.statistics.overall import OverallSums
 from hedgerow.curator.statistics.remainders import RemainderSums
 from hedgerow.errors import RequestReused
-from hedgerow.queries.moments import BinMoments, best_share, numbers, tailed_numbers
+from hedgerow.queries.moments import BinMoments
+from hedgerow.queries.number_sums import best_share, numbers, tailed_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,9 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.queries.form import Factor, LinearForm
 from hedgerow.queries.measurement import Noise
+from hedgerow.queries.number_sums import (
+    centre_of,
+    lattice_of,
+    numbers,
+    ranged_numbers,
+    scales,
+    tailed_numbers,
+    usual_of,
+)
 from hedgerow.queries.query import ONE
 from hedgerow.queries.worth import Worth
 
@@ -32,96 +40,7 @@ if TYPE_CHECKING:
 
 _INTERACTION = 0.35  # of the effects that single attributes show
 _UNSEEN = 0.04  # of a half bin: an effect that no single attribute shows
-_LARGEST_SHARE = 0.15
-_MANY = 6  # half-bins from the centre to the farther end of a range: then its sum is worth measuring
 _CELLS = 1 << 16  # up to here sums are predicted cell by cell
-_SMALL = 16  # the usual value of a number is taken to be at least this part of its range
-
-
-def numbers(domain: Domain) -> dict[str, int]:
-    """The numbers that have a step and wider bins than that, each with the factor of its half-steps.
-
-    The factors bring the remainders of all numbers to about one size, which the norms of one act follow.
-    """
-    wide = {
-        name: int(a.lattice.half.max())
-        for name, a in domain.items()
-        if isinstance(a, Bins) and not isinstance(a, Dates) and a.stepped and int(a.lattice.half.max()) > 0
-    }
-    most = max(wide.values(), default=0)
-    return {name: most // half for name, half in wide.items()}
-
-
-def scales(domain: Domain) -> dict[str, tuple[int, int]]:
-    """For each such number the factor of its half-steps within bins, and that from the centre of all.
-
-    A row moves the sum of a whole range by as much as that of one bin, or a little less: the factors are
-    whole. All are multiplied so that rounding takes a 64th at most, as far as sums stay in 63 bits.
-    """
-    plain = numbers(domain)
-    far = {name: far_of(domain, name, centre_of(domain, name)) for name in plain}
-    reach = {name: factor * int(_lattice(domain, name).half.max()) for name, factor in plain.items()}
-    fine = max(1, min(64, (1 << 31) // max(far.values(), default=1)))
-    times = max((-(-fine * far[n] // reach[n]) for n in plain), default=1)
-    return {n: (times * factor, times * reach[n] // far[n]) for n, factor in plain.items()}
-
-
-def ranged_numbers(domain: Domain) -> tuple[str, ...]:
-    """The numbers of which the sum of a range is measured in place of that of remainders.
-
-    Their ranges are many bins wide, so that the noise of an overall sum is that of counts and hardly that of
-    remainders. Of long tails, where one bin is half of the range, it is the other way round.
-    """
-    wide = {name: int(_lattice(domain, name).half.max()) for name in numbers(domain)}
-    far = {name: far_of(domain, name, centre_of(domain, name)) for name in wide}
-    return tuple(name for name, half in wide.items() if far[name] >= _MANY * half)
-
-
-def tailed_numbers(domain: Domain) -> dict[str, int]:
-    """The other ones, of long tails, each with the factor of its half-steps in an act for their sums alone.
-
-    Noise of variance v on all sums is v (H / w)^2 for a number that is at most H from its centre and weighs
-    w. Relative to usual values u the squares of that are least, in all, where w^2 goes with H / u. What is
-    usual the schema does not say: about the middle one of bins, which are many where values are.
-    """
-    ranged = ranged_numbers(domain)
-    tailed = [name for name in numbers(domain) if name not in ranged]
-    far = {name: far_of(domain, name, usual_of(domain, name)) for name in tailed}
-    weights = {}
-    for name, most in far.items():
-        lattice = _lattice(domain, name)
-        wide = 2 * int(lattice.high[-1] - lattice.low[0])
-        weights[name] = sqrt(most / max(abs(usual_of(domain, name)), wide / _SMALL)) / most
-    least = min(weights.values(), default=1.0)
-    fine = max(1, min(64, (1 << 28) // max(far.values(), default=1)))
-    return {name: max(1, round(fine * w / least)) for name, w in weights.items()}
-
-
-def centre_of(domain: Domain, name: str) -> int:
-    """The mean of the middles of a number's bins, in half-steps.
-
-    Distances from it are summed, and a sum of them needs N times it: from the middle of a long range, where
-    few rows are, the noise of N would be more than that of the sum.
-    """
-    return round(float(np.mean(_lattice(domain, name).centre)))
-
-
-def usual_of(domain: Domain, name: str) -> int:
-    """The middle of the middle one of a number's bins, in half-steps: sums of long tails are from there.
-
-    A sum of distances from it needs N times how far it is from the mean, and N is noisy.
-    """
-    return round(float(np.median(_lattice(domain, name).centre)))
-
-
-def best_share(domain: Domain) -> float:
-    """What part of a price is well spent on remainders: the mean of sqrt3 / (B + sqrt3) over the numbers.
-
-    For B equal bins of half-width h a count's noise enters an average with A = sum (m_b - mu)^2 = h^2 B^3 / 3
-    and a remainder's with R = B h^2. A/(1 - x) + R/x is least at x = sqrt R / (sqrt A + sqrt R).
-    """
-    shares = [sqrt(3.0) / (len(_lattice(domain, name).low) + sqrt(3.0)) for name in numbers(domain)]
-    return min(_LARGEST_SHARE, float(np.mean(shares))) if shares else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +102,7 @@ class BinMoments:
         return sqrt(self.noise.variance) * self.noise.denominator * self._unit(name)
 
     def _unit(self, name: str) -> float:
-        return float(_lattice(self.domain, name).step) / 2 / self._factors[name]
+        return float(lattice_of(self.domain, name).step) / 2 / self._factors[name]
 
     @cached_property
     def ranges(self) -> dict[str, tuple[float, float, float]]:
@@ -203,7 +122,7 @@ class BinMoments:
                 found.append((name, usual_of(self.domain, name), factor, value, noise))
         out: dict[str, tuple[float, float, float]] = {}
         for name, centre, factor, value, noise in found:
-            half = float(_lattice(self.domain, name).step) / 2
+            half = float(lattice_of(self.domain, name).step) / 2
             wide = sqrt(noise.variance) * noise.denominator * half / factor
             out[name] = half * centre, value * half / factor, wide
         return out
@@ -287,7 +206,7 @@ class WithinBins:
         if fine.value.cuts or fine.value.squares:
             return 0.0
         ((name, often),), value = fine.value.parts, fine.value
-        lattice = _lattice(self.moments.domain, name)
+        lattice = lattice_of(self.moments.domain, name)
         far = np.abs(often) * np.append(
             lattice.half, np.zeros(often.size - lattice.half.size, dtype=np.int64)
         )
@@ -312,7 +231,7 @@ class WithinBins:
         self, form: LinearForm, signed: Factor, name: str, coefficient: Floats
     ) -> tuple[float, dict[str, Floats]] | None:
         """How often a number is added, and which levels of single attributes count; None: too involved."""
-        bins = len(_lattice(form.domain, name).low)
+        bins = len(lattice_of(form.domain, name).low)
         own = signed.attributes.index(name)
         held = np.take(coefficient, np.arange(bins), axis=own)
         depends = [i for i in range(held.ndim) if not bool((held == held.take([0], axis=i)).all())]
@@ -375,7 +294,7 @@ class WithinBins:
         shape = form.domain.shape_of(names)
         rows = np.maximum(self.table(names), 0.0)
         half = np.zeros(form.domain[name].size)
-        half[: len(_lattice(form.domain, name).low)] = _lattice(form.domain, name).halves
+        half[: len(lattice_of(form.domain, name).low)] = lattice_of(form.domain, name).halves
         weights, halves = np.ones(shape), _along(names, name, half)
         mean = m.totals[name][0] / max(float(np.asarray(self.table(())).sum()), 1.0)
         rate, unsure = np.full(shape, mean), (_UNSEEN * halves) ** 2 + np.zeros(shape)
@@ -431,15 +350,3 @@ def _folded(form: LinearForm, names: tuple[str, ...], cells: Floats) -> Floats:
             out = np.moveaxis(parts, 0, i)
     kept = [n for n in names if n in grouped]
     return np.asarray(out.transpose([kept.index(axis.attribute) for axis in form.axes])).reshape(-1)
-
-
-def far_of(domain: Domain, name: str, centre: int) -> int:
-    """How far a number can be from a place inside its range, in half-steps."""
-    lattice = _lattice(domain, name)
-    return max(2 * int(lattice.high[-1]) - centre, centre - 2 * int(lattice.low[0]))
-
-
-def _lattice(domain: Domain, name: str) -> Any:
-    attribute = domain[name]
-    assert isinstance(attribute, Bins)
-    return attribute.lattice

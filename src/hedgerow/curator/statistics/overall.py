@@ -10,16 +10,14 @@ import numpy as np
 
 from hedgerow.curator.statistics.statistics import fingerprint, statistic
 from hedgerow.errors import DomainMismatch
-from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.domain.domain import Domain
-from hedgerow.queries.moments import far_of, tailed_numbers, usual_of
 from hedgerow.queries.norms import Norms
+from hedgerow.queries.number_sums import far_of, lattice_of, tailed_numbers, usual_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.curator.rows.table import Rows
-    from hedgerow.queries.domain.lattice import Lattice
 
 
 @statistic
@@ -53,15 +51,10 @@ class OverallSums:
         """At the ends of ranges."""
         reach, wide = [], []
         for name, factor in tailed_numbers(self.domain).items():
-            lattice = self._lattice(name)
+            lattice = lattice_of(self.domain, name)
             reach.append(factor * far_of(self.domain, name, usual_of(self.domain, name)))
             wide.append(factor * 2 * int(lattice.high[-1] - lattice.low[0]))
         return Norms(sum(reach), sum(x * x for x in reach), sum(wide), sum(x * x for x in wide))
-
-    def _lattice(self, name: str) -> Lattice:
-        attribute = self.domain[name]
-        assert isinstance(attribute, Bins)
-        return attribute.lattice
 
     @property
     def cliques(self) -> tuple[tuple[str, ...], ...]:
@@ -80,7 +73,7 @@ class OverallSums:
         found, counts = rows.remainder_sums(tuple(factors)), rows.tables(list(self.cliques))
         out = []
         for name, factor in factors.items():
-            off = self._lattice(name).centre - usual_of(self.domain, name)
+            off = lattice_of(self.domain, name).centre - usual_of(self.domain, name)
             whole = int(found[name, name].sum()) + int((off * counts[(name,)][: off.size]).sum())
             out.append(factor * whole)
         return np.array(out, dtype=np.int64)

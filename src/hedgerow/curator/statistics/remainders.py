@@ -12,14 +12,13 @@ from hedgerow.curator.statistics.statistics import fingerprint, statistic
 from hedgerow.errors import DomainMismatch
 from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.domain.domain import Domain
-from hedgerow.queries.moments import centre_of, numbers, ranged_numbers, scales
 from hedgerow.queries.norms import Norms
+from hedgerow.queries.number_sums import centre_of, lattice_of, numbers, ranged_numbers, scales
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.curator.rows.table import Rows
-    from hedgerow.queries.domain.lattice import Lattice
 
 
 @statistic
@@ -76,7 +75,7 @@ class RemainderSums:
     def _ends(self, name: str) -> tuple[list[int], list[int]]:
         """How far a row at each end of a bin moves the sums of one number: by absolutes, and by squares."""
         within, whole = scales(self.domain)[name]
-        lattice = self._lattice(name)
+        lattice = lattice_of(self.domain, name)
         middle, tables = centre_of(self.domain, name), len(self.domain)
         ranged = name in ranged_numbers(self.domain)
         moved = []
@@ -84,11 +83,6 @@ class RemainderSums:
             far = [whole * abs(2 * end - middle) for end in (low, high)]
             moved += [(within * (high - low), v if ranged else within * (high - low)) for v in far]
         return [tables * r + v for r, v in moved], [tables * r * r + v * v for r, v in moved]
-
-    def _lattice(self, name: str) -> Lattice:
-        attribute = self.domain[name]
-        assert isinstance(attribute, Bins)
-        return attribute.lattice
 
     @property
     def cliques(self) -> tuple[tuple[str, ...], ...]:
@@ -120,7 +114,7 @@ class RemainderSums:
 
     def _range(self, rows: Rows, name: str, remainders: NDArray[np.int64]) -> NDArray[np.int64]:
         """The sum of all rows' distances from the centre of bins, by their bins and remainders."""
-        lattice, counts = self._lattice(name), rows.tables([(name,)])[(name,)]
+        lattice, counts = lattice_of(self.domain, name), rows.tables([(name,)])[(name,)]
         off = lattice.centre - centre_of(self.domain, name)
         whole = scales(self.domain)[name][1]
         return np.asarray(whole * (remainders + (off * counts[: off.size]).sum()), dtype=np.int64)

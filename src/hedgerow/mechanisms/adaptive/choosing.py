@@ -14,7 +14,7 @@ from hedgerow.mechanisms.adaptive import plan as planning
 from hedgerow.mechanisms.adaptive.farther import CHOSEN, Farther
 from hedgerow.mechanisms.adaptive.plan import Candidates, Effort, Nodes
 from hedgerow.mechanisms.adaptive.rounds import AdaptiveRounds
-from hedgerow.mechanisms.adaptive.worth import Worth
+from hedgerow.mechanisms.adaptive.stopping import Stopping
 from hedgerow.mechanisms.mechanism import one_way_shares
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.learned import Learned
@@ -70,7 +70,7 @@ class Choosing:
         """SELECT, MEASURE, FIT, as often as what is left allows."""
         run = self.run_
         effort, candidates = self._plan(hypothesis)
-        rounds = AdaptiveRounds(run, hypothesis, effort, candidates, Worth(run, self.sets))
+        rounds = AdaptiveRounds(run, hypothesis, effort, candidates, Stopping(run, self.sets))
         done = rounds.run()
         # Nothing more to choose, or nothing more to learn: measure again what is known.
         if run.left.amount * 1000 > run.price.amount:

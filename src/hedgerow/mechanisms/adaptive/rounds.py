@@ -11,7 +11,7 @@ from hedgerow.learning.factored.factored import FactoredHypothesis
 from hedgerow.mechanisms.adaptive import plan as planning
 from hedgerow.mechanisms.adaptive.plan import Candidates, Effort, Nodes
 from hedgerow.mechanisms.adaptive.run import Run
-from hedgerow.mechanisms.adaptive.worth import Found, Worth
+from hedgerow.mechanisms.adaptive.stopping import Found, Stopping
 from hedgerow.mechanisms.run import CHOOSE
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.workload import Workload
@@ -31,7 +31,7 @@ class AdaptiveRounds:
         hypothesis: what learns.
         effort: how many tables, at most, and how large a model.
         candidates: what may be chosen.
-        worth: says when one-way tables are worth more than another table.
+        stopping: says when one-way tables are worth more than another table.
     """
 
     def __init__(
@@ -40,11 +40,11 @@ class AdaptiveRounds:
         hypothesis: FactoredHypothesis,
         effort: Effort,
         candidates: Candidates,
-        worth: Worth,
+        stopping: Stopping,
     ) -> None:
         self.run_, self.hypothesis, self.effort, self.candidates = run, hypothesis, effort, candidates
         self.chosen: list[Nodes] = []
-        self._worth, self._found = worth, list[Found]()
+        self._stopping, self._found = stopping, list[Found]()
         self._alive = np.ones(len(candidates), dtype=np.bool_)
         base = float(hypothesis.beliefs.tree.cells)
         self._cost = candidates.sizes.astype(np.float64) + base if len(candidates) else np.zeros(0)
@@ -78,7 +78,7 @@ class AdaptiveRounds:
         The next one is taken to be like a quarter of all: a few that told little say little of the others.
         """
         late = self._found[-max(3, self.effort.measurements // 4) :]
-        return not late or self._worth.more(late, steps) or self.run_.coming == CHOOSE
+        return not late or self._stopping.more(late, steps) or self.run_.coming == CHOOSE
 
     def _prune(self, cells: int) -> None:
         """Give up candidates that would make the model too large; looks only at those near the cap."""

@@ -7,7 +7,7 @@ import hedgerow as hr
 from hedgerow.learning.factored.consistency import Target
 from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease
 from hedgerow.mechanisms.adaptive.choosing import AGAIN, Choosing, _filled
-from hedgerow.mechanisms.adaptive.worth import Found, Worth
+from hedgerow.mechanisms.adaptive.stopping import Found, Stopping
 from hedgerow.mechanisms.run import CHOOSE
 
 
@@ -46,7 +46,7 @@ def notes(guard: hr.Curator) -> list[str]:
 
 def as_before(patch: pytest.MonkeyPatch) -> None:
     """Earlier versions went on choosing, and spent the rest on the chosen tables."""
-    patch.setattr(Worth, "more", lambda self, late, steps: True)
+    patch.setattr(Stopping, "more", lambda self, late, steps: True)
 
     def again(self, hypothesis, candidates, chosen):
         self.run_.targets += [hypothesis.target(m) for m in self._as_before(candidates, chosen)]

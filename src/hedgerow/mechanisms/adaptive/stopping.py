@@ -1,4 +1,4 @@
-"""Worth: whether one more table is worth its price, or one-way tables are worth more.
+"""Stopping: whether one more table is worth its price, or one-way tables are worth more.
 
 Errors of a table that is not measured add up as squares: what attributes have to do with each other, and
 noise of their one-way tables. A measured table takes away some of the first in a few tables of the workload;
@@ -50,7 +50,7 @@ class Found:
         return cls(distance**2 - noise**2, 2.0 * distance * unsure, noise**2)
 
 
-class Worth:
+class Stopping:
     """What a table and what one-way tables would gain, from released values.
 
     Args:
