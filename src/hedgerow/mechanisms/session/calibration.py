@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log, sqrt
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,8 @@ import numpy as np
 from numpy.random import PCG64, Generator
 
 from hedgerow.learning.dense.dense import DenseHypothesis
-from hedgerow.learning.ordered import FittedCounts, regained
+from hedgerow.learning.ordered import FittedCounts, many, regained
+from hedgerow.mechanisms.session.in_runs import brought
 from hedgerow.mechanisms.session.price import width
 
 if TYPE_CHECKING:
@@ -121,11 +122,22 @@ def regain(hypothesis: DenseHypothesis, measurements: Sequence[Measurement]) -> 
     fitted = {a: hypothesis.marginal((a,)) * hypothesis.total for a in ones}
     known = {a: FittedCounts(fitted[a], m.counts, sqrt(m.noise.variance)) for a, m in ones.items()}
     margins = regained(hypothesis.domain, known, hypothesis.total)
-    goals = {a: table / table.sum() for a, table in (fitted | margins).items()}
-    for _ in range(_SWEEPS if margins else 0):  # iterative proportional fitting
-        for a, goal in goals.items():
-            now = hypothesis.marginal((a,))
-            hypothesis.scale((a,), np.log(np.maximum(goal, _NONE) / np.maximum(now, _NONE)))
+    goals: dict[tuple[str, ...], Floats] = {
+        (a,): table / table.sum() for a, table in (fitted | margins).items()
+    }
+    _brought(hypothesis, goals if margins else {})
+    pairs = brought(hypothesis, measurements)
+    numbers = {a: goal for a, goal in goals.items() if many(hypothesis.domain[a[0]])}
+    groups = {a: goal for a, goal in goals.items() if a not in numbers}  # last: known best
+    _brought(hypothesis, numbers | pairs | groups if pairs else {})
+
+
+def _brought(hypothesis: DenseHypothesis, goals: Mapping[tuple[str, ...], Floats]) -> None:
+    """Bring tables to these, in turns: iterative proportional fitting."""
+    for _ in range(_SWEEPS):
+        for names, goal in goals.items():
+            now = hypothesis.marginal(names)
+            hypothesis.scale(names, np.log(np.maximum(goal, _NONE) / np.maximum(now, _NONE)))
 
 
 def _measured(truth: DenseHypothesis, m: Measurement, rng: Generator) -> Measurement:
