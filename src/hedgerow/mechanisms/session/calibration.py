@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import log, sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from numpy.random import PCG64, Generator
 
 from hedgerow.learning.dense.dense import DenseHypothesis
 from hedgerow.learning.ordered import FittedCounts, many, regained
-from hedgerow.mechanisms.session.in_runs import brought
+from hedgerow.mechanisms.session.in_runs import brought, deviations
 from hedgerow.mechanisms.session.price import width
 
 if TYPE_CHECKING:
@@ -43,10 +43,12 @@ class Spread:
     Args:
         sizes: logarithms of sizes, in a row for each number of attributes; none where one factor is for all.
         factors: the logarithms of the factors at those sizes, or the one factor.
+        runs: by attributes, what a cell is off by where many levels of a number are added up.
     """
 
     sizes: Floats
     factors: Floats
+    runs: Mapping[tuple[str, ...], float] = field(default_factory=dict)
 
     @classmethod
     def even(cls, factor: float) -> Spread:
@@ -74,7 +76,9 @@ def calibrated(hypothesis: DenseHypothesis, measurements: Sequence[Measurement])
     real, made = _Fit(hypothesis, measurements), _Fit(again, anew)
     rows = [_calibrate(truth, real, made, min(k, len(domain)), rng) for k in range(1, _ORDERS + 1)]
     sizes, factors = zip(*rows, strict=True)
-    return Spread(np.array(sizes), np.array(factors))
+    widths = {c: width(c) for c in _COVERED}
+    runs = deviations(truth, (hypothesis, measurements), (again, anew), widths, rng)
+    return Spread(np.array(sizes), np.array(factors), runs)
 
 
 class _Fit:
