@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from hedgerow.mechanisms.session.calibration import Spread
+from hedgerow.mechanisms.session.in_runs import are_wide, length
 from hedgerow.mechanisms.session.price import width
 from hedgerow.queries.moments import BinMoments, WithinBins
+from hedgerow.queries.query import ONE
 from hedgerow.synopsis.unseen import unseen
 
 if TYPE_CHECKING:
@@ -219,6 +221,7 @@ class Belief(ABC):
         largest = float(np.abs(weights).max(initial=0.0)) or 1.0  # factors are known for weights up to 1
         count, squares = float((table * weights).sum()), float((table * (weights / largest) ** 2).sum())
         off = largest * sqrt(self.variance(len(attributes), count / largest, squares))
+        off = max(off, self._in_runs(attributes, weights))
         known = [i for i, a in enumerate(attributes) if a in self.thin]
         if known and len(attributes) == 1:  # as far off as what was measured of it
             mean = float(weights.mean())  # that of all levels is the number of rows, which is known better
@@ -238,6 +241,10 @@ class Belief(ABC):
         )
         counts, squares = form.evaluate(table), replace(form, factors=squared).evaluate(table)
         off = largest * np.sqrt(self.variance(len(form.attributes), counts / largest, squares / largest**2))
+        held = form.attributes in self.spread.runs and form.groups * table.size <= _KEPT
+        if held and are_wide(form):
+            runs = [self._in_runs(form.attributes, form.weights(g)) for g in range(form.groups)]
+            off = np.maximum(off, runs)
         return counts, width(confidence, numbers) * off
 
     def _each(self, form: LinearForm, confidence: float, numbers: int) -> tuple[Floats, Floats]:
@@ -254,19 +261,28 @@ class Belief(ABC):
 
     def error(self, query: Query, count: float, confidence: float, numbers: int = 1) -> float:
         """The indicative half-width of one query's learned count, in rows."""
-        return width(confidence, numbers) * sqrt(self.variance(len(query.attributes), count, count))
+        off = sqrt(self.variance(len(query.attributes), count, count))
+        if query.attributes in self.spread.runs and (query.factors is None or prod(query.shape) <= SMALL):
+            off = max(off, self._in_runs(query.attributes, query.weights / ONE))
+        return width(confidence, numbers) * off
+
+    def _in_runs(self, attributes: tuple[str, ...], weights: Floats) -> float:
+        """The standard deviation of a count of many levels of a number, whose errors add up; else 0."""
+        each = self.spread.runs.get(attributes, 0.0)
+        return each * length(self.domain, attributes, weights) if each else 0.0
 
     # -- as plain data ------------------------------------------------------------------------------------
 
     def pack(self, arrays: Arrays) -> dict[str, Any]:
         """As plain data, with arrays: the numbers, tables of few attributes, and the hypothesis."""
-        names = self._written()
+        names, runs = self._written(), list[Any]()
         arrays |= {f"table {i}": self.table(attributes) for i, attributes in enumerate(names)}
         if self._spread is not None:
             arrays |= {"sizes": self._spread.sizes, "factors": self._spread.factors}
+            runs = [[list(names), each] for names, each in self._spread.runs.items()]
         numbers = asdict(self.numbers) | {"most_rows": repr(self.numbers.most_rows)}
         own: dict[str, Any] = {} if self.moments is None else {"moments": self.moments.to_json(arrays)}
-        own |= {"thin": dict(self.thin)}
+        own |= {"thin": dict(self.thin), "runs": runs}
         return own | {"kind": self.kind, "numbers": numbers, "tables": names, "behind": self._pack(arrays)}
 
     @classmethod
@@ -275,7 +291,8 @@ class Belief(ABC):
         most_rows = float(data["numbers"]["most_rows"])
         numbers = Numbers(**data["numbers"] | {"most_rows": most_rows})
         tables = {tuple(names): arrays[f"table {i}"] for i, names in enumerate(data["tables"])}
-        spread = Spread(arrays["sizes"], arrays["factors"]) if "sizes" in arrays else None
+        runs = {tuple(names): float(each) for names, each in data["runs"]}
+        spread = Spread(arrays["sizes"], arrays["factors"], runs) if "sizes" in arrays else None
         moments = BinMoments.from_json(domain, data["moments"], arrays) if "moments" in data else None
         made = cls(
             domain, numbers, lambda: cls._unpack(domain, data["behind"], arrays), spread, tables, moments

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import log, sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,8 @@ import numpy as np
 from numpy.random import PCG64, Generator
 
 from hedgerow.learning.dense.dense import DenseHypothesis
-from hedgerow.learning.ordered import FittedCounts, regained
+from hedgerow.learning.ordered import FittedCounts, many, regained
+from hedgerow.mechanisms.session.in_runs import brought, deviations
 from hedgerow.mechanisms.session.price import width
 
 if TYPE_CHECKING:
@@ -42,10 +43,12 @@ class Spread:
     Args:
         sizes: logarithms of sizes, in a row for each number of attributes; none where one factor is for all.
         factors: the logarithms of the factors at those sizes, or the one factor.
+        runs: by attributes, what a cell is off by where many levels of a number are added up.
     """
 
     sizes: Floats
     factors: Floats
+    runs: Mapping[tuple[str, ...], float] = field(default_factory=dict)
 
     @classmethod
     def even(cls, factor: float) -> Spread:
@@ -73,7 +76,9 @@ def calibrated(hypothesis: DenseHypothesis, measurements: Sequence[Measurement])
     real, made = _Fit(hypothesis, measurements), _Fit(again, anew)
     rows = [_calibrate(truth, real, made, min(k, len(domain)), rng) for k in range(1, _ORDERS + 1)]
     sizes, factors = zip(*rows, strict=True)
-    return Spread(np.array(sizes), np.array(factors))
+    widths = {c: width(c) for c in _COVERED}
+    runs = deviations(truth, (hypothesis, measurements), (again, anew), widths, rng)
+    return Spread(np.array(sizes), np.array(factors), runs)
 
 
 class _Fit:
@@ -121,11 +126,22 @@ def regain(hypothesis: DenseHypothesis, measurements: Sequence[Measurement]) -> 
     fitted = {a: hypothesis.marginal((a,)) * hypothesis.total for a in ones}
     known = {a: FittedCounts(fitted[a], m.counts, sqrt(m.noise.variance)) for a, m in ones.items()}
     margins = regained(hypothesis.domain, known, hypothesis.total)
-    goals = {a: table / table.sum() for a, table in (fitted | margins).items()}
-    for _ in range(_SWEEPS if margins else 0):  # iterative proportional fitting
-        for a, goal in goals.items():
-            now = hypothesis.marginal((a,))
-            hypothesis.scale((a,), np.log(np.maximum(goal, _NONE) / np.maximum(now, _NONE)))
+    goals: dict[tuple[str, ...], Floats] = {
+        (a,): table / table.sum() for a, table in (fitted | margins).items()
+    }
+    _brought(hypothesis, goals if margins else {})
+    pairs = brought(hypothesis, measurements)
+    numbers = {a: goal for a, goal in goals.items() if many(hypothesis.domain[a[0]])}
+    groups = {a: goal for a, goal in goals.items() if a not in numbers}  # last: known best
+    _brought(hypothesis, numbers | pairs | groups if pairs else {})
+
+
+def _brought(hypothesis: DenseHypothesis, goals: Mapping[tuple[str, ...], Floats]) -> None:
+    """Bring tables to these, in turns: iterative proportional fitting."""
+    for _ in range(_SWEEPS):
+        for names, goal in goals.items():
+            now = hypothesis.marginal(names)
+            hypothesis.scale(names, np.log(np.maximum(goal, _NONE) / np.maximum(now, _NONE)))
 
 
 def _measured(truth: DenseHypothesis, m: Measurement, rng: Generator) -> Measurement:
