@@ -81,7 +81,7 @@ class StatedErrors:
         stated = float(_stated(value, noisy, deviation, wide, counts=counts, numbers=numbers))
         if len(attributes) > 1 and any(map(self._is_thin, attributes)):  # all but nothing was measured
             stated = min(stated, self._unmeasured(attributes, table, weights, confidence, numbers))
-        for t in self._grouped(attributes):
+        for t in self._grouped(attributes) if np.count_nonzero(weights) > 1 else ():
             told, left = self._told(t, table, weights, confidence, numbers), t.parts(table, weights)[1]
             gap, off = float(((table - known.counts) * left).sum()), known.deviation(left)
             wide = known.half_width(confidence, left, numbers)
@@ -107,19 +107,22 @@ class StatedErrors:
         return t.bar(table, weights, confidence, numbers, alone)
 
     def _grouped(self, attributes: Names) -> list[GroupedTable]:
-        """The same table as it was measured with levels put together, if it was."""
+        """The same table as it was measured with levels of a number of many put together, if it was."""
         if attributes not in self._groups:
-            self._groups[attributes] = GroupedTable.of(
-                MeasuredTable.all_of(self.learned.measurements), attributes
-            )
+            tables = MeasuredTable.all_of(self.learned.measurements)
+            numbers = any(many(self.domain[a]) for a in attributes)
+            self._groups[attributes] = GroupedTable.of(tables, attributes) if numbers else []
         return self._groups[attributes]
 
     def _unmeasured(
         self, attributes: Names, table: Floats, weights: Floats, confidence: float, numbers: int
     ) -> float:
-        """Of a weighted count of a table by what is known of it in groups, or of smaller ones."""
+        """Of a weighted count of a table by what is known of it in groups, or of smaller ones.
+
+        Groups tell of sums over levels, where errors add up; a single cell has its bar in any table.
+        """
         grouped = self._grouped(attributes)
-        if not grouped:
+        if not grouped or np.count_nonzero(weights) == 1:
             return self._untold(attributes, table, weights, confidence, numbers)
         found = []
         for t in grouped:
