@@ -242,3 +242,25 @@ def test_counts_that_are_added_up_are_one_sum_where_no_larger_table_is_needed() 
     )
     (aggregate,) = ratio.questions[0].aggregates
     assert aggregate.denominator is not None
+
+
+def test_threads_that_are_the_first_to_ask_at_once_have_one_engine(monkeypatch):
+    """What one of them holds there, its next call must find."""
+    from concurrent.futures import ThreadPoolExecutor
+    from time import sleep
+
+    from hedgerow.queries.sql.stages import engine as place
+
+    class Slow(place.ReleasedEngine):
+        def __init__(self) -> None:
+            sleep(0.05)
+            super().__init__()
+
+    monkeypatch.setattr(place, "ReleasedEngine", Slow)
+    place._engine.cache_clear()
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            made = list(pool.map(lambda _: place.engine(), range(8)))
+    finally:
+        place._engine.cache_clear()
+    assert len({id(one) for one in made}) == 1

@@ -210,9 +210,17 @@ class _Clock:
             ring()
 
 
-@cache
+_ONE = threading.Lock()
+
+
 def engine() -> ReleasedEngine:
-    """The one engine of this process."""
+    """The one engine of this process, also for threads that are the first to ask at once."""
+    with _ONE:
+        return _engine()
+
+
+@cache
+def _engine() -> ReleasedEngine:
     made = ReleasedEngine()
     atexit.register(made.close)
     return made
