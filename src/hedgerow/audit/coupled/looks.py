@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import numpy as np
 
+from hedgerow.audit.coupled.renormed import Renormed
 from hedgerow.audit.coupled.tape import Replaying
 from hedgerow.curator.statistics.distances import TableDistances
 from hedgerow.queries.domain.bins import bins
@@ -75,14 +76,8 @@ def own_runs(curator: Curator) -> Any:
         return _in_runs(curator)
 
 
-@dataclass(frozen=True, eq=False)
-class NobodyMoves:
+class NobodyMoves(Renormed):
     """A grouped table that a swap moves as an addition does."""
-
-    inside: Any
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inside, name)
 
     @property
     def norms(self) -> Norms:

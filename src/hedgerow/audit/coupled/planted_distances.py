@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from hedgerow.audit.coupled.renormed import Renormed
 from hedgerow.audit.coupled.tape import Replaying
 from hedgerow.curator.curator import Curator
 from hedgerow.curator.statistics.distances import TableDistances
@@ -18,14 +18,8 @@ SEEN = Budget(rho=5000, delta=0.01)
 """So much that made-up tables of a few rows are looked at."""
 
 
-@dataclass(frozen=True, eq=False)
-class OneOfThem:
+class OneOfThem(Renormed):
     """Distances of several tables, at the norm of one."""
-
-    inside: TableDistances
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inside, name)
 
     @cached_property
     def norms(self) -> Norms:

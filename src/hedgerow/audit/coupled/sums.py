@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.audit.coupled.renormed import Renormed
 from hedgerow.audit.coupled.scenes import Relation
 from hedgerow.audit.coupled.tape import KEY, Replaying
 from hedgerow.curator.curator import Curator
@@ -81,14 +81,8 @@ class UnclampedValues(Replaying):
         self._rows = Unclamped(self.table, KEY, self.ledger.settings.spelling)
 
 
-@dataclass(frozen=True, eq=False)
-class Larger:
+class Larger(Renormed):
     """A statistic whose norm is that of the larger of its numbers, where their squares add."""
-
-    inside: Any
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inside, name)
 
     @cached_property
     def norms(self) -> Norms:
@@ -103,14 +97,8 @@ class LargerPart(Replaying):
         return super()._law(Larger(stat) if hasattr(stat, "workload") else stat, price, choice)
 
 
-@dataclass(frozen=True, eq=False)
-class NoRange:
+class NoRange(Renormed):
     """Remainders with sums of ranges, at the norm of remainders alone."""
-
-    inside: Any
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inside, name)
 
     @cached_property
     def norms(self) -> Norms:
@@ -126,14 +114,8 @@ class RangeForFree(Replaying):
         return super()._law(NoRange(stat) if isinstance(stat, RemainderSums) else stat, price, choice)
 
 
-@dataclass(frozen=True, eq=False)
-class HalfRange:
+class HalfRange(Renormed):
     """Sums of long tails at half of what their ranges are wide, as if their centres lay in the middle."""
-
-    inside: Any
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inside, name)
 
     @cached_property
     def norms(self) -> Norms:
