@@ -50,6 +50,7 @@ LIMITS = {2: 0.02, 3: 0.017}
 """By the most attributes of a table: with a larger expected error tables are chosen."""
 PAIRS_LIMIT = 0.0075  # the same where only pairs inside the workload's tables are measured
 OFTEN = 3.0  # sums over two, three and four attributes are as often asked for as those over one, each
+NUMBERS_TOO = 1.0  # how much single attributes count beside tables, where there are numbers
 FLOOR = 0.02  # of the price: the least that one-way tables are given
 _LOOKED_AT = 120  # tables that a model may be fitted to, or twice as many as it will be
 _ROWS = 1 << 15  # synthetic rows that are looked at, at most, to say what they lose
@@ -132,7 +133,8 @@ class Everything:
         """
         even = {a: np.full(n, 1.0 / n) for a, n in self.sizes.items()}
         known: dict[Names, float] = {(): 1e30} if self.run_.rows is not None else {}
-        plan = Outlook(self.sizes, self._asked, 1e9, even, known, self.sums).plan(1.0)
+        outlook = Outlook(self.sizes, self._asked, 1e9, even, known, self.sums, beside=self._beside)
+        plan = outlook.plan(1.0)
         return min(most, max(FLOOR, plan.lossless({a: s for a, s in shares.items() if a in self.sizes})))
 
     @property
@@ -144,6 +146,18 @@ class Everything:
         larger = sum(self.tables.values())
         ones = {(a,): larger / (OFTEN * len(self.sizes)) for a in self.sizes}
         return ones | {t: w for t, w in self.tables.items() if len(t) == wide}
+
+    @property
+    def _beside(self) -> Mapping[Names, float]:
+        """What else counts where there are numbers: each attribute alone, and all rows.
+
+        Sums and averages, overall and by group, are made of those, and noise of pairs says little of them.
+        Single attributes together count as much as the tables of the workload, and so does the total.
+        """
+        if self.sums or not self.run_.numbers_too:
+            return {}
+        all_ = NUMBERS_TOO * sum(self.tables.values())
+        return {(): all_} | {(a,): all_ / len(self.sizes) for a in self.sizes}
 
     def plan(self, signals: Mapping[Names, float] | None = None) -> Shares:
         """What the rest of the price would measure, and how far off tables would be.
@@ -160,7 +174,9 @@ class Everything:
             ones[a] = ones[a] / ones[a].sum()
         known = {s: d**-2.0 for s, d in evidence.deviations.items()}
         precision = self.run_.noise(self.run_.left)[1] ** -2.0
-        return Outlook(self.sizes, self._asked, total, ones, known, self.sums, signals or {}).plan(precision)
+        return Outlook(
+            self.sizes, self._asked, total, ones, known, self.sums, signals or {}, self._beside
+        ).plan(precision)
 
     @property
     def wide(self) -> int:

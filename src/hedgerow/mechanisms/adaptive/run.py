@@ -22,6 +22,7 @@ from hedgerow.mechanisms.run import SelectMeasure
 from hedgerow.privacy import events
 from hedgerow.privacy.accountant import cost as cost_of
 from hedgerow.privacy.budget import Cost, selection_epsilon
+from hedgerow.queries.number_sums import numbers
 from hedgerow.queries.query import Norms
 from hedgerow.queries.strategies.strategy import ResidualStrategy
 from hedgerow.queries.workload import Workload
@@ -46,6 +47,7 @@ ENOUGH, MOST = 0.15, 0.8  # one-way tables noisier than this part of all rows ge
 SHARP = 0.05  # of all rows: noise of products of one-way tables at which pairs are looked at
 CLEAR = 0.04  # with a larger expected error triples are better read from their pairs than measured
 KNOWN = 8.0  # times better than triples: then more of pairs is worth nothing
+FIRST, FIRST_TOO = "one-way tables", "one-way tables, for sums of numbers too"  # notes of the first act
 WORTH = 0.01  # of the price: less is not worth an act
 
 
@@ -65,6 +67,7 @@ class Run(SelectMeasure):
         super().__init__(purse, domain, workload, watch)
         self.settings = settings
         self.targets: list[Target] = []
+        self.numbers_too = bool(numbers(domain)) and self.coming != FIRST  # that one began before there were
         self._slack = 1.0
 
     def _paid(self, price: Cost, found: Sequence[Measurement] = ()) -> Cost:
@@ -277,7 +280,7 @@ class Run(SelectMeasure):
             part = everything.first_part(spread, part)
         self.part, self._shares = part, shares
         price = self.price.share(Fraction(part).limit_denominator(10_000))
-        found = self.measure([(a,) for a in names], price, shares, "one-way tables")
+        found = self.measure([(a,) for a in names], price, shares, FIRST_TOO if self.numbers_too else FIRST)
         self.targets = [hypothesis.target(m) for m in found]
         self._prepare(hypothesis)
 

@@ -45,6 +45,7 @@ class Outlook:
         known: precisions (1 / variance) that residuals have already.
         sums: whether sums over any levels of the tables are asked, and not their cells.
         signals: variances of a coordinate of residuals that are known better than by what is usual.
+        beside: other tables that count, with their weights, though no error is told of them.
     """
 
     sizes: Mapping[str, int]
@@ -54,6 +55,7 @@ class Outlook:
     known: Mapping[Names, float] = field(default_factory=dict)
     sums: bool = False
     signals: Mapping[Names, float] = field(default_factory=dict)
+    beside: Mapping[Names, float] = field(default_factory=dict)
 
     def plan(self, precision: float) -> Shares:
         """Divide what buys this precision for one table among all residuals.
@@ -71,20 +73,21 @@ class Outlook:
         its margins count, once for every attribute that they leave out. On dense tables of few rows that
         took a fifth off the error and half off its spread; where cells are full nothing changes.
         """
-        names = sorted({s for t in self.tables for s in subsets(t)}, key=lambda s: (len(s), s))
+        counted = {**self.tables, **self.beside}
+        names = sorted({s for t in counted for s in subsets(t)}, key=lambda s: (len(s), s))
         place = {s: i for i, s in enumerate(names)}
         columns = np.array([prod(1.0 - 1.0 / self.sizes[a] for a in s) for s in names])
         numbers = np.array([float(prod(self.sizes[a] - 1 for a in s)) for s in names])
         known = np.array([self.known.get(s, 0.0) for s in names])
         unsure = 1.0 / np.array([self._signal(s) for s in names])
-        sets = list(self.tables)
+        sets = list(counted)
         at = [np.array([place[s] for s in subsets(t)]) for t in sets]
         kept = [
             np.array([prod(1.0 / self.sizes[a] for a in t if a not in s) for s in subsets(t)]) for t in sets
         ]
         cells = np.array([float(prod(self.sizes[a] for a in t)) for t in sets])
         orders = np.array([len(s) for s in names])
-        weights = np.array([self.tables[t] for t in sets])
+        weights = np.array([counted[t] for t in sets])
         busy = np.minimum([prod(self._busy(a) for a in t) for t in sets], cells)
         if self.sums:
             kept = [np.full(1 << len(t), 4.0 ** -len(t)) for t in sets]
@@ -107,7 +110,9 @@ class Outlook:
         new = {s: float(p - k) for s, p, k in zip(names, found, known, strict=True) if p > k}
         shares = {s: float(v) for s, v in zip(names, columns * (found - known) / precision, strict=True)}
         closed = {s: p for s, p in new.items() if all(x in new or x in self.known for x in subsets(s))}
-        return Shares(self, closed, shares, float(np.average(np.minimum(errors, 2.0), weights=weights)))
+        told = slice(len(self.tables))
+        error = float(np.average(np.minimum(errors[told], 2.0), weights=weights[told]))
+        return Shares(self, closed, shares, error)
 
     def _signal(self, s: Names) -> float:
         """The expected variance of a coordinate: cells of independent attributes, each off by a factor."""
