@@ -48,7 +48,8 @@ class AdaptiveRelease(Resumable):
     public candidates, scored by the L1 distance of the true table to the hypothesis's: a row is in one cell,
     so a score moves by 1 (2 when a row is swapped) times its weight. The chosen table, coarsened by groups
     that follow from released values, is measured as one more table. Where numbers have a step, what they are
-    within their bins is measured first (`mechanisms.moments`). Where it is expected to be better, all
+    within their bins is measured first (`mechanisms.moments`), and single attributes and the total count beside
+    the workload's tables. Where it is expected to be better, all
     residuals of the workload are measured instead, in one act of discrete Gaussian noise on whole numbers at
     the strategy's exact norms ([CKS20] Thm 4; residuals [XHZK23]); of many or noisy triples those of pairs
     inside them. Which is better may be told by one more such act, on the distances of pairs to independence
