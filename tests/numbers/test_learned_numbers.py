@@ -328,6 +328,30 @@ def test_an_average_of_a_long_tail_has_a_sum_of_its_own_at_every_door(monkeypatc
     assert bars["ask", True] < 0.8 * bars["ask", False]
 
 
+@pytest.mark.parametrize("kind", ["release", "session"])
+def test_a_run_whose_sums_of_long_tails_had_less_goes_on_with_that_and_pays_once(tmp_path, monkeypatch, kind):
+    from hedgerow.mechanisms import moments
+
+    data, text = tailed(2_000), "SELECT AVG(pay) FROM t"
+    table, budget = hr.Table.open(data, TAILED), hr.Budget(epsilon=2, delta=1e-6)
+    mine = hr.Curator(table, budget, tmp_path / "rows.db")
+
+    def said() -> tuple[float, object]:
+        if kind == "session":
+            return hr.Session(epsilon=1, name="old").open(mine).ask(text).value, mine.spent
+        made = hr.AdaptiveRelease(epsilon=1, run="old").release(mine, hr.marginals(TAILED, 1))
+        return made.answer(text).value, mine.spent
+
+    with monkeypatch.context() as before:
+        before.setattr(moments, "OWN", moments.BEFORE)
+        first = said()
+    assert said() == first
+    other = hr.Curator(table, budget, tmp_path / "other.db")
+    hr.AdaptiveRelease(epsilon=1, run="new").release(other, hr.marginals(TAILED, 1))
+    noise = [next(m for m in c.ledger.replay(None) if m.note.endswith("long tails")) for c in (mine, other)]
+    assert noise[1].cost.amount > noise[0].cost.amount
+
+
 def test_sums_of_long_tails_are_charged_within_the_price_and_kept_in_files(tmp_path):
     data = tailed(2_000)
     mine = hr.Curator(hr.Table.open(data, TAILED), hr.Budget(epsilon=2, delta=1e-6), tmp_path / "rows.db")

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 _NOTE = "what numbers are within their bins"
 _SUMS = "sums of numbers with long tails"
-OWN = Fraction(1, 12)  # of a price: for the sums of all rows of numbers with long tails
+OWN = Fraction(1, 8)  # of a price: for the sums of all rows of numbers with long tails
+BEFORE = Fraction(1, 12)  # the same in ledgers of before
 
 
 def share_of_moments(domain: Domain) -> Fraction:
@@ -52,7 +53,8 @@ def measured_tails(
 ) -> tuple[Measurement | None, Cost]:
     """Measure sums of all rows of numbers with long tails, and what is left of the price.
 
-    Not where a ledger of before holds the act that comes next: that run goes on as it began.
+    Not where a ledger of before holds the act that comes next, and for less where it holds that: such a run
+    goes on as it began.
 
     Privacy: the discrete Gaussian (or Laplace) mechanism at the norms of `OverallSums`; charged in
     `Curator.measure`.
@@ -67,8 +69,12 @@ def measured_tails(
     begun = [r is not None and curator.ledger.requested(r) is not None for r in (request, next_)]
     if not tailed_numbers(domain) or begun == [False, True]:
         return None, price
-    part = price.share(OWN)
-    return curator.measure(OverallSums(domain), part, request=request, note=_SUMS), price - part
+    asked, part = OverallSums(domain), price.share(OWN)
+    try:
+        return curator.measure(asked, part, request=request, note=_SUMS), price - part
+    except RequestReused:
+        part = price.share(BEFORE)
+        return curator.measure(asked, part, request=request, note=_SUMS), price - part
 
 
 def measured_moments(purse: Purse, domain: Domain) -> tuple[BinMoments | None, Purse]:
