@@ -10,9 +10,10 @@ wages, visits by day over ten years, a survey with codes. Every class of questio
 WHERE, both - is asked of a release (`query`) and of a session (`ask`). The truth is that of the clamped rows.
 "inside" is the part of numbers that lies within its bar (at least 0.94 are wanted), the mean over releases of
 the part of each with its standard error: numbers of one release share its noise. "width" is the mean width
-of bars over the 95th percentile of true errors (at most 2 for sums and averages). At last the largest
-relative error of every number's overall average in eight releases, wanted to be at most 1% where noise allows
-that: where a tenth of the price, spent on nothing but this one sum, would do it 95 times of 100 (`allowed`).
+of bars over the 95th percentile of true errors (at most 2 for sums and averages). At last the 95th percentile
+of the relative errors of every number's overall average, beside the largest one: at most 1% is wanted where
+noise allows that, which is where a tenth of the price, spent on nothing but this one sum, would do it 95
+times of 100 (`allowed`).
 Results of a run are kept in `out/coverage`, so that a run can go on where it stopped. Command: `python -m
 benchmarks coverage`.
 """
@@ -30,7 +31,6 @@ from benchmarks import _bars
 
 ROWS = 100_000
 RUNS = 20  # of each table: some 30 CPU seconds for one of all five
-FIRST = 8  # of them: so many are looked at for their largest error
 GOAL = 0.01  # relative error of an overall average, where noise allows that
 SHARE = 0.1  # of the price: so much to overall sums is what noise is said to allow
 KEPT = Path(__file__).parent.parent / "out" / "coverage"
@@ -274,17 +274,17 @@ def run() -> Iterator[dict[str, Any]]:
                     "bar": "<= 2" if kind in ("AVG", "SUM") else None,
                     "passed": ratio <= 2.0 if kind in ("AVG", "SUM") else None,
                 }
-    first: list[Any] = [(table, *n) for (table, seed), run in runs.items() if seed < FIRST for n in run]
     for table, column, all_of_them, alone in allowed():
         for door in ("query", "ask"):
-            off = [n[-1] for n in first if n[0] == table and n[1:5] == (door, "AVG", "overall", column)]
-            can = alone <= GOAL
+            off = [n[-1] for n in numbers if n[0] == table and n[1:5] == (door, "AVG", "overall", column)]
+            can, usual = alone <= GOAL, float(np.quantile(off, 0.95))
             why = f"noise allows {alone:.4f} to it alone, {all_of_them:.4f} to all"
             yield {
-                "name": f"{door}: AVG({table}.{column}), largest relative error of {FIRST}; {why}",
-                "ours": float(np.max(off)),
+                "name": f"{door}: AVG({table}.{column}), relative error of 95% of {len(off)} releases "
+                f"(largest {max(off):.4f}); {why}",
+                "ours": usual,
                 "bar": f"<= {GOAL}" if can else None,
-                "passed": bool(np.max(off) <= GOAL) if can else None,
+                "passed": usual <= GOAL if can else None,
             }
 
 
