@@ -23,7 +23,8 @@ def desk():
     spend = np.minimum(np.exp(rng.normal(6, 1.2, n)), 90_000).astype(int)
     rows = pd.DataFrame({"sex": rng.choice(["F", "M"], n), "spend": spend, "k": rng.integers(0, 3, n)})
     table = hr.Table.open(rows, DOMAIN)
-    curator = hr.Curator(table, hr.Budget(20, 1e-9), ":memory:", entropy=hr.testing.seeded(5))
+    budget = hr.Budget(40, 1e-9)  # enough for all questions of this file, in any order
+    curator = hr.Curator(table, budget, ":memory:", entropy=hr.testing.seeded(5))
     return Desk(hr.Session(epsilon=1.0).open(curator), curator)
 
 
