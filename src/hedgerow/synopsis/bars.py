@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from math import erf, exp, log, prod
-from statistics import NormalDist
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hedgerow.learning.residuals.basis import Basis, Names, subsets
+from hedgerow.synopsis.quantiles import VARIED, quantile, together
 from hedgerow.synopsis.unheld import MOST, all_corners, corners, of_corners, of_weights
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Variances = tuple[float, float]
+    Parts = tuple[Floats, Floats]
 
 LEAST, RISE = 0.25, 0.4  # of its noise: what a count near zero is off by, and how that grows with its root
 USUAL = 0.15  # of its noise's variance: so far is an answer usually moved from what was measured, squared
@@ -34,58 +34,9 @@ ADDED = 0.15  # by this power of the cells that a count adds up, what is not kno
 COHERENT = 0.25  # more for each attribute from the third on: what is off in a count's pairs may add up
 LARGER = 0.4  # of the spread of pairs, where tables were chosen: that of larger sets
 SMALLEST = 1.0  # row: no bar of what was not measured is meant for less
-VARIES = 1.0  # the standard deviation of the logarithm of what is not known, between questions of a set
-_GRID = np.linspace(log(1e-6), log(1e4), 40)  # logarithms of ratios between which quantiles are read off
-_GROUPS = 24  # of parts that are told apart
-_STEPS = 32  # of a search for a quantile
-_erf = np.frompyfunc(erf, 1, 1)
 _SPLIT = 1 << 23  # numbers that weights may be split into
 _NEAR = 3  # attributes: of so many, tables that were not chosen are off by more in larger counts
 _FEW = 6  # attributes: every set of them has its own spread
-
-
-def normal(confidence: float, numbers: int) -> float:
-    """The normal quantile for so many numbers at once."""
-    return NormalDist().inv_cdf(1.0 - (1.0 - confidence) / numbers / 2.0)
-
-
-def quantile(ratio: Any, draws: tuple[float, ...], confidence: float) -> Any:
-    """Of errors with the variance 1 + ratio S, S one of these by chance: how far they reach so often."""
-    given = np.asarray(ratio, dtype=np.float64)
-    at = np.log(np.clip(given, exp(_GRID[0]), exp(_GRID[-1])))
-    scale = np.sqrt(1.0 + np.mean(draws) * given)
-    return np.interp(at, _GRID, _quantiles(draws, confidence)) * scale
-
-
-def _varied(deviation: float) -> Floats:
-    """Ten numbers of the mean 1 that a logarithm with this deviation has."""
-    at = [NormalDist().inv_cdf((i + 0.5) / 10.0) for i in range(10)]
-    numbers = np.exp(deviation * np.array(at))
-    return np.asarray(numbers / numbers.mean())
-
-
-VARIED = tuple(_varied(VARIES).tolist())
-
-
-@lru_cache(maxsize=256)
-def _together(spreads: tuple[float, ...]) -> tuple[float, ...]:
-    """Parts of the mean, by what sets may have and by what varies between questions of a set."""
-    every = np.sort(np.multiply.outer(np.array(spreads) / np.mean(spreads), np.array(VARIED)).reshape(-1))
-    return tuple(float(g.mean()) for g in np.array_split(every, min(_GROUPS, len(every))))
-
-
-@lru_cache(maxsize=256)
-def _quantiles(draws: tuple[float, ...], confidence: float) -> Floats:
-    """The same at every ratio of the grid, in units of the standard deviation."""
-    ratios = np.exp(_GRID)
-    scales = np.sqrt(1.0 + np.multiply.outer(ratios, np.asarray(draws)))
-    scales *= 2.0**0.5
-    low, high = np.zeros(len(_GRID)), 6.0 * scales.max(axis=1)
-    for _ in range(_STEPS):
-        middle = (low + high) / 2.0
-        inside = _erf(middle[:, None] / scales).astype(np.float64).mean(axis=1)
-        low, high = np.where(inside < confidence, middle, low), np.where(inside < confidence, high, middle)
-    return np.asarray(high / np.sqrt(1.0 + np.mean(draws) * ratios))
 
 
 def near_zero(value: Any, deviation: Any) -> Any:
@@ -165,12 +116,26 @@ class Bars:
         grown = self._grown(float((weights**2 * table).sum()) / largest**2, float(table.sum()), names)
         return self._split(noise, free, spread * grown, largest)
 
-    def of_cells(self, names: Names, table: Floats) -> tuple[Floats, Floats]:
-        """The same of every cell of a table."""
+    def of_cells(self, names: Names, table: Floats, parts: Parts | None = None) -> tuple[Floats, Floats]:
+        """The same of every cell of a table; `parts` of it may be known."""
         real, (counts,) = self._real(names, table)
         shape, back = table.shape, np.argsort(self._order(names))
-        noise = np.zeros(counts.shape)
-        shares = {a: self._along(self.ones(a), real, a) for a in real}
+        noise, free = parts or self.parts(names, table)
+        left = np.zeros(counts.shape)
+        if others := self._others(real):
+            spread = self._spread(real, others, list(self._shares(real).values()))
+            grown = self._grown(counts, float(counts.sum()), real)
+            noise, left = self._split(noise, free, spread * grown, 1.0)
+        if not names:  # the total comes as a list of one
+            return noise.reshape(shape), left.reshape(shape)
+        given = [shape[i] for i in self._order(names)]
+        return noise.reshape(given).transpose(back), left.reshape(given).transpose(back)
+
+    def parts(self, names: Names, table: Floats) -> Parts:
+        """Of every cell, whatever the spread is: the variance of its noise, and what rows vary by."""
+        real, (counts,) = self._real(names, table)
+        noise, free = np.zeros(counts.shape), np.zeros(counts.shape)
+        shares = self._shares(real)
         for s in self._measured(real):
             out = tuple(i for i, a in enumerate(real) if a not in s)
             inside, sigma = counts.sum(axis=out, keepdims=True), self.deviations[s]
@@ -178,19 +143,16 @@ class Bars:
             share = (counts + sigma * even) / np.maximum(inside + sigma, 1.0)
             length = prod(1.0 - 1.0 / self.basis.sizes[a] for a in s)
             noise = noise + sigma**2 * length * share**2
-        left = np.zeros(counts.shape)
         if others := self._others(real):
             if counts.size * max(2 ** len(real), len(others) ** 2) <= MOST:
                 free = of_corners(all_corners(counts), self._places(real, others), len(real))
             else:
                 free = counts * self._part(real, list(shares.values()))
-            spread = self._spread(real, others, list(shares.values()))
-            grown = self._grown(counts, float(counts.sum()), real)
-            noise, left = self._split(noise, free, spread * grown, 1.0)
-        if not names:  # the total comes as a list of one
-            return noise.reshape(shape), left.reshape(shape)
-        given = [shape[i] for i in self._order(names)]
-        return noise.reshape(given).transpose(back), left.reshape(given).transpose(back)
+        return noise, free
+
+    def _shares(self, names: Names) -> dict[str, Floats]:
+        """Released distributions of single attributes, each along its own axis."""
+        return {a: self._along(self.ones(a), names, a) for a in names}
 
     def of_product(
         self, names: Names, weights: list[Floats], count: float, table: Floats | None = None
@@ -245,7 +207,7 @@ class Bars:
         if self.beyond is None:
             return VARIED
         seen = np.maximum(np.array(self.beyond.draws(names)) - 1.0, 0.0)
-        return _together(tuple(seen.tolist())) if seen.max() > 0.0 else VARIED
+        return together(tuple(seen.tolist())) if seen.max() > 0.0 else VARIED
 
     def _split(self, noise: Any, free: Any, spread: Any, largest: float) -> tuple[Any, Any]:
         """What is normal - noise, what rows vary by, the row that a question may be about - and the rest."""

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_STEPS = 40  # of a search for a spread
+_STEPS = 40  # of a search for a spread, at most
+_NEAR = 1e-7  # of a distance: so near is near enough
 _MOST = 1e7  # the largest spread that is looked for
 _LEAST = 0.05  # no spread is less
 _SURE = 0.05  # of a distance, squared: from here on sets count alike, however little noise theirs have
@@ -112,7 +113,8 @@ class Beyond:
             levels = [bars(cls._with(inside, cls(dict.fromkeys(some, s), s))) for s in (0.0, 1.0)]
             seen = {}
             for names, table in some.items():
-                none, one = (np.add(*b.of_cells(names, table)) for b in levels)  # in a straight line
+                parts = levels[0].parts(names, table)
+                none, one = (np.add(*b.of_cells(names, table, parts)) for b in levels)  # in a straight line
                 seen[names] = _Seen(none, one - none, table, varied)
             found = np.array([off[t] for t in some])
             more = cls._of(seen, found, sigma, _told(seen, found, sigma, size))
@@ -279,11 +281,25 @@ def _told(seen: Mapping[Names, _Seen], found: Floats, sigma: float, size: int) -
 
 
 def _where(distance: Callable[[float], float], goal: float) -> float:
-    """The spread at which a distance is reached."""
-    low, high = _LEAST, 1.0
-    while distance(high) < goal and high < _MOST:
-        high *= 4.0
+    """The spread at which a distance is reached: by chords (Illinois), as distances go about as its root."""
+    low, high = sqrt(_LEAST), 1.0
+    under, over = distance(_LEAST) - goal, distance(1.0) - goal
+    if under >= 0.0:
+        return _LEAST
+    while over < 0.0 and high**2 < _MOST:
+        low, under, high = high, over, 2.0 * high
+        over = distance(high**2) - goal
+    if over <= 0.0:
+        return high**2
+    moved_low = None
     for _ in range(_STEPS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if distance(middle) < goal else (low, middle)
-    return high
+        middle = (low * over - high * under) / (over - under)
+        off = distance(middle**2) - goal
+        if abs(off) <= _NEAR * goal:
+            return middle**2
+        if off < 0.0:
+            low, under, over = middle, off, over / 2.0 if moved_low else over
+        else:
+            high, over, under = middle, off, under if moved_low is not False else under / 2.0
+        moved_low = off < 0.0
+    return high**2

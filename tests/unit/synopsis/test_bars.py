@@ -10,16 +10,8 @@ from scipy.stats import norm
 
 import hedgerow as hr
 from hedgerow.learning.residuals.basis import Basis
-from hedgerow.synopsis.bars import (
-    ROOM,
-    SMALLEST,
-    VARIED,
-    Bars,
-    conjunction,
-    measured_bar,
-    near_zero,
-    quantile,
-)
+from hedgerow.synopsis.bars import ROOM, SMALLEST, Bars, conjunction, measured_bar, near_zero
+from hedgerow.synopsis.quantiles import VARIED, quantile
 
 SIZES = {"a": 3, "b": 2, "c": 4}
 ONES = {"a": np.array([0.2, 0.3, 0.5]), "b": np.array([0.6, 0.4]), "c": np.array([0.1, 0.2, 0.3, 0.4])}

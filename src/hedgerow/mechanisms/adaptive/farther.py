@@ -21,8 +21,8 @@ from hedgerow.curator.statistics.distances import TableDistances
 from hedgerow.errors import RequestReused
 from hedgerow.learning.residuals.basis import Names
 from hedgerow.queries.query import Norms
-from hedgerow.synopsis.bars import VARIED
 from hedgerow.synopsis.beyond import Beyond
+from hedgerow.synopsis.quantiles import VARIED
 from hedgerow.synopsis.stated import StatedErrors
 
 if TYPE_CHECKING:
