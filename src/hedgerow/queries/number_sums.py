@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _LARGEST_SHARE = 0.15
 _MANY = 6  # half-bins from the centre to the farther end of a range: then its sum is worth measuring
+_FAR = 1 << 34  # half-steps, times its factor: no row is farther from a sum's centre
 _SMALL = 16  # the usual value of a number is taken to be at least this part of its range
 
 
@@ -62,7 +63,8 @@ def tailed_numbers(domain: Domain) -> dict[str, int]:
 
     Noise of variance v on all sums is v (H / w)^2 for a number that is at most H from its centre and weighs
     w. Relative to usual values u the squares of that are least, in all, where w^2 goes with H / u. What is
-    usual the schema does not say: about the middle one of bins, which are many where values are.
+    usual the schema does not say: about the middle one of bins, which are many where values are. No row
+    moves a sum by more than `_FAR`, or by its own distance alone, so that sums stay in 63 bits.
     """
     ranged = ranged_numbers(domain)
     tailed = [name for name in numbers(domain) if name not in ranged]
@@ -74,7 +76,9 @@ def tailed_numbers(domain: Domain) -> dict[str, int]:
         weights[name] = sqrt(most / max(abs(usual_of(domain, name)), wide / _SMALL)) / most
     least = min(weights.values(), default=1.0)
     fine = max(1, min(64, (1 << 28) // max(far.values(), default=1)))
-    return {name: max(1, round(fine * w / least)) for name, w in weights.items()}
+    most = max((fine * w / least * far[name] for name, w in weights.items()), default=0.0)
+    unit = fine / least * min(1.0, _FAR / max(most, 1.0))
+    return {name: max(1, round(unit * w)) for name, w in weights.items()}
 
 
 def centre_of(domain: Domain, name: str) -> int:

@@ -67,13 +67,15 @@ class OverallSums:
         return fingerprint("overall sums", self.domain.fingerprint)
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
-        """The sums, by the rows' bins and remainders."""
+        """The sums, by the rows' bins and remainders.
+
+        Modulo 2^64, as noise is added: a sum that raised where it is too large would tell how large it is.
+        """
         self.check(rows.domain)
         factors = tailed_numbers(self.domain)
         found, counts = rows.remainder_sums(tuple(factors)), rows.tables(list(self.cliques))
-        out = []
-        for name, factor in factors.items():
+        out = np.zeros(len(factors), dtype=np.int64)
+        for i, name in enumerate(factors):
             off = lattice_of(self.domain, name).centre - usual_of(self.domain, name)
-            whole = int(found[name, name].sum()) + int((off * counts[(name,)][: off.size]).sum())
-            out.append(factor * whole)
-        return np.array(out, dtype=np.int64)
+            out[i] = found[name, name].sum() + (off * counts[(name,)][: off.size]).sum()
+        return out * np.array(list(factors.values()), dtype=np.int64)

@@ -49,9 +49,10 @@ class Beliefs:
         self._cells = np.concatenate([[0], np.cumsum(tree.sizes)]).astype(np.int64)
         self._compile()
         self._base = self._possible(zeros)
-        self.beliefs = np.empty(int(self._cells[-1]))
-        self._factors = np.empty(int(self.starts[-1]))
-        self.projected = np.empty(int(self.starts[-1]))
+        # Zeros, not what was in memory before: a release holds these arrays, filled or not.
+        self.beliefs = np.zeros(int(self._cells[-1]))
+        self._factors = np.zeros(int(self.starts[-1]))
+        self.projected = np.zeros(int(self.starts[-1]))
 
     def _compile(self) -> None:
         """Flat lists of index maps: for every clique its tables, for every separator both of its sides."""
@@ -88,7 +89,7 @@ class Beliefs:
         self._table_at = np.array(table_at, dtype=np.int64)
         self._up, self._down = np.array(up, dtype=np.int64), np.array(down, dtype=np.int64)
         self._seps = np.concatenate([[0], np.cumsum(seps)]).astype(np.int64)
-        self._sep_beliefs = np.empty(int(self._seps[-1]))
+        self._sep_beliefs = np.zeros(int(self._seps[-1]))
         self._maps = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
 
     def _possible(self, zeros: Sequence[tuple[tuple[Node, ...], NDArray[np.bool_]]]) -> Floats:

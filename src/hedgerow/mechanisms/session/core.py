@@ -210,7 +210,7 @@ class Core(SessionState):
         A decision that was never paid for (the process died, somebody else was faster) binds nobody.
         """
         price = Cost.from_json(decided[-1]["price"]) if decided and decided[-1]["price"] else None
-        if not decided or (price is not None and not is_begun(self.curator, self.name)):
+        if not decided or (price is not None and not self._begun):
             price = self._priming()
             if price is not None:
                 self.curator.ledger.check(price, self.curator.account)
@@ -220,6 +220,12 @@ class Core(SessionState):
             return self._unprimed(self._counted)
         self.spent = self.spent + price
         return priming.prime(self.curator, price, self.name, self.plan.cells, self.rows, self._watch)
+
+    @property
+    def _begun(self) -> bool:
+        """Whether some of what was decided is paid for: all of priming, or its first act."""
+        first = self.curator.ledger.requested(priming.first_act(self.name))
+        return is_begun(self.curator, self.name) or (first is not None and first.kind == "charge")
 
     def _priming(self) -> Cost | None:
         """What priming costs: what it was given, or what the accuracy needs; None when it would not pay."""

@@ -130,7 +130,7 @@ def _measured(
     domain = finite(curator)
     part = share_of_moments(domain)
     request = f"{name}: prime"
-    tails, price = measured_tails(curator, price, domain, f"{name}: sums", request)
+    tails, price = measured_tails(curator, price, domain, first_act(name), request)
     targets: list[Any] = [names for names, _ in listed]
     shares = [of_table * (1 - part) for _, of_table in listed]
 
@@ -143,6 +143,11 @@ def _measured(
     shares.append(part * sum(of_table for _, of_table in listed))
     measured, ranged = as_begun(measure, domain)
     return measured, BinMoments.of(domain, measured.pop(), ranged=ranged, tails=tails)
+
+
+def first_act(name: str) -> str:
+    """The request that primes a session first, where numbers have long tails."""
+    return f"{name}: sums"
 
 
 def pairs_run(name: str) -> str:

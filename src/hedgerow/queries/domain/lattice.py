@@ -51,7 +51,8 @@ class Lattice:
         size = _fine_step(ends) if step is None else exact(step)
         if max(abs(ends[0]), abs(ends[-1])) / size > _FARTHEST or (ends[-1] - ends[0]) / size > WIDEST:
             raise DomainMismatch(f"the step is too small: a range has {WIDEST:,} steps at most")
-        if step is not None and size.denominator == 1 and all(e.denominator == 1 for e in ends):
+        small = max(abs(e) for e in ends) < 1 << 62
+        if step is not None and size.denominator == 1 and small and all(e.denominator == 1 for e in ends):
             whole = np.array([int(e) for e in ends], dtype=np.int64)
             first = -(-whole // int(size))
             return cls(size, True, first[:-1], first[1:] - 1)

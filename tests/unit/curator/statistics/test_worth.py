@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -116,3 +118,20 @@ def test_sums_of_long_tails_move_by_their_norms_and_no_more_also_when_rows_are_s
     assert (each**2).sum(axis=1).max() == norms.l2_squared
     assert np.abs(swaps).sum(axis=1).max() == norms.replace_l1
     assert (swaps**2).sum(axis=1).max() == norms.replace_l2_squared
+
+
+def test_sums_of_numbers_far_from_zero_stay_small_and_never_raise():
+    """One that is far from zero for its range has a small weight; others were to weigh 2^45 beside it."""
+    far, wide = 1 << 51, 1 << 20
+    edges = {"t": hr.Bins([far, far + wide // 4, far + wide], step=1), "x": hr.Bins([0, 1, 2, 2000], step=1)}
+    stat = OverallSums(hr.Domain(edges))
+    assert stat.norms.l1 <= 1 << 35
+    rows = Rows(hr.Table.open({"t": [far] * 3, "x": [1999] * 3}, stat.domain), bytes(32))
+    (low, high), more = stat.exact(rows), (1 << 63) // stat.norms.l1 + 1
+    remainders, tables = rows.remainder_sums, rows.tables
+    vars(rows)["remainder_sums"] = lambda names: {k: v * more for k, v in remainders(names).items()}
+    vars(rows)["tables"] = lambda names: {k: v * more for k, v in tables(names).items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = stat.exact(rows)  # of more rows than 63 bits hold: what noise is added to goes round
+    assert found.tolist() == [(more * int(v) + (1 << 63)) % (1 << 64) - (1 << 63) for v in (low, high)]

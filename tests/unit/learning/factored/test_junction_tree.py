@@ -123,6 +123,19 @@ def test_more_attributes_than_a_machine_word_has_bits():
     assert ends[0, 0] - ends[0, 1] == pytest.approx(correlation**30 / 2, abs=1e-12)
 
 
+def test_what_was_in_memory_before_is_in_no_model():
+    graph = Graph(Resolutions.full((5, 7)))
+    nodes = ((0, 0), (1, 0))
+    graph.add(nodes)
+    tree = graph.tree()
+    for _ in range(20):
+        left = [np.full(35, 7.0) for _ in range(50)]
+        del left
+        beliefs = Beliefs(tree, [nodes])
+        assert not beliefs.projected.any()
+        assert not beliefs.beliefs.any()
+
+
 def test_a_coarse_table_does_not_force_fine_ones():
     resolutions = Resolutions.full((100, 100, 100))
     for a in range(3):

@@ -1,6 +1,6 @@
 """Medians, certified sums and drafts that nobody looked at, on the five tables of `coverage`.
 
-`python -m benchmarks numbers`. First the median of every number of each table, from a release and from a
+`python -m benchmarks medians`. First the median of every number of each table, from a release and from a
 session at epsilon 1: how many are within one bin of the truth. Then sums that a sparse vector vouches for
 with .999, in 300 sessions whose belief is poor (primed with epsilon 0.1), so that comparisons decide: how
 many sessions say anything wrong (3 are wanted at most: with .001 each, more come in 3 of 10,000 such runs of
