@@ -76,8 +76,8 @@ def tailed_numbers(domain: Domain) -> dict[str, int]:
         weights[name] = sqrt(most / max(abs(usual_of(domain, name)), wide / _SMALL)) / most
     least = min(weights.values(), default=1.0)
     fine = max(1, min(64, (1 << 28) // max(far.values(), default=1)))
-    most = max((fine * w / least * far[name] for name, w in weights.items()), default=0.0)
-    unit = fine / least * min(1.0, _FAR / max(most, 1.0))
+    farthest = max((fine * w / least * far[name] for name, w in weights.items()), default=0.0)
+    unit = fine / least * min(1.0, _FAR / max(farthest, 1.0))
     return {name: max(1, round(unit * w)) for name, w in weights.items()}
 
 

@@ -32,9 +32,11 @@ ROOM = 1.05  # times the bar of what was measured: numbers of one release share 
 GROWTH = 0.25  # by this power of how many usual cells a count has its variance is more: errors go together
 ADDED = 0.15  # by this power of the cells that a count adds up, what is not known of them is in common
 COHERENT = 0.25  # more for each attribute from the third on: what is off in a count's pairs may add up
+TALL, LOWEST = 0.7, 0.1  # the same of cells of a pair that was not measured; those of fewer rows are alike
 LARGER = 0.4  # of the spread of pairs, where tables were chosen: that of larger sets
 SMALLEST = 1.0  # row: no bar of what was not measured is meant for less
 _SPLIT = 1 << 23  # numbers that weights may be split into
+_NONE: Mapping[Names, Any] = {}
 _NEAR = 3  # attributes: of so many, tables that were not chosen are off by more in larger counts
 _FEW = 6  # attributes: every set of them has its own spread
 
@@ -105,15 +107,16 @@ class Bars:
         others = self._others(names)
         if not others or not largest:
             return noise, 0.0
-        inside = conjunction(weights)
+        inside, counted = conjunction(weights), weights**2 * table
+        tall = self._tall(names, others, table, counted)
         if inside is None:
             free = of_weights(table, weights, self._places(names, self._largest(names)))
-            spread = self._unmeasured(names, weights)
+            spread = self._unmeasured(names, weights, tall)
         else:
             chances = [np.asarray(self.ones(a) @ m) for a, m in zip(names, inside, strict=True)]
             free = largest**2 * self._free(names, others, inside, chances, table)
-            spread = self._added(names, inside, self._spread(names, others, chances))
-        grown = self._grown(float((weights**2 * table).sum()) / largest**2, float(table.sum()), names)
+            spread = self._added(names, inside, self._spread(names, others, chances, tall))
+        grown = self._grown(float(counted.sum()) / largest**2, float(table.sum()), names)
         return self._split(noise, free, spread * grown, largest)
 
     def of_cells(self, names: Names, table: Floats, parts: Parts | None = None) -> tuple[Floats, Floats]:
@@ -123,7 +126,8 @@ class Bars:
         noise, free = parts or self.parts(names, table)
         left = np.zeros(counts.shape)
         if others := self._others(real):
-            spread = self._spread(real, others, list(self._shares(real).values()))
+            tall = self._tall(real, others, counts)
+            spread = self._spread(real, others, list(self._shares(real).values()), tall)
             grown = self._grown(counts, float(counts.sum()), real)
             noise, left = self._split(noise, free, spread * grown, 1.0)
         if not names:  # the total comes as a list of one
@@ -274,14 +278,16 @@ class Bars:
             return float(of_corners(found, self._places(names, others), len(names)))
         return float(found.reshape(-1)[0]) * float(self._part(names, chances))
 
-    def _spread(self, names: Names, sets: list[Names], chances: list[Floats]) -> Any:
+    def _spread(
+        self, names: Names, sets: list[Names], chances: list[Floats], tall: Mapping[Names, Any] = _NONE
+    ) -> Any:
         """The spread of what was not measured: every set counts by its part of a conjunction's variance."""
         if len(names) > _FEW:
             return self._of(names)
-        return self._mean(self._energies(names, sets, chances))
+        return self._mean(self._energies(names, sets, chances), tall)
 
-    def _mean(self, energies: dict[Names, Any]) -> Any:
-        known = sum(self._of(s) * e for s, e in energies.items())
+    def _mean(self, energies: dict[Names, Any], tall: Mapping[Names, Any]) -> Any:
+        known = sum(self._of(s) * tall.get(s, 1.0) * e for s, e in energies.items())
         return known / np.maximum(sum(energies.values()), 1e-300)
 
     def _of(self, names: Names) -> float:
@@ -290,7 +296,7 @@ class Bars:
             return self.beyond.of(names)
         return max(1.0, LARGER * self.spread) if self.chosen and len(names) > 2 else self.spread
 
-    def _unmeasured(self, names: Names, weights: Floats) -> Any:
+    def _unmeasured(self, names: Names, weights: Floats, tall: Mapping[Names, Any]) -> Any:
         """The same of any weighted count, by its weights' parts in every set (Hoeffding)."""
         if len(names) > _FEW or prod(self.basis.sizes[a] + 1 for a in names) > _SPLIT:
             return self._of(names)
@@ -305,7 +311,7 @@ class Bars:
             s: float(energy[tuple(slice(1, None) if a in s else 0 for a in names)].sum())
             for s in self._others(names)
         }
-        return self._mean(own)
+        return self._mean(own, tall)
 
     def _grown(self, counts: Any, total: float, names: Names) -> Any:
         """By how much what is not known of a count is more than its share, where tables were chosen.
@@ -319,6 +325,32 @@ class Bars:
             return 1.0
         cells = prod(self.basis.sizes[a] for a in names)
         return np.maximum(counts * cells / max(total, 1.0), 1.0) ** GROWTH
+
+    def _tall(
+        self, names: Names, others: list[Names], table: Floats, counted: Floats | None = None
+    ) -> dict[Names, Any]:
+        """By how much more large cells are off of pairs that were looked at and not measured.
+
+        Which levels go together decides about large cells, chance about small ones.
+
+        Args:
+            names: the attributes.
+            others: sets of them that were not measured.
+            table: the counts.
+            counted: what a question counts of each cell; if None, of every cell by itself.
+        """
+        if self.chosen or self.beyond is None or self.beyond.size != 2:
+            return {}
+        found: dict[Names, Any] = {}
+        for s in (s for s in others if len(s) == 2):
+            out = tuple(i for i, a in enumerate(names) if a not in s)
+            rows: Any = table.sum(axis=out, keepdims=True)
+            if counted is not None:
+                own = counted.sum(axis=out, keepdims=True)
+                rows = float((own * rows).sum()) / max(float(own.sum()), 1e-300)
+            even = float(table.sum()) / prod(self.basis.sizes[a] for a in s)
+            found[s] = np.maximum(rows / max(even, 1e-300), LOWEST) ** TALL
+        return found
 
     def _added(self, names: Names, inside: list[Floats], spread: Any) -> Any:
         """The spread of a count of many cells, where those were looked at: what is off in them may add up."""

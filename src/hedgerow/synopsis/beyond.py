@@ -168,19 +168,19 @@ class Beyond:
 
         A larger one has sets that were looked at inside it, a smaller one is inside some.
         """
-        if self.larger is not None and len(names) > self._size:
+        if self.larger is not None and len(names) > self.size:
             return self.larger.of(names)
-        if len(names) < self._size:
+        if len(names) < self.size:
             near = [s for t, s in self.spreads.items() if set(names) <= set(t)]
         else:
-            deeper = DEEPER ** min(len(names) - self._size, _DEEP)
+            deeper = DEEPER ** min(len(names) - self.size, _DEEP)
             near = [deeper * self.spreads.get(t, self.other) for t in self._inside(names)]
         return float(np.mean(near)) if near else self.other
 
     def draws(self, names: Names) -> tuple[float, ...]:
         """What the spread of a set may be, since some of those inside it were not looked at."""
         own = self._draws(names)
-        if self.larger is None or len(names) <= self._size:
+        if self.larger is None or len(names) <= self.size:
             return own
         more, at = self.larger._draws(names), (np.arange(_GROUPS) + 0.5) / _GROUPS
         return tuple((np.quantile(own, at) + np.quantile(more, at)).tolist())
@@ -195,13 +195,14 @@ class Beyond:
         return tuple(((sum(seen) + unseen * drawn) / (len(seen) + unseen)).tolist())
 
     @property
-    def _size(self) -> int:
+    def size(self) -> int:
+        """How many attributes the smallest sets have that were looked at."""
         return len(next(iter(self.spreads)))
 
     def _inside(self, names: Names) -> list[Names]:
         """The sets inside one that could have been looked at, if they are not too many."""
-        some = len(names) >= self._size and comb(len(names), self._size) <= _INSIDE
-        return list(combinations(names, self._size)) if some else []
+        some = len(names) >= self.size and comb(len(names), self.size) <= _INSIDE
+        return list(combinations(names, self.size)) if some else []
 
     def pack(self) -> dict[str, Any]:
         """As plain data."""

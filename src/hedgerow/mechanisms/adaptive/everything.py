@@ -215,8 +215,7 @@ class Everything:
         deeper = None if dense is None else self._deeper(dense, shares)
         if deeper is not None:
             shares = self.plan(deeper.signals)
-        assert shares.strategy is not None
-        farther = self._measure(StrategyAnswers(shares.strategy))
+        farther = self._measure(shares)
         evidence = NoisyResiduals.of(run.domain, run.measurements, run.rows)
         live = [s for s in evidence.values if s and evidence.holds(s)]
         if dense is None:
@@ -271,13 +270,15 @@ class Everything:
         parts = brought(held.evidence.basis, held.parts, held.tables, margins) if held.parts else {}
         return replace(learned, hypothesis=model.brought(margins), reconciled=replace(held, parts=parts))
 
-    def _measure(self, asked: StrategyAnswers) -> Farther | None:
-        """MEASURE all residuals, but for what a look at larger tables may cost; that look, if there is one.
+    def _measure(self, shares: Shares) -> Farther | None:
+        """MEASURE all residuals, but for what a look at other tables may cost; that look, if there is one.
 
         A ledger of before may hold this act at its whole price, under this request: then that is taken up.
         """
-        run, note = self.run_, "residuals of all tables"
-        farther = Farther(run, self.sizes, {self.wide + 1: LOOKED})
+        assert shares.strategy is not None
+        run, note, asked = self.run_, "residuals of all tables", StrategyAnswers(shares.strategy)
+        left_out = [t for t in self.tables if t not in shares.precisions] if self.wide == 2 else []
+        farther = Farther(run, self.sizes, {self.wide + 1: LOOKED}, left_out)
         if farther.price.amount > 0:
             try:
                 run.measure([asked], run.left - farther.price, None, note)

@@ -3,12 +3,13 @@
 What three attributes show together cannot be told from pairs: in rows of one scale it is next to nothing, and
 where one attribute is a function of two others it is everything. A bar for both would be too narrow for the
 one or ten times too wide for the other, so a small part of the price asks how far off such tables are. Where
-tables are chosen it asks the same of pairs and triples: how good the choice was, no measured table tells.
+tables are chosen, or some pairs are too large to be worth measuring, it asks the same of pairs and triples:
+how far off those are that were left out, no measured table tells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
@@ -50,12 +51,20 @@ class Farther:
         run: whose price pays for it.
         attributes: those of more than one level that tables are measured of, in the domain's order.
         numbers: by how many attributes a table has, how many are looked at.
+        left_out: smaller tables that are not measured and come first, as many as are larger ones.
     """
 
-    def __init__(self, run: Run, attributes: Iterable[str], numbers: Mapping[int, int]) -> None:
+    def __init__(
+        self,
+        run: Run,
+        attributes: Iterable[str],
+        numbers: Mapping[int, int],
+        left_out: Sequence[Names] = (),
+    ) -> None:
         self._run, names = run, list(attributes)[:_ATTRIBUTES]
-        self.sets: list[Names] = []
-        room = _ALL_CELLS
+        self.sets = self._some(list(left_out), SETS, _ALL_CELLS // 2)
+        self._left_out = frozenset(self.sets)
+        room = _ALL_CELLS - sum(map(run.domain.cells, self.sets))
         for order, number in numbers.items():
             some = self._some(list(combinations(names, order)), number, room)
             room -= sum(map(run.domain.cells, some))
@@ -83,26 +92,31 @@ class Farther:
         return price if self.sets and blur <= _BLIND else price.share(Fraction(0))
 
     def looked(self, learned: Learned) -> Learned:
-        """What was learned, with what a look at it found."""
-        try:
-            return replace(learned, beyond=self.look(learned))
-        except RequestReused:  # an earlier version looked at other answers, which says nothing of these
-            self._run.refused()
-            return learned
+        """What was learned, with what a look at it found.
 
-    def look(self, learned: Learned) -> Beyond:
+        A ledger of before may hold a look at larger tables alone: then that is taken up.
+        """
+        for sets in dict.fromkeys([tuple(self.sets), tuple(t for t in self.sets if t not in self._left_out)]):
+            try:
+                return replace(learned, beyond=self.look(learned, sets))
+            except RequestReused:  # an earlier version looked at other answers, which says nothing of these
+                self._run.refused()
+        return learned
+
+    def look(self, learned: Learned, sets: Sequence[Names]) -> Beyond:
         """Measure how far rows are from what is answered, with all that is left.
 
         Privacy: one act of Gaussian noise on `TableDistances`, charged in `Curator.measure_all`.
 
         Args:
             learned: what answers are read from.
+            sets: the attributes of each table that is looked at.
         """
         run = self._run
-        tables = {t: learned.table(t) for t in self.sets}
+        tables = {t: learned.table(t) for t in sets}
         asked = TableDistances(tuple(tables), tuple(tables.values()))
         found, sigma = run.glance(asked, run.left, NOTE)
         stated = StatedErrors(run.domain, learned, learned.table)
-        if learned.reconciled is not None:
+        if learned.reconciled is not None and self._left_out.isdisjoint(sets):
             return Beyond.found(stated.bars_of(2.0), tables, found.tolist(), sigma)
         return Beyond.chosen(lambda known: stated.bars_of(1.0, known), tables, found.tolist(), sigma, VARIED)
