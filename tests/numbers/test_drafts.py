@@ -70,6 +70,16 @@ def test_bins_follow_where_the_numbers_lie(folder):
         assert 8 <= domain[column].size <= 26
 
 
+def test_years_have_a_bin_each(folder):
+    rows = pd.DataFrame(
+        {"asked": [1974 + 2 * (i % 23) for i in range(2000)], "size": [1800 + i % 250 for i in range(2000)]}
+    )
+    told = drafted(rows)["attributes"]
+    assert told["asked"]["edges"] == list(range(1974, 2020))
+    assert told["asked"]["step"] == 1
+    assert len(told["size"]["edges"]) < 40
+
+
 EXPERT = {
     "year": "levels", "month": "levels", "day": "edges", "dep_time": "edges", "sched_dep_time": "edges",
     "dep_delay": "edges", "arr_time": "edges", "sched_arr_time": "edges", "arr_delay": "edges",

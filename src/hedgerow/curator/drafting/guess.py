@@ -27,6 +27,7 @@ EMPTY = "it has no values"
 MOST_LEVELS = 300
 FEW = 12  # numbers so few are levels, each worth itself
 SINGLE = 32  # whole numbers within so short a range have a bin each
+_YEARS, _CENTURY = (1800, 2100), 100  # whole numbers there, in so short a range, are years: each has a bin
 _LARGEST = 1e15  # beyond, bins of whole numbers are no longer exact
 _SPAN = 100_000  # days: a column of dates over more than three centuries is not a calendar
 _TAIL = 20.0  # an end that lies so many times further out than nearly everything is clamped
@@ -232,7 +233,7 @@ def _bins(column: SeenColumn, least: int) -> Guess:
     if step is None:
         return Guess(None, "its numbers are too close together for bins", _keep(column, least))
     mass = share_in(sample)
-    if column.whole and high - low < SINGLE:
+    if column.whole and high - low < (_CENTURY if _YEARS[0] <= low <= high <= _YEARS[1] else SINGLE):
         edges: list[int | float] = list(range(int(low), int(high) + 2))
     else:
         edges = round_edges(low, high, step, mass)
