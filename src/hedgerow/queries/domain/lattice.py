@@ -78,6 +78,11 @@ class Lattice:
         """How far a value can be from the middle of its bin, in half-steps."""
         return self.high - self.low
 
+    @property
+    def bins(self) -> NDArray[np.intp]:
+        """The bin of every value, from the first to the last; of a declared step."""
+        return np.repeat(np.arange(len(self.low)), self.half + 1)
+
     @cached_property
     def middles(self) -> tuple[float, ...]:
         """The middle of each bin as a number."""

@@ -258,7 +258,8 @@ def _held(node: exp.Expr, columns: list[SqlColumn]) -> tuple[list[str], list[tup
         raise CutsBin(
             f"{columns[0].name!r} is declared in bins of real numbers, of which {_typed(node)} is not known"
         )
-    codes = body.encode(inside).tolist()
+    assert isinstance(body, Bins)
+    codes = body.lattice.bins.tolist()  # not as cells are read, which may be written in another way
     if all(isinstance(v, int) for v in inside):
         kinds = ["BIGINT"]  # the bins' middles may be none
     return kinds, [
