@@ -221,10 +221,50 @@ def test_a_session_asked_with_an_accuracy_answers_of_rows_and_an_inner_average_c
     answer = session.ask("SELECT COUNT(*) FROM t WHERE age >= 33", within_count=40)
     want = truth("SELECT COUNT(*) FROM t WHERE age >= 33", frame)[0]
     assert answer.source == "measured"
+    assert not answer.notes
     assert abs(answer.value - want) <= 2 * answer.error <= 80  # noise beyond twice its error: below 1e-15
     above = session.ask("SELECT COUNT(*) FROM t WHERE age >= (SELECT AVG(age) FROM t)", within_count=80)
     want = truth("SELECT COUNT(*) FROM t WHERE age >= (SELECT AVG(age) FROM t)", frame)[0]
     assert abs(above.value - want) < 400
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) FROM t WHERE age > 40",
+        "SELECT COUNT(*) FROM t WHERE age > 40 AND age < 61",
+        "SELECT sex, COUNT(*) FROM t WHERE age > 40 GROUP BY sex",
+        "SELECT MAX(n) FROM (SELECT sex, COUNT(*) AS n FROM t WHERE age > 40 GROUP BY sex) q",
+    ],
+)
+def test_what_rows_were_asked_has_no_note_of_a_cut_and_what_was_learned_has_it(text):
+    table = hr.Table.open(rows(4000, 6), DOMAIN)
+    curator = hr.Curator(table, budget=hr.Budget(epsilon=500, delta=1e-6), ledger=":memory:")
+    session = hr.Session(epsilon=20).open(curator)
+    free, paid = session.ask(text), session.ask(text, within_count=40)
+    assert (free.source, paid.source) == ("learned", "measured")
+    assert any("cuts a bin" in note for note in free.notes)
+    assert not any("cuts a bin" in note for note in paid.notes)
+    assert not any("cuts a bin" in note for note in session.ask(text, within_count=40).notes)
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("age > 40", "40 and 60: ask >= 40 or >= 60"),
+        ("age <= 40", "40 and 60: ask < 40 or < 60"),
+        ("age < 33", "20 and 40: ask < 20 or < 40"),
+        ("pay > 50", "50 and 2000: ask >= 50 or >= 2000"),
+        ("old <= 2.5", "2.5 and 5: ask < 2.5 or < 5"),
+        ("day > '2020-02-01'", "2020-02-01 and 2020-03-01: ask >= '2020-02-01' or >= '2020-03-01'"),
+        ("age = 40", "40 and 60: ask BETWEEN 40 AND 59"),
+    ],
+)
+def test_the_comparisons_that_are_advised_are_those_of_the_edges_and_cut_nothing(where, said):
+    question = hr.sql(DOMAIN, f"SELECT COUNT(*) FROM t WHERE {where}")
+    assert question.cut.endswith(said)
+    for advised in said.split(": ask ")[1].split(" or "):
+        assert not hr.sql(DOMAIN, f"SELECT COUNT(*) FROM t WHERE {where.split()[0]} {advised}").cut
 
 
 def test_rows_at_the_ends_of_a_range_are_measured_and_charged_when_asked_for():
@@ -256,8 +296,8 @@ def test_groups_of_a_cut_column_are_its_declared_bins():
 
 def test_who_cannot_look_inside_a_bin_refuses_with_the_nearest_edges():
     question = hr.sql(DOMAIN, "SELECT COUNT(*) FROM t WHERE age > 33")
-    assert question.cut.endswith("the nearest edges are 20 and 40: ask > 19 or > 39")
-    with pytest.raises(hr.errors.CutsBin, match="ask > 19 or > 39"):
+    assert question.cut.endswith("the nearest edges are 20 and 40: ask >= 20 or >= 40")
+    with pytest.raises(hr.errors.CutsBin, match="ask >= 20 or >= 40"):
         question.evaluate(lambda names: np.zeros(DOMAIN.shape_of(names)))
     with pytest.raises(hr.errors.CutsBin, match="people are counted by whole bins"):
         hr.sql(DOMAIN, "SELECT COUNT(DISTINCT person) FROM t WHERE age > 33", unit="person")
@@ -266,6 +306,6 @@ def test_who_cannot_look_inside_a_bin_refuses_with_the_nearest_edges():
     curator = hr.Curator(hr.Table.open(rows(), small), budget=budget, ledger=":memory:")
     with (
         hr.OnlineMW(updates=2, queries=20).open(curator) as talk,
-        pytest.raises(hr.errors.CutsBin, match="ask > 19"),
+        pytest.raises(hr.errors.CutsBin, match="ask >= 20"),
     ):
         talk.ask("SELECT COUNT(*) FROM t WHERE age > 33")

@@ -67,7 +67,7 @@ class OneQuery:
             return Reply(float(self.query.to_unit(count)), self.in_unit(error))
         wide = np.full((1, 1), error)
         table = self.question.combine(np.full((1, 1), count), wide, confidence=confidence)
-        return Reply(table.value, self.in_unit(error), table, self.question.notes)
+        return Reply(table.value, self.in_unit(error), table, self.question.notes_of("measured"))
 
     @property
     def pieces(self) -> Sequence[Query]:
@@ -93,7 +93,9 @@ class OneQuery:
         """The count as it was asked for."""
         made = self.told(np.array([answer.value]), np.array([answer.error]), answer.confidence, 0.0)
         shown: Shown = replace(answer, value=made.value, error=made.error)
-        return shown if self.question is None else replace(shown, table=made.table, notes=made.notes)
+        if self.question is None:
+            return shown
+        return replace(shown, table=made.table, notes=self.question.notes_of(answer.source))
 
     def in_unit(self, error: Any) -> Any:
         """The error of the count, in the unit that was asked for."""
@@ -303,7 +305,7 @@ class Statement:
         if q.units:
             shape = (len(q.forms), q.size)
             result = q.combine(counts.reshape(shape), errors.reshape(shape), confidence=confidence)
-            return Reply(result.value, result.error, result, q.notes)
+            return Reply(result.value, result.error, result, q.notes_of("measured"))
         _, sums = self._pieces
         values = np.array([sum(p.worth * counts[i] for p, i in pairs) for pairs in sums], dtype=np.float64)
         widths = np.array(
@@ -311,13 +313,13 @@ class Statement:
         )
         shape = (len(q.forms), q.size)
         result = q.combine(values.reshape(shape), widths.reshape(shape), confidence=confidence)
-        return Reply(result.value, result.error, result, q.notes)
+        return Reply(result.value, result.error, result, q.notes_of("measured"))
 
     def shown(self, answer: Shown) -> Shown:
         """With the columns named and ordered as they were asked for."""
         q = self.question
         table = replace(answer.table, columns=tuple(c.name for c in q.columns), show=q.columns)
-        return replace(answer, table=table, notes=q.notes)
+        return replace(answer, table=table, notes=q.notes_of(answer.source))
 
     def in_unit(self, error: Any) -> Any:
         """Errors of a statement are in its units already."""

@@ -159,6 +159,11 @@ class Question:
     notes: tuple[str, ...] = ()
     cut: str = ""
 
+    def notes_of(self, source: str) -> tuple[str, ...]:
+        """The notes of an answer; where rows were asked, no bin is cut."""
+        cut = self.cut if source != "learned" else ""
+        return tuple(n for n in self.notes if not (cut and n.startswith(cut)))
+
     @cached_property
     def attributes(self) -> tuple[str, ...]:
         """All attributes that the answer depends on, in the domain's order."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 Shown = TypeVar("Shown", bound=Any)
-"""An answer of the room that gives one: a dataclass with value, error, confidence, table and notes."""
+"""An answer of the room that gives one: a dataclass with value, error, source, confidence, table, notes."""
 
 
 _SHOWN = 12  # groups of a repr

@@ -244,17 +244,15 @@ class SqlColumn:
         k = int(np.clip(np.searchsorted(edges, float(c), side="right"), 1, len(edges) - 1))
         low, high = (self._spell(e) for e in edges[k - 1 : k + 1])
         near = f"the nearest edges are {low} and {high}"
-        if not self._bins.stepped and self.kind != "periods":
-            if op in ("=", "<>"):
-                return f"{near}, use them with >= and <"
-            strict = {"<=": "<", ">": ">="}.get(op, op)
-            return f"{near}: ask {strict} {low} or {strict} {high}"
-        through = op in ("<=", ">")
-        first, last = int(lattice.low[k - 1]), int(lattice.high[k - 1])
         if op in ("=", "<>"):
+            if not self._bins.stepped and self.kind != "periods":
+                return f"{near}, use them with >= and <"
             word = "BETWEEN" if op == "=" else "NOT BETWEEN"
+            first, last = int(lattice.low[k - 1]), int(lattice.high[k - 1])
             return f"{near}: ask {word} {self._place(first)} AND {self._place(last)}"
-        return f"{near}: ask {op} {self._place(first - through)} or {op} {self._place(last + 1 - through)}"
+        whole = {"<=": "<", ">": ">="}.get(op, op)  # a bin begins with its edge
+        low, high = (f"'{e}'" if self.kind == "periods" else e for e in (low, high))
+        return f"{near}: ask {whole} {low} or {whole} {high}"
 
     def _place(self, k: int) -> str:
         if self.kind == "periods":

@@ -205,7 +205,8 @@ class TwoStages(Staged):
         lean = None
         if ground is not None and relation.steady and (not self.row_by_row or self.numbers > 1):
             lean = leaned(relation, rows, split.stages, found, tables, ground)
-        notes = [note for stage in split.stages for q in stage.questions() for note in q.notes]
+        asked = [q for stage in split.stages for q in stage.questions()]
+        notes = [note for q in asked for note in q.notes_of("measured")]  # their answers say more
         notes += self.notes
         for inner, values in zip(split.inner, self.values, strict=True):
             shown = ", ".join(
