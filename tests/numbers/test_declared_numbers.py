@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import hedgerow as hr
 from hedgerow.queries.domain.lattice import Lattice
+from hedgerow.service.wire import rows as rows_of
 
 DOMAIN = hr.Domain(
     {
@@ -190,3 +193,64 @@ def test_times_of_day_are_grouped_by_the_hour() -> None:
         "0",
         "(missing)",
     ]
+
+
+RANGED = [
+    "SELECT MEDIAN(cost) AS n FROM t",
+    "SELECT MIN(cost) AS n FROM t",
+    "SELECT MAX(cost) AS n FROM t",
+    "SELECT AVG(cost) AS n FROM t",
+    "SELECT AVG(100 - cost) AS n FROM t WHERE g = 'b'",
+    "SELECT g, PERCENTILE_CONT(0.1) WITHIN GROUP (ORDER BY cost) AS n FROM t GROUP BY g",
+    "SELECT g, AVG(cost) AS n FROM t GROUP BY g",
+    "SELECT g, MEDIAN(cost) AS n FROM t GROUP BY g HAVING COUNT(*) > -9",
+    "SELECT MAX(n) AS n FROM (SELECT g, AVG(cost) AS n FROM t GROUP BY g) q",
+]
+
+
+@pytest.fixture(scope="module")
+def asked() -> Any:
+    """A session about few numbers near the beginning of a long range, with much noise."""
+    rng = np.random.default_rng(3)
+    frame = {"g": rng.choice(["a", "b"], 300, p=[0.6, 0.4]), "cost": rng.gamma(1.0, 400.0, 300).astype(int)}
+    domain = hr.Domain({"g": ["a", "b"], "cost": hr.Bins([0, 500, 1000, 5000, 20_000], step=1)})
+    curator = hr.Curator(
+        hr.Table.open(frame, domain),
+        hr.Budget(epsilon=2, delta=1e-6),
+        ":memory:",
+        entropy=hr.testing.seeded(2),
+    )
+    return hr.Session(epsilon=0.3).open(curator)
+
+
+@pytest.mark.parametrize("text", RANGED)
+def test_no_interval_leaves_the_declared_range_in_any_form(asked: Any, text: str) -> None:
+    least, most = (-19_899, 100) if "100 - cost" in text else (0, 19_999)
+    answer = asked.ask(text)
+    again = asked.ask(text)
+    error = np.ravel(answer.error)
+    for said in (answer, again):
+        frame = said.to_pandas()
+        wired = [row["n"] for row in rows_of(said)["rows"]]
+        ends = [
+            (np.ravel(said.low), np.ravel(said.high)),
+            (frame["n_low"].to_numpy(), frame["n_high"].to_numpy()),
+            tuple(np.array([cell.get(k, np.nan) for cell in wired]) for k in ("low", "high")),
+        ]
+        for low, high in ends:
+            value, known = np.ravel(said.value), np.isfinite(error)
+            assert known.any()
+            assert (low[known] >= least).all()
+            assert (high[known] <= most).all()
+            assert (low[known] <= value[known]).all()
+            assert (high[known] >= value[known]).all()
+            assert (value - low <= error + 1e-9)[known].all()
+            assert (high - value <= error + 1e-9)[known].all()
+    np.testing.assert_array_equal(error, np.ravel(again.error))
+
+
+def test_a_session_s_own_quantiles_stay_in_the_declared_range(asked: Any) -> None:
+    for q in (0.02, 0.5, 0.98):
+        found = asked.quantile("cost", q, where={"g": "b"})
+        assert 0 <= found.low <= found.value <= found.high <= 19_999
+        assert found.to_pandas()["value_low"][0] == found.low

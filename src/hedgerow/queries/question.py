@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from math import prod
+from math import inf, prod
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -16,6 +16,8 @@ from hedgerow.queries.form import GroupAxis, LinearForm, check_cells, spread
 from hedgerow.queries.quantile import QuantileOf
 from hedgerow.queries.quotient import between
 from hedgerow.queries.quotient import ratio as ratio
+from hedgerow.queries.result import Result as Result
+from hedgerow.queries.result import Show as Show
 from hedgerow.queries.within import Opened, opened
 
 if TYPE_CHECKING:
@@ -64,14 +66,15 @@ class Aggregate:
     quantile: QuantileOf | None = None
     ends: tuple[float, float] | None = None
 
-
-@dataclass(frozen=True)
-class Show:
-    """One output column: a group column or an aggregate, by its index, under the name SELECT gives it."""
-
-    name: str
-    index: int
-    aggregate: bool
+    @property
+    def range(self) -> tuple[float, float]:
+        """Between which two numbers it lies, whatever the rows are."""
+        if self.quantile is not None:
+            return self.quantile.low[0], self.quantile.high[-1]
+        if self.ends is None:
+            return -inf, inf
+        low, high = sorted(self.scale * end + self.plus for end in self.ends)
+        return low, high
 
 
 @dataclass(frozen=True)
@@ -82,54 +85,6 @@ class Sort:
     aggregate: bool
     descending: bool
     nulls_first: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Result:
-    """The rows a question returns: labels of groups, values and error bounds of aggregates.
-
-    NaN stands for SQL's NULL: a ratio whose denominator is not positive.
-
-    Args:
-        columns: the output columns' names.
-        groups: per row the labels of the GROUP BY columns, in their order.
-        values: one row per group, one column per aggregate.
-        errors: half-widths, of the same shape.
-        confidence: how often each bound holds.
-    """
-
-    columns: tuple[str, ...]
-    groups: tuple[tuple[str, ...], ...]
-    values: NDArray[np.float64]
-    errors: NDArray[np.float64]
-    confidence: float
-    show: tuple[Show, ...] = ()
-    grouped: bool = False
-
-    def _shaped(self, array: NDArray[np.float64]) -> Any:
-        out = array[:, 0] if array.shape[1] == 1 else array
-        return out if self.grouped else (float(out[0]) if out.ndim == 1 else out[0])
-
-    @property
-    def value(self) -> Any:
-        """The value: a float, an array over several aggregates, over groups, or over (groups, aggregates)."""
-        return self._shaped(self.values)
-
-    @property
-    def error(self) -> Any:
-        """The error bound, in the shape of `value`."""
-        return self._shaped(self.errors)
-
-    @property
-    def rows(self) -> list[tuple[Any, ...]]:
-        """The rows as SELECT orders their columns: labels and values."""
-        return [
-            tuple(float(values[c.index]) if c.aggregate else labels[c.index] for c in self.show)
-            for labels, values in zip(self.groups, self.values, strict=True)
-        ]
-
-    def __len__(self) -> int:
-        return len(self.groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,7 +290,14 @@ class Question:
             confidence=confidence,
             show=self.columns,
             grouped=bool(self.groups),
+            ranges=self.ranges,
         )
+
+    @cached_property
+    def ranges(self) -> NDArray[np.float64]:
+        """Between which two numbers each aggregate lies by the schema alone."""
+        ends = np.array([a.range for a in self.aggregates], dtype=np.float64).reshape(-1, 2)
+        return ends.T[:, np.newaxis]
 
     def _aggregate(
         self,

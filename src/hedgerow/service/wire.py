@@ -63,13 +63,13 @@ def point(receipt: Receipt | None) -> Plain | None:
 def rows(answer: Answer) -> Plain:
     """An answer's columns and rows; each number with its error bound and its source."""
     result, made = answer.table, []
-    for labels, values, errors in zip(
-        result.groups, result.values.tolist(), result.errors.tolist(), strict=True
-    ):
+    numbers = (x.tolist() for x in (result.values, result.errors, *result.ends))
+    for labels, *told in zip(result.groups, *numbers, strict=True):
         row: Plain = {}
         for column in result.show:
             if column.aggregate:
-                row[column.name] = number(values[column.index], errors[column.index], answer.source)
+                value, error, low, high = (numbers[column.index] for numbers in told)
+                row[column.name] = number(value, error, (low, high), answer.source)
             else:
                 label = labels[column.index]
                 row[column.name] = None if label == NULL else label
@@ -77,11 +77,11 @@ def rows(answer: Answer) -> Plain:
     return {"columns": list(result.columns), "rows": made}
 
 
-def number(value: float, error: float, source: str) -> Plain:
+def number(value: float, error: float, ends: tuple[float, float], source: str) -> Plain:
     """A number of an answer, and between which two it lies, where that is known."""
     told: Plain = {"value": plain(value), "error": plain(error)}
     if isfinite(value) and isfinite(error):
-        told |= {"low": value - error, "high": value + error}
+        told |= {"low": ends[0], "high": ends[1]}
     return told | {"source": source}
 
 

@@ -41,6 +41,7 @@ class Answer:
         axes: of a whole table, each attribute with its levels' names.
         indicative: of an answer that is learned in part, how often the bounds of learned numbers are meant to
             hold, where that is not `confidence`.
+        ends: of a number without a table, two that the truth lies between whatever the noise is.
 
     >>> answer = Answer(120.4, 7.7, 0.95, "measured")
     >>> answer, answer.low
@@ -59,6 +60,7 @@ class Answer:
     sources: Any = None
     axes: tuple[tuple[str, tuple[str, ...]], ...] | None = None
     indicative: float | None = None
+    ends: tuple[float, float] | None = None
 
     def __float__(self) -> float:
         return float(self.value)
@@ -68,13 +70,17 @@ class Answer:
 
     @property
     def low(self) -> Any:
-        """Where the truth may begin: the value less its error."""
-        return self.value - self.error
+        """Where the truth may begin: the value less its error, and no less than the declared range."""
+        if self.table is not None:
+            return self.table.low
+        return self.value - self.error if self.ends is None else max(self.value - self.error, self.ends[0])
 
     @property
     def high(self) -> Any:
-        """Where the truth may end: the value and its error."""
-        return self.value + self.error
+        """Where the truth may end: the value and its error, and no more than the declared range."""
+        if self.table is not None:
+            return self.table.high
+        return self.value + self.error if self.ends is None else min(self.value + self.error, self.ends[1])
 
     # -- for people ---------------------------------------------------------------------------------------
 

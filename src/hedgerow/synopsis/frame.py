@@ -47,16 +47,17 @@ class FrameColumn:
     values: Floats
     errors: Floats
     sources: Sequence[str]
+    ends: tuple[Floats, Floats] | None = None
 
     @property
     def low(self) -> Floats:
         """Where each may begin."""
-        return self.values - self.errors
+        return self.values - self.errors if self.ends is None else self.ends[0]
 
     @property
     def high(self) -> Floats:
         """Where each may end."""
-        return self.values + self.errors
+        return self.values + self.errors if self.ends is None else self.ends[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +87,8 @@ class Frame:
                 for (name, labels), place in zip(answer.axes, places.tolist(), strict=True)
             ]
             return cls((*groups, FrameColumn("count", values, errors, sources)))
-        only = FrameColumn("value", values, errors, sources)
+        ends = None if answer.ends is None else _flat(answer.low, answer.high)
+        only = FrameColumn("value", values, errors, sources, ends)
         if np.ndim(answer.value) == 0:
             return cls((only,))
         return cls((LabelColumn("question", [str(i) for i in range(len(values))]), only))
@@ -237,7 +239,8 @@ def _of_result(answer: Answer) -> Iterator[LabelColumn | FrameColumn]:
             continue
         values, errors = result.values[:, column.index], result.errors[:, column.index]
         sources = _sources(answer, len(values)) if alone else [answer.source] * len(values)
-        yield FrameColumn(column.name, values, errors, sources)
+        low, high = (end[:, column.index] for end in result.ends)
+        yield FrameColumn(column.name, values, errors, sources, (low, high))
 
 
 def _flat(value: Any, error: Any) -> tuple[Floats, Floats]:

@@ -202,6 +202,7 @@ def _plain(answer: Answer) -> dict[str, Any]:
         "notes": list(answer.notes),
         "sources": None if answer.sources is None else np.asarray(answer.sources).tolist(),
         **({} if answer.indicative is None else {"indicative": answer.indicative}),
+        **({} if answer.ends is None else {"ends": list(answer.ends)}),
     }
 
 
@@ -214,7 +215,9 @@ def _restored(asked: Asked | None, line: dict[str, Any]) -> Answer:
         columns = tuple(c.name for c in q.columns)
         values = np.array(value, dtype=np.float64).reshape(len(groups), len(q.aggregates))
         errors = np.array(error, dtype=np.float64).reshape(len(groups), len(q.aggregates))
-        table = Result(columns, groups, values, errors, line["confidence"], q.columns, bool(q.groups))
+        table = Result(
+            columns, groups, values, errors, line["confidence"], q.columns, bool(q.groups), q.ranges
+        )
         value, error = table.value, table.error
     elif isinstance(value, list):
         value, error = np.array(value, dtype=np.float64), np.array(error, dtype=np.float64)
@@ -228,4 +231,5 @@ def _restored(asked: Asked | None, line: dict[str, Any]) -> Answer:
         table=table,
         sources=None if line.get("sources") is None else np.array(line["sources"]),
         indicative=line.get("indicative"),
+        ends=None if line.get("ends") is None else (line["ends"][0], line["ends"][1]),
     )

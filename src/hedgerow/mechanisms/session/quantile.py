@@ -67,4 +67,4 @@ def quantile_of(
     asked = QuantileOf(q, tuple(range(len(forms))), tuple(low), tuple(high))
     (value,), (error,) = asked.read(counts, errors)
     notes = () if counts[-1, 0] > errors[-1, 0] else (_EMPTY,)
-    return Answer(float(value), float(error), confidence, "learned", notes=notes)
+    return Answer(float(value), float(error), confidence, "learned", notes=notes, ends=(low[0], high[-1]))

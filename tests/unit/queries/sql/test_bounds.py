@@ -11,6 +11,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import UnsupportedSQL
+from hedgerow.queries.result import Result
 
 DOMAIN = hr.Domain({"g": ["a", "b"], "x": hr.bins(0, 100, 10, step=1)})
 INF, NAN = np.inf, np.nan
@@ -21,7 +22,7 @@ def shown(text: str, values: Any, errors: Any) -> tuple[np.ndarray[Any, Any], np
 
     def ask(questions: Sequence[Any]) -> list[Any]:
         assert len(questions) == 1
-        return [SimpleNamespace(table=SimpleNamespace(values=np.array(values), errors=np.array(errors)))]
+        return [SimpleNamespace(table=Result((), (), np.array(values), np.array(errors), 0.95))]
 
     made, _ = hr.sql(DOMAIN, text).answered(ask)
     return made.result.values, made.result.errors
@@ -88,7 +89,7 @@ def test_what_was_paid_for_is_not_lost_to_released_numbers_or_to_zero(text):
 
     def ask(questions: Sequence[Any]) -> list[Any]:
         made = [np.zeros((q.size, len(q.aggregates))) for q in questions]
-        return [SimpleNamespace(table=SimpleNamespace(values=v, errors=v + 1)) for v in made]
+        return [SimpleNamespace(table=Result((), (), v, v + 1, 0.95)) for v in made]
 
     finished, _ = hr.sql(domain, text).answered(ask)
     assert len(finished.result.groups) >= 1

@@ -314,9 +314,9 @@ class FirstStage:
             _, keys, _, result = mine[place.index]
             return self._levels_with_rows(keys, result, keys.possible(conditions))
         (_, _, numbers, result), i = mine[0], place.index
-        value, error = result.values[:, i], result.errors[:, i]
+        value, ends = result.values[:, i], result.ends
         none = np.isnan(value)  # noise left no number, of which the truth may have any
-        low, high = (np.where(none, end, value + side) for end, side in ((-inf, -error), (inf, error)))
+        low, high = (np.where(none, far, end[:, i]) for far, end in zip((-inf, inf), ends, strict=True))
         aggregate = numbers.out[i]
         plain = aggregate.denominator is None and aggregate.quantile is None and aggregate.scale >= 0
         if plain and numbers.forms[aggregate.form].nonnegative:

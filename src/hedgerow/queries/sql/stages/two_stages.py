@@ -236,6 +236,7 @@ def _finish(
     places = relation.places
     labels: list[list[str]] = []
     numbers: list[tuple[list[float], list[float]]] = []
+    ranges: list[list[tuple[float, float]]] = []
     shows: list[Show] = []
     for i, out in enumerate(relation.columns):
         values = [plain(row[places[i]]) for row in rows]
@@ -252,7 +253,10 @@ def _finish(
         shows.append(Show(out.name, len(numbers), aggregate=True))
         ends = [(row[places[i] + 1], row[places[i] + 2]) if out.bounded else (None, None) for row in rows]
         errors = [_error(v, *pair) for v, pair in zip(values, ends, strict=True)]
-        errors = [min(pair) for pair in zip(errors, lean.get(i, errors), strict=True)]
+        narrow = lean.get(i, errors)
+        pairs = zip(values, ends, (a <= b for a, b in zip(errors, narrow, strict=True)), strict=True)
+        ranges.append([_range(v, *pair) if own else (-inf, inf) for v, pair, own in pairs])
+        errors = [min(pair) for pair in zip(errors, narrow, strict=True)]
         numbers.append(([np.nan if v is None else float(v) for v in values], errors))
         if not out.bounded:
             said.append(f"There is no error statement for {out.name!r}.")
@@ -263,6 +267,7 @@ def _finish(
     size = len(rows)
     values_ = np.array([v for v, _ in numbers], dtype=np.float64).reshape(len(numbers), size).T
     errors_ = np.array([e for _, e in numbers], dtype=np.float64).reshape(len(numbers), size).T
+    ranges_ = np.array(ranges, dtype=np.float64).reshape(len(numbers), size, 2).T
     groups = tuple(zip(*labels, strict=True)) if labels else ((),) * size
     result = Result(
         columns=tuple(c.name for c in relation.columns),
@@ -272,6 +277,7 @@ def _finish(
         confidence=0.0,
         show=tuple(shows),
         grouped=not relation.single or bool(labels) or size != 1,
+        ranges=ranges_,
     )
     return Finished(result, tuple(said))
 
@@ -295,6 +301,14 @@ def _error(value: Any, low: Any, high: Any) -> float:
     if value is None or any(e is None for e in ends):
         return inf
     return float(max(value - ends[0], ends[1] - value, 0.0))
+
+
+def _range(value: Any, low: Any, high: Any) -> tuple[float, float]:
+    """Between which two numbers the truth lies, and the value too."""
+    ends = [plain(low), plain(high)]
+    if value is None or any(e is None for e in ends):
+        return -inf, inf
+    return float(min(value, ends[0])), float(max(value, ends[1]))
 
 
 def _short(words: str) -> str:
