@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -264,3 +265,51 @@ def test_threads_that_are_the_first_to_ask_at_once_have_one_engine(monkeypatch):
     finally:
         place._engine.cache_clear()
     assert len({id(one) for one in made}) == 1
+
+
+OPEN = hr.Domain(
+    {"g": hr.Categorical(["a", "b", "c"], other=True, missing=True), "n": hr.bins(0, 6, 1, step=1)}
+)
+
+
+def of_open(text: str, error: float = 3.0) -> tuple[Result, tuple[str, ...]]:
+    tables = exact_tables({"g": ROWS["g"], "n": ROWS["n"]}, {a: OPEN[a].size for a in OPEN}, OPEN)
+
+    class Given:
+        def __init__(self, question: Question) -> None:
+            found = question.evaluate(tables)
+            self.table = replace(found, errors=np.full_like(found.values, error))
+
+    asked = sql(OPEN, text)
+    assert isinstance(asked, TwoStages)
+    made, _ = asked.answered(lambda questions: [Given(q) for q in questions])
+    return made.result, made.notes
+
+
+@pytest.mark.parametrize("kind", ["AVG", "MIN", "MEDIAN", "STDDEV"])
+def test_an_average_over_groups_says_which_may_have_no_rows_and_how_to_leave_them_out(
+    kind: str,
+) -> None:
+    text = "SELECT {}(k) FROM (SELECT g, COUNT(*) AS k FROM t {} GROUP BY g) q"
+    result, notes = of_open(text.format(kind, ""))
+    (said,) = [note for note in notes if note.startswith("Groups that may have no rows")]
+    assert ": other; NULL." in said
+    condition = said.split(", as WHERE ")[1].removesuffix(" does.")
+    assert condition == "g <> 'other' AND g IS NOT NULL"
+    better, notes = of_open(text.format(kind, f"WHERE {condition}"))
+    assert not any("no rows" in note for note in notes)
+    true = {"AVG": 100 / 3, "MIN": 20, "MEDIAN": 30, "STDDEV": np.std([50, 30, 20], ddof=1)}[kind]
+    assert better.value == pytest.approx(true)
+    assert result.value != pytest.approx(true)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT SUM(k), MAX(k) FROM (SELECT g, COUNT(*) AS k FROM t GROUP BY g) q",
+        "SELECT g, AVG(n) + 0 FROM t GROUP BY g",
+        "SELECT AVG(k) FROM (SELECT n, COUNT(*) AS k FROM t WHERE n IS NOT NULL GROUP BY n) q",
+    ],
+)
+def test_what_empty_groups_do_not_change_says_nothing_of_them(text: str) -> None:
+    assert not any("may have no rows" in note for note in of_open(text)[1])

@@ -290,6 +290,21 @@ class FirstStage:
                     made[f"n{i}{end}"][1].extend(_listed(numbers[keep], _ENDS[end]))
         return made
 
+    def maybe_empty(self, results: Sequence[Result]) -> list[str]:
+        """The names of groups that no released number tells from one without rows."""
+        if self._none or len(self.slices) > 1 or not self.keys.columns or not self.slices[0].rows.out:
+            return []
+        (s,), result = self.slices, results[0]
+        nothing = self.keys.possible(s.conditions)
+        low, high = result.ends
+        for i, number in enumerate(s.rows.out):
+            least, most = number.range if number.quantile is not None else (0.0, 0.0)
+            inside = (low[:, i] <= least) & (high[:, i] >= most)
+            unknown = ~np.isfinite(result.errors[:, i]) | np.isnan(result.values[:, i])
+            nothing = nothing & (unknown if number.denominator is not None else inside | unknown)
+        labels = self.questions()[0].labels
+        return [", ".join(labels[g]) for g in np.flatnonzero(nothing).tolist()]
+
     def origins(self) -> list[tuple[int, int, list[int | None]]]:
         """Of every row of the table: which of the `questions`, which group, and which of its numbers each is.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hedgerow.figures import NULL
 from hedgerow.queries.form import GroupAxis
 from hedgerow.queries.question import GroupColumn
 from hedgerow.queries.sql.column import SqlColumn
@@ -61,6 +62,14 @@ class Keys:
             codes = self.firsts[group.axis][cells[group.axis]]
             out.append([held[code] for code in codes.tolist()])
         return out
+
+    def without(self, names: Sequence[str]) -> str | None:
+        """A condition that leaves out some groups of one column of text; None of any other."""
+        column = self.columns[0]
+        if len(self.columns) > 1 or column.hierarchy is not None or column.kind != "text":
+            return None
+        said = [f"{column.name} <> {quoted(n)}" for n in names if n != NULL]
+        return " AND ".join([*said, *([f"{column.name} IS NOT NULL"] if NULL in names else [])])
 
     def possible(self, conditions: Sequence[Truth]) -> NDArray[np.bool_]:
         """The groups that conditions on their own attributes leave: the schema says that others are empty."""

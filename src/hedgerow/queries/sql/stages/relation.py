@@ -45,6 +45,7 @@ class Released:
         steady: whether the same rows would be there if the released numbers were the true ones.
         single: whether it surely has one row at most.
         local: whether each row is worked out from one row of one released table, and all are there.
+        merged: whether a number is an average, or the like, of groups: one without rows would be none in SQL.
     """
 
     text: str
@@ -52,6 +53,7 @@ class Released:
     steady: bool
     single: bool
     local: bool = False
+    merged: bool = False
 
     @property
     def places(self) -> list[int]:
@@ -137,6 +139,11 @@ class Sources:
         if any(name.casefold() == other.casefold() for other, _, _ in self.found):
             raise UnsupportedSQL(f"the name {name[:60]!r} stands twice in FROM; give one of them another")
         self.found.append((name, alias, relation))
+
+    @property
+    def merged(self) -> bool:
+        """Whether one of them is."""
+        return any(relation.merged for _, _, relation in self.found)
 
     @property
     def steady(self) -> bool:

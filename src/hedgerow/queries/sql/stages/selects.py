@@ -87,6 +87,7 @@ class Select(ReleasedExpressions):
     def _scalar(self, node: Any) -> Term:
         """A subquery as one value."""
         relation = self.subquery(node)
+        self.merged = self.merged or relation.merged
         if len(relation.columns) != 1 or not relation.single:
             raise UnsupportedSQL(
                 "a subquery that stands for one value has one column and one row: aggregate it"
@@ -178,7 +179,7 @@ class Select(ReleasedExpressions):
             source += f" OFFSET {whole(offset, 'OFFSET', 0)}" if offset is not None else ""
         what, columns = listed(terms)
         text = f"SELECT {'DISTINCT ' if distinct is not None else ''}{what}{source}"
-        return Released(text, columns, steady, single or most in (0, 1))
+        return Released(text, columns, steady, single or most in (0, 1), merged=self.merged)
 
 
 class SelectReleased(Select):
@@ -196,6 +197,7 @@ class SelectReleased(Select):
     ) -> None:
         super().__init__(tree, subquery)
         self.sources, self.source, self.steady = sources, source, steady
+        self.merged = sources.merged
 
     def column(self, node: Any) -> Term:
         """A column of a released relation."""

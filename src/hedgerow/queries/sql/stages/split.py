@@ -142,7 +142,7 @@ class Split:
             for (a, _), s, b, m in zip(pairs, sure, bounded, smooth, strict=True)
         )
         steady = left.steady and right.steady and (keeps or all(sure))
-        made = Released(text, columns, steady, single=False)
+        made = Released(text, columns, steady, single=False, merged=left.merged or right.merged)
         return self._arranged(node, made)
 
     def _arranged(self, node: Any, relation: Released) -> Released:

@@ -35,7 +35,11 @@ if TYPE_CHECKING:
     from hedgerow.queries.sql.stages.relation import Released
 
 _INNER = 8  # statements inside conditions
-_EMPTY = "Every declared group is shown, also one without rows: which are empty is private."
+_EMPTY = (
+    "Groups that may have no rows count as groups here, and in SQL they would not if they have none: {}. The "
+    "errors do not cover that; a condition on rows leaves them out{}."
+)
+_SHOWN = 8  # groups that are named
 _LEVELS = "These are the declared levels; which of them have rows is private."
 
 
@@ -208,6 +212,7 @@ class TwoStages(Staged):
         asked = [q for stage in split.stages for q in stage.questions()]
         notes = [note for q in asked for note in q.notes_of("measured")]  # their answers say more
         notes += self.notes
+        notes += _empty(split.stages, found) if relation.merged else []
         for inner, values in zip(split.inner, self.values, strict=True):
             shown = ", ".join(
                 "NULL" if v is None else f"{v:.6g}" if isinstance(v, float) else str(v) for v in values[:8]
@@ -289,6 +294,17 @@ def _between(domain: Domain) -> Iterator[float]:
             edges = [float(e) for e in body.edges]
             _, low, high = max((b - a, a, b) for a, b in pairwise(edges))
             yield (low + high) / 2 + min(0.37, (high - low) / 8)
+
+
+def _empty(stages: Sequence[FirstStage], found: dict[str, list[Any]]) -> Iterator[str]:
+    """Of which groups of each stage it is not known whether there are any rows of them."""
+    for stage in stages:
+        names = stage.maybe_empty([a.table for a in found[stage.name]])
+        if names:
+            more = len(names) - _SHOWN
+            shown = "; ".join(names[:_SHOWN]) + (f"; and {more:,} more" if more > 0 else "")
+            without = stage.keys.without(names) if more <= 0 else None
+            yield _EMPTY.format(shown, f", as WHERE {without} does" if without else "")
 
 
 def _tables(stages: Sequence[FirstStage], found: dict[str, list[Any]]) -> dict[str, Any]:

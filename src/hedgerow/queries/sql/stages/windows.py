@@ -43,6 +43,7 @@ _OTHER: dict[type[exp.Expr], str] = {
     exp.VariancePop: "var_pop",
     exp.Corr: "corr",
 }
+_BY_NUMBER = frozenset({*_RISING, *_OTHER} - {exp.Sum, exp.Max})  # those that a group of nothing moves
 AGGREGATES = frozenset({*_RISING, *_OTHER, exp.Count, exp.CountIf})
 _SIDES = ("PRECEDING", "FOLLOWING")
 
@@ -71,12 +72,14 @@ class ReleasedExpressions(Expressions):
     """Expressions over released tables: with aggregates of released numbers, windows and subqueries.
 
     `steady` says whether the rows that are aggregated or looked through would be the same with the true
-    numbers: only then do bounds of numbers give bounds of a sum over them.
+    numbers: only then do bounds of numbers give bounds of a sum over them. `merged` says whether a
+    number depends on which of the rows are there at all.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.steady = True
+        self.merged = False
         self.windows: dict[str, exp.Expr] = {}
 
     def orderings(self, nodes: Sequence[Any]) -> list[Ordering]:
@@ -108,6 +111,7 @@ class ReleasedExpressions(Expressions):
             where, calm = f" FILTER (WHERE {condition.text})", calm and condition.sure
             node, kind = node.this, type(node.this)
         tail = f"{where}{over}"
+        self.merged = self.merged or kind in _BY_NUMBER
         if kind is exp.Count:
             return self._count(node, tail, calm)
         if kind is exp.CountIf:
