@@ -62,14 +62,17 @@ def point(receipt: Receipt | None) -> Plain | None:
 
 def rows(answer: Answer) -> Plain:
     """An answer's columns and rows; each number with its error bound and its source."""
+    from hedgerow.synopsis.frame import sources_of
+
     result, made = answer.table, []
     numbers = (x.tolist() for x in (result.values, result.errors, *result.ends))
-    for labels, *told in zip(result.groups, *numbers, strict=True):
+    sources = {c.index: sources_of(answer, c.index) for c in result.show if c.aggregate}
+    for at, (labels, *told) in enumerate(zip(result.groups, *numbers, strict=True)):
         row: Plain = {}
         for column in result.show:
             if column.aggregate:
                 value, error, low, high = (numbers[column.index] for numbers in told)
-                row[column.name] = number(value, error, (low, high), answer.source)
+                row[column.name] = number(value, error, (low, high), sources[column.index][at])
             else:
                 label = labels[column.index]
                 row[column.name] = None if label == NULL else label

@@ -121,9 +121,10 @@ class Answer:
         hold, also = ("are meant to hold", ", indicative only") if learned else ("hold", "")
         again = ", as answered before" if self.cached else ""
         sure = f"with {self.confidence:.4g} confidence"
-        paid = [] if self.sources is None else [s for s in np.unique(self.sources) if s != "learned"]
+        each = np.asarray([] if self.sources is None else self.sources)
+        paid = [s for s in np.unique(each) if s != "learned"]
         if learned and paid:
-            named = " and ".join(str(s) for s in paid)
+            named = " and ".join(str(s) for s in paid) + f" ({np.sum(each != 'learned')} of {each.size})"
             meant = "" if self.indicative is None else f"meant for {self.indicative:.4g} and "
             return (
                 f"Error bounds hold {sure} for {whose} that is {named}; those of learned numbers, which were "

@@ -230,17 +230,21 @@ class Frame:
         ]
 
 
+def sources_of(answer: Answer, column: int) -> list[str]:
+    """The source of each number in a column of an answer's table, by its index into the aggregates."""
+    groups, width = answer.table.values.shape
+    return _sources(answer, groups * width)[column::width]
+
+
 def _of_result(answer: Answer) -> Iterator[LabelColumn | FrameColumn]:
     result = answer.table
-    alone = result.values.shape[1] == 1
     for column in result.show:
         if not column.aggregate:
             yield LabelColumn(column.name, [labels[column.index] for labels in result.groups])
             continue
         values, errors = result.values[:, column.index], result.errors[:, column.index]
-        sources = _sources(answer, len(values)) if alone else [answer.source] * len(values)
         low, high = (end[:, column.index] for end in result.ends)
-        yield FrameColumn(column.name, values, errors, sources, (low, high))
+        yield FrameColumn(column.name, values, errors, sources_of(answer, column.index), (low, high))
 
 
 def _flat(value: Any, error: Any) -> tuple[Floats, Floats]:

@@ -102,6 +102,12 @@ class Bargain:
         q = self.asked.question
         return not q.order and q.limit is None and bool(self._better.any())
 
+    @property
+    def split(self) -> str:
+        """How many numbers of an answer that mixes are paid for."""
+        paid, size = int((self.bought.table.errors < self.free.table.errors).sum()), self._better.size
+        return f"{paid} of {size} numbers would be better than what was learned; the rest is read off that."
+
     def kept(self, answer: Answer) -> Answer:
         """A paid answer in which every number that was to be no better than the free one is that one."""
         table, learned, better = answer.table, self.free.table, self._better

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from hedgerow.queries.query import Query
 
 Way = Literal["people", "learned", "within"]
-_MIXED = "Numbers that would be no better than what was learned are read off that."
 _NO_ACCURACY = "people are counted by measuring: say how close, with `within_count`"
 
 
@@ -265,7 +264,7 @@ class Vouch(Decision):
         said = self._said(_source(compares), cost, self._expected(), needed)
         if self.bargain is None or not self.bargain.mixes:
             return said
-        return replace(said, source="learned", words=f"{said.words} {_MIXED}")
+        return replace(said, source="learned", words=f"{said.words} {self.bargain.split}")
 
     def _certify(self) -> Certify:
         together = self.promise.simultaneous

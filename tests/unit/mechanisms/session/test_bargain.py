@@ -8,6 +8,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.curator.rows.table import Rows
+from hedgerow.service import wire
 from hedgerow.service.asking import Ask, Desk
 
 BY_SEX = "SELECT sex, AVG(spend) FROM t GROUP BY sex"
@@ -81,10 +82,24 @@ def test_a_paid_answer_holds_the_learned_number_where_that_was_to_be_no_worse(de
     assert any("learned numbers are meant to hold with 0.95" in note for note in paid.notes)
     assert paid.source == "learned"  # the least of them
     assert "each number that is measured" in paid.words
+    assert "2 of 4" in paid.words
+    assert "2 of 4 numbers" in told.words
     again = ask(desk, BOTH, within_count=40)
     assert again.cached
     assert np.array_equal(again.sources, paid.sources)
     assert again.indicative == paid.indicative
+
+
+@pytest.mark.parametrize("numbers", ["SUM(spend) AS a", "AVG(spend) AS a, COUNT(*) AS n"])
+def test_programs_are_told_the_source_of_every_number_of_a_paid_answer(desk, numbers):
+    sql = f"SELECT k, {numbers} FROM t WHERE sex = 'F' GROUP BY k"
+    paid = next(a for w in range(40, 4, -1) if (a := ask(desk, sql, within_count=w)).sources is not None)
+    sources = np.asarray(paid.sources)
+    told = [[row[c]["source"] for c in ("a", "n") if c in row] for row in wire.rows(paid)["rows"]]
+    assert told == sources.tolist()
+    frame = paid.to_pandas()
+    assert {"learned", "measured"} == set(sources.ravel())
+    assert [list(frame[f"{c}_source"]) for c in ("a", "n") if c in frame] == sources.T.tolist()
 
 
 @pytest.mark.parametrize("rows", [5, 20, 100, 400])
