@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.errors import HedgerowError
-from hedgerow.mechanisms.session.price import Goal, direct_price
+from hedgerow.mechanisms.session.certify import Certify
+from hedgerow.mechanisms.session.price import Goal
 from hedgerow.queries.pieces import Statement
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from hedgerow.curator.curator import Curator
@@ -28,11 +31,19 @@ if TYPE_CHECKING:
     from hedgerow.synopsis.answer import Answer
 
 _HALF = Fraction(1, 2)  # a closer accuracy is proposed at which bounds are about this part of the free ones
+_ABOUT_HALF = 0.6
+_STEP = Fraction(5, 4)  # at least so much closer is each accuracy that is tried
+_NARROWER = (
+    0.95  # a bound that is paid for is less than this part of the free one: else it is as wide as shown
+)
 
 
 def expected(core: Core, asked: Asked, goal: Goal) -> Reply:
     """What is learned with the errors that a kept goal means, in the question's unit."""
-    counts = core.belief.counts(list(asked.pieces))
+    return _kept(core, asked, goal, core.belief.counts(list(asked.pieces)))
+
+
+def _kept(core: Core, asked: Asked, goal: Goal, counts: NDArray[np.float64]) -> Reply:
     errors = np.full(len(counts), float(goal.alpha))
     return asked.assemble(counts, errors, goal.confidence, core.most_rows)
 
@@ -49,7 +60,8 @@ class Bargain:
         bought: the expected answer of that accuracy.
         free: the learned answer as it is given to who names no accuracy, with the confidence of that.
         shown: its bounds, in the order of the groups of what would be bought.
-        sure: how often those are meant to hold.
+        promise: how often those are meant to hold, and whether at once.
+        counts: what is learned of the counts behind the question.
     """
 
     core: Core
@@ -59,7 +71,8 @@ class Bargain:
     bought: Reply
     free: Reply
     shown: NDArray[np.float64]
-    sure: float
+    promise: Promise
+    counts: NDArray[np.float64]
 
     @classmethod
     def of(cls, core: Core, payer: Curator, asked: Asked, goal: Goal, free: Promise) -> Bargain | None:
@@ -70,14 +83,15 @@ class Bargain:
             return None
         if core.own_goal is not None:
             return None
-        bought = expected(core, asked, goal)
+        counts = core.belief.counts(list(asked.pieces))
+        bought = _kept(core, asked, goal, counts)
         learned = asked.learned(core.belief, free.confidence, free.simultaneous)
-        return cls(core, payer, asked, goal, bought, learned, _aligned(learned, bought), free.confidence)
+        return cls(core, payer, asked, goal, bought, learned, _aligned(learned, bought), free, counts)
 
     @property
     def none(self) -> bool:
         """Whether no number would get a narrower bound than the one that is free."""
-        return not bool((self.bought.table.errors < self.shown).any())
+        return not bool(_narrower(self.bought, self.shown).any())
 
     @property
     def words(self) -> str:
@@ -88,13 +102,14 @@ class Bargain:
         closer = self._closer()
         if closer is None:
             return said
-        alpha, epsilon = closer
-        return f"{said}; within {_rows(alpha)} they would be about half as wide, for epsilon {epsilon:.3g}"
+        alpha, part, epsilon = closer
+        wide = "half" if 0.4 < part <= _ABOUT_HALF else f"{100 * part:.0f}%"
+        return f"{said}; within {_rows(alpha)} they would be about {wide} as wide, for epsilon {epsilon:.3g}"
 
     @property
     def _better(self) -> NDArray[np.bool_]:
         free = self.free.table.errors
-        return np.asarray(~(self.bought.table.errors < free) & np.isfinite(free))
+        return np.asarray(~_narrower(self.bought, free) & np.isfinite(free))
 
     @property
     def mixes(self) -> bool:
@@ -105,7 +120,7 @@ class Bargain:
     @property
     def split(self) -> str:
         """How many numbers of an answer that mixes are paid for."""
-        paid, size = int((self.bought.table.errors < self.free.table.errors).sum()), self._better.size
+        paid, size = int(_narrower(self.bought, self.free.table.errors).sum()), self._better.size
         return f"{paid} of {size} numbers would be better than what was learned; the rest is read off that."
 
     def kept(self, answer: Answer) -> Answer:
@@ -121,36 +136,67 @@ class Bargain:
         made = replace(
             answer, value=mixed.value, error=mixed.error, table=mixed, source="learned", sources=sources
         )
-        return made if self.sure == answer.confidence else replace(made, indicative=self.sure)
+        sure = self.promise.confidence
+        return made if sure == answer.confidence else replace(made, indicative=sure)
 
     def errors(self) -> Any:
         """The bounds to expect of what is paid for."""
         if self.asked.question.order or self.asked.question.limit is not None:
             return self.bought.error
-        least = np.fmin(self.bought.table.errors, self.free.table.errors)
-        return replace(self.bought.table, errors=least).error
+        mixed = np.where(self._better, self.free.table.errors, self.bought.table.errors)
+        return replace(self.bought.table, errors=mixed).error
 
-    def _closer(self) -> tuple[Fraction, float] | None:
-        """An accuracy at which bounds are about half of the free ones, and what measuring that costs."""
-        alpha = self.goal.alpha
-        while alpha >= 1 and not (part := self._part(alpha)) <= 1:
-            alpha = Fraction(int(alpha / (2 if np.isinf(part) else max(Fraction(part), Fraction(5, 4)))))
-        if alpha < 1 or not part > 0 or (alpha := Fraction(int(alpha * _HALF / Fraction(part)))) < 1:
+    def _closer(self) -> tuple[Fraction, float, float] | None:
+        """An accuracy at which bounds are about half of the free ones, what part they are, and its price.
+
+        Bounds of quantiles have steps, from bin to bin: then it is the first accuracy after which they get no
+        narrower, if what they are there is worth naming.
+        """
+        found = None
+        for alpha, part in self._tries():
+            if found is None or part < found[1] * _NARROWER:
+                found = alpha, part
+            if part <= _ABOUT_HALF:
+                break
+        if found is None or not 0 < found[1] < _NARROWER:
             return None
-        goal = Goal(alpha, self.goal.confidence)
+        price = self._price(Goal(found[0], self.goal.confidence))
+        return None if price is None else (*found, price)
+
+    def _tries(self) -> Iterator[tuple[Fraction, float]]:
+        """Accuracies, each closer than the last, with what part of the free bounds theirs would be."""
+        alpha, part = self.goal.alpha, self._part(self.goal.alpha)
+        while True:
+            if part > 1:  # first to where both are as wide, then to half of that
+                less = Fraction(2) if np.isinf(part) else max(Fraction(part), _STEP)
+            else:
+                less = max(Fraction(part) / _HALF, _STEP)
+            if (alpha := Fraction(int(alpha / less))) < 1:
+                return
+            part = self._part(alpha)
+            yield alpha, part
+
+    def _price(self, goal: Goal) -> float | None:
+        """The epsilon that an accuracy would cost at most; None if it cannot be had."""
+        pieces, together = list(self.asked.pieces), self.promise.simultaneous
+        certify = Certify(self.core, self.payer, goal, self.asked.bounds(together))
         try:
-            cost = direct_price(
-                self.payer, list(self.asked.pieces), goal, self.asked.bounds(self.asked.selects)
-            )
+            cost = certify.worst(pieces)[1]
         except HedgerowError:  # more noise, or less, than can be drawn
             return None
-        return (alpha, self.payer.ledger.budget.part(cost).epsilon) if cost <= self.payer.left else None
+        return self.payer.ledger.budget.part(cost).epsilon if cost <= self.payer.left else None
 
     def _part(self, alpha: Fraction) -> float:
         """What part of the free bounds the bounds of an accuracy would be, for the number in the middle."""
-        bought = expected(self.core, self.asked, Goal(alpha, self.goal.confidence)).table.errors
+        goal = Goal(alpha, self.goal.confidence)
+        bought = _kept(self.core, self.asked, goal, self.counts).table.errors
         known = np.isfinite(self.shown) & (self.shown > 0) & ~np.isnan(bought)
         return float(np.median(bought[known] / self.shown[known])) if known.any() else np.inf
+
+
+def _narrower(bought: Reply, free: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which bounds would be narrower by more than is lost when they are shown."""
+    return np.asarray(bought.table.errors < _NARROWER * free)
 
 
 def _counts(asked: Statement) -> bool:

@@ -66,6 +66,43 @@ def test_the_accuracy_that_is_proposed_is_worth_its_price(desk):
     assert paid.error < free.error
 
 
+QUANTILES = [
+    f"SELECT PERCENTILE_CONT({q}) WITHIN GROUP (ORDER BY spend) AS p FROM t WHERE {where}"
+    for q in (0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+    for where in ("k < 3", "k = 1", "k = 0 AND sex = 'F'")
+]
+
+
+@pytest.mark.parametrize("wish", [{}, {"simultaneous": True}])
+def test_what_is_proposed_for_quantiles_holds_when_it_is_asked_for(desk, wish):
+    """Their bounds have steps from bin to bin: half the accuracy need not give half the width."""
+    proposed = 0
+    for sql in QUANTILES:
+        free = ask(desk, sql, **wish)
+        for rows in (40, 120, 400, 3000):
+            told = desk.session.explain(sql, within_count=rows, **wish)
+            if "; within " not in told.words:
+                continue
+            closer = float(told.words.split("; within ")[1].split(" row")[0].replace(",", ""))
+            part = told.words.split("about ")[1].split(" as wide")[0]
+            price = float(told.words.rsplit("epsilon ", 1)[1].rstrip("."))
+            asked = desk.session.explain(sql, within_count=closer, **wish)
+            assert asked.source == "measured"
+            assert asked.cost.epsilon == pytest.approx(price, rel=0.01)
+            wide = 0.5 if part == "half" else float(part.rstrip("%")) / 100
+            assert asked.error / free.error == pytest.approx(wide, abs=0.11 if part == "half" else 0.01)
+            proposed += 1
+    assert proposed
+
+
+def test_a_bound_that_is_narrower_by_rounding_alone_is_not_paid_for(desk):
+    for sql in QUANTILES:
+        free = ask(desk, sql)
+        for rows in (10, 40, 120, 400):
+            told = desk.explain(Ask(sql, within_count=rows))
+            assert told.cost.cost.is_zero or told.error < 0.96 * free.error
+
+
 def test_a_paid_answer_holds_the_learned_number_where_that_was_to_be_no_worse(desk):
     free = ask(desk, BOTH)
     told = desk.explain(Ask(BOTH, within_count=40))
