@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.domain.domain import Domain
-    from hedgerow.queries.form import LinearForm, Piece
+    from hedgerow.queries.form import Piece
 
     Floats = NDArray[np.float64]
 
@@ -291,11 +291,7 @@ class Statement:
             every = q.size * len(q.forms) if simultaneous else None
             parts = [belief.form(f, confidence, every or q.bounds(i)) for i, f in enumerate(q.forms)]
             values, errors = (np.stack([p[i] for p in parts]) for i in (0, 1))
-
-            def found(form: LinearForm, numbers: int) -> tuple[Floats, Floats]:
-                return belief.form(form, confidence, numbers)
-
-            left = q.open(found, belief.within, confidence, every)
+            left = q.open(belief.form, belief.within, confidence, every)
             result = q.combine(values, errors, confidence=confidence, open_=left)
         return Reply(result.value, result.error, result, q.notes)
 

@@ -47,8 +47,12 @@ class QuantileOf:
 
     def _one(self, counts: Floats, errors: Floats) -> tuple[float, float]:
         rows, off = float(counts[-1]), float(errors[-1])
+        grown = np.maximum.accumulate(np.maximum(counts, 0.0))
         if not rows > off:  # there may be no row at all; if there is one, it is somewhere
-            return (self.low[0] + self.high[-1]) / 2, (self.high[-1] - self.low[0]) / 2
+            value = (self.low[0] + self.high[-1]) / 2
+            if rows > 0.0 and 0.0 < self.q < 1.0:  # what it would be if more were known
+                value = self._between(grown, self.q * rows)
+            return value, max(value - self.low[0], self.high[-1] - value)
         before, wide = np.concatenate([[0.0], counts[:-1]]), np.concatenate([[0.0], errors[:-1]])
         if self.q in (0.0, 1.0):
             value, low, high = self._end(before, wide, counts, errors)
@@ -60,7 +64,7 @@ class QuantileOf:
             begun = before - wide - self.q * off - 1.0 <= at
             low = self.low[int(np.argmax(reached))]
             high = self.high[len(begun) - 1 - int(np.argmax(begun[::-1]))]
-            value = self._between(np.maximum.accumulate(np.maximum(counts, 0.0)), at)
+            value = self._between(grown, at)
         value = min(max(value, low), high)
         return value, max(value - low, high - value)
 

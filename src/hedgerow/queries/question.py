@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from math import inf, prod
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.domain.domain import Domain
-    from hedgerow.queries.within import Within
+    from hedgerow.queries.within import FoundAt, Within
 
 GROUPS = 1 << 20
 _WORK = 1 << 30
@@ -181,12 +181,14 @@ class Question:
             )
         every = len(self.forms) * self.size if simultaneous else None
 
-        def found(form: LinearForm, numbers: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            pairs = [linear(form.attributes, form.weights(g), confidence, numbers) for g in range(self.size)]
+        def found(
+            form: LinearForm, sure: float, numbers: int
+        ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+            pairs = [linear(form.attributes, form.weights(g), sure, numbers) for g in range(self.size)]
             values, errors = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
             return values, errors
 
-        parts = [found(form, every or self.bounds(i)) for i, form in enumerate(self.forms)]
+        parts = [found(form, confidence, every or self.bounds(i)) for i, form in enumerate(self.forms)]
         values, errors = (np.stack([p[i] for p in parts]) for i in (0, 1))
         open_ = self.open(found, within, confidence, every)
         numbers = every or 1
@@ -199,12 +201,12 @@ class Question:
         return self.combine(values, errors, confidence=confidence, ratios=ratios, open_=open_)
 
     def open(
-        self, found: Any, within: Within | None, confidence: float, every: int | None
+        self, found: FoundAt, within: Within | None, confidence: float, every: int | None
     ) -> dict[int, Opened]:
         """What bins leave open of each form.
 
         Args:
-            found: values and half-widths of all groups of a form, for a number of them at once.
+            found: values and half-widths of all groups of a form, for a confidence and a number of them.
             within: whoever measured what is within bins.
             confidence: how often half-widths must hold.
             every: for how many numbers at once; None: for each alone.
@@ -212,7 +214,7 @@ class Question:
         out = {}
         for i, form in enumerate(self.forms):
             numbers = every or self.bounds(i)
-            left = opened(form, partial(found, numbers=numbers), within, confidence, numbers)
+            left = opened(form, found, within, confidence, numbers)
             if left is not None:
                 out[i] = left
         return out

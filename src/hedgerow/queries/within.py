@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Found = Callable[[LinearForm], tuple[Floats, Floats]]
+    FoundAt = Callable[[LinearForm, float, int], tuple[Floats, Floats]]
+
+_USUAL = 0.95  # what is made of measured remainders is decided at this, whatever confidence is asked for
 
 
 class Within(Protocol):
@@ -87,18 +90,22 @@ class Opened:
 
 
 def opened(
-    form: LinearForm, found: Found, within: Within | None, confidence: float, numbers: int
+    form: LinearForm, found_at: FoundAt, within: Within | None, confidence: float, numbers: int
 ) -> Opened | None:
     """What bins leave open of a form; None if nothing.
 
     Args:
         form: the form.
-        found: values and half-widths of any form, from tables.
+        found_at: values and half-widths of any form, from tables, for a confidence and so many numbers.
         within: whoever measured remainders, if anybody did.
         confidence, numbers: how often the half-widths must hold, for how many numbers at once.
     """
     if all(f.worth is None for f in form.factors):
         return None
+
+    def found(asked: LinearForm) -> tuple[Floats, Floats]:
+        return found_at(asked, confidence, numbers)
+
     form, rest = form.parted()
     usual, hard = np.zeros(form.groups), np.zeros(form.groups)
     if rest is not None:
@@ -107,51 +114,101 @@ def opened(
     support, reach = form.support(), form.reach()
     if support is None or reach is None:
         return Opened(usual, np.zeros_like(usual), hard)
-    worst, off = found(reach)
-    worst = np.maximum(worst, 0.0) + off
+    worst = _most(found(reach))
     if within is None:
         return Opened(usual, np.zeros_like(worst), worst + hard)
-    known = within.of(form, np.maximum(found(support)[0], 0.0), worst)
+    most = worst if (confidence, numbers) == (_USUAL, 1) else _most(found_at(reach, _USUAL, 1))
+    known = within.of(form, np.maximum(found(support)[0], 0.0), most)
     if known is None:
         return Opened(usual, np.zeros_like(worst), worst + hard)
-    value, deviation = known
-    wide = _quantile((1.0 - confidence) / numbers, heavy=within.heavy) * deviation
-    value = np.where(wide > worst, 0.0, np.clip(value, -worst, worst))  # noise that says less than the schema
-    made = Opened(value + usual, np.minimum(wide, worst + np.abs(value)), hard, within.heavy)
+    beta = (1.0 - confidence) / numbers
+    inside = _Inside(*known, most, within.heavy)
+    made = Opened(inside.value + usual, inside.soft(beta, worst), hard, within.heavy)
     if rest is not None:
         return made
-    return _with_range(made, form, found, within, (1.0 - confidence) / numbers)
+    return _with_range(made, inside, form, found_at, within, confidence, numbers)
 
 
-def _with_range(made: Opened, form: LinearForm, found: Found, within: Within, beta: float) -> Opened:
+def _most(found: tuple[Floats, Floats]) -> Floats:
+    return np.maximum(found[0], 0.0) + found[1]
+
+
+@dataclass(frozen=True, eq=False)
+class _Inside:
+    """What is made of measured remainders: nothing where their noise says less than the schema does.
+
+    Args:
+        measured: sums of remainders.
+        deviation: of each.
+        most: what sums are, at most, at the usual confidence.
+        heavy: whether the noise is Laplace's.
+    """
+
+    measured: Floats
+    deviation: Floats
+    most: Floats
+    heavy: bool
+
+    @property
+    def noisy(self) -> NDArray[np.bool_]:
+        """Where the schema says more."""
+        return np.asarray(_quantile(1.0 - _USUAL, heavy=self.heavy) * self.deviation > self.most)
+
+    @property
+    def value(self) -> Floats:
+        """No more than the schema allows; it is the same for every confidence."""
+        return np.where(self.noisy, 0.0, np.clip(self.measured, -self.most, self.most))
+
+    def soft(self, beta: float, worst: Floats) -> Floats:
+        """How far off that is but for a probability, if no sum is larger than the worst.
+
+        What was cut to the most is no farther off than it was, or than the worst is from the most.
+        """
+        wide = _quantile(beta, heavy=self.heavy) * self.deviation
+        cut = np.where(np.abs(self.measured) > self.most, np.maximum(wide, worst - self.most), wide)
+        kept = np.where(self.noisy, np.abs(self.measured) + wide, cut)
+        return np.minimum(kept, worst + np.abs(self.value))
+
+
+def _with_range(
+    made: Opened,
+    inside: _Inside,
+    form: LinearForm,
+    found: FoundAt,
+    within: Within,
+    confidence: float,
+    numbers: int,
+) -> Opened:
     """The same of a sum of all rows that was also measured by itself: both together, by least squares.
 
     Counts and remainders say F + t R, where F weighs bin b by t m_b + d; the range says t W + (t m_0 + d) N.
     With the part p of the latter the remainders are taken to be (1 - p) t R + p (t W + (t m_0 + d) N - F).
     Added to F that leaves the counts (1 - p) F + p (t m_0 + d) N in a sum; in an average less mean N. Of its
-    variance, a + 2 b p + c p^2, three values say all, and so which p is best.
+    variance, a + 2 b p + c p^2, three values say all, and so which p is best - at the usual confidence.
     """
     whole = _whole_range(form, within)
     if whole is None:
         return made
     ones, (t, d), (middle, far, deviation) = whole
     weights, at = np.asarray(form.factors[0].weights, dtype=np.float64), t * middle + d
-    normal, heavy = (_quantile(beta, heavy=law) for law in (False, within.heavy))
-    (rows,), (counted,) = (found(_weighed(form, w))[0] for w in (ones, weights))
+    normal, heavy = (_quantile(1.0 - _USUAL, heavy=law) for law in (False, within.heavy))
+    (rows,), (counted,) = (found(_weighed(form, w), _USUAL, 1)[0] for w in (ones, weights))
     mean = (counted + float(made.value[0])) / max(rows, 1.0)
 
-    def left(p: float, less: float) -> Floats:
-        return found(_weighed(form, (1.0 - p) * weights + (p * at - less) * ones))[1]
+    def left(p: float, less: float, sure: float, many: int) -> Floats:
+        return found(_weighed(form, (1.0 - p) * weights + (p * at - less) * ones), sure, many)[1]
 
-    none, half, all_ = (float(left(p, mean)[0]) / normal for p in (0.0, 0.5, 1.0))
-    within_, ranged = float(made.soft[0]) / heavy, abs(t) * deviation
+    none, half, all_ = (float(left(p, mean, _USUAL, 1)[0]) / normal for p in (0.0, 0.5, 1.0))
+    within_ = float(inside.soft(1.0 - _USUAL, inside.most)[0]) / heavy
+    ranged = abs(t) * deviation
     both = 2.0 * half**2 - (none**2 + all_**2) / 2.0
     least = none**2 + all_**2 - 2.0 * both + within_**2 + ranged**2
     p = min(max((none**2 - both + within_**2) / max(least, 1e-300), 0.0), 1.0)
     value = (1.0 - p) * made.value + p * (t * far + at * rows - counted)
-    spread = np.hypot((1.0 - p) * made.soft / heavy, p * ranged)
-    soft = heavy * spread
-    return Opened(value, soft, made.hard, made.heavy, left(p, 0.0), (left(p, mean), soft))
+    heavy = _quantile((1.0 - confidence) / numbers, heavy=within.heavy)
+    soft = heavy * np.hypot((1.0 - p) * made.soft / heavy, p * ranged)
+    sums, averages = (left(p, less, confidence, numbers) for less in (0.0, mean))
+    return Opened(value, soft, made.hard, made.heavy, sums, (averages, soft))
 
 
 def _whole_range(

@@ -129,15 +129,17 @@ class ModelSynopsis(CellsSynopsis):
                 raise
         every = len(question.forms) * question.size if simultaneous else None
 
-        def found(form: LinearForm, numbers: int) -> tuple[Floats, Floats]:
+        def found(form: LinearForm, sure: float, numbers: int) -> tuple[Floats, Floats]:
             pairs = np.zeros((question.size, 2))
             for g in range(question.size):
                 for piece in form.rounded(g, fine=False):
-                    value, error = self._query(piece.query, confidence, numbers)
+                    value, error = self._query(piece.query, sure, numbers)
                     pairs[g] += (piece.worth * value, abs(piece.worth) * error)
             return pairs[:, 0], pairs[:, 1]
 
-        parts = [found(form, every or question.bounds(i)) for i, form in enumerate(question.forms)]
+        parts = [
+            found(form, confidence, every or question.bounds(i)) for i, form in enumerate(question.forms)
+        ]
         values, errors = (np.stack([p[i] for p in parts]) for i in (0, 1))
         left = question.open(found, self.within, confidence, every)
         result = question.combine(values, errors, confidence=confidence, open_=left)

@@ -69,16 +69,18 @@ class Footing:
         if question.cut or question.units:
             return None
 
-        def found(form: LinearForm, numbers: int) -> tuple[Floats, Floats]:
-            pairs = [ground.linear(form.attributes, form.weights(g), ground.confidence, numbers)
+        def found(form: LinearForm, sure: float, numbers: int) -> tuple[Floats, Floats]:
+            if (sure, numbers) == (half, every):  # the other half is for what bins leave open
+                sure = ground.confidence
+            pairs = [ground.linear(form.attributes, form.weights(g), sure, numbers)
                      for g in range(question.size)]  # fmt: skip
             values, errors = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
             return values, errors
 
-        parts = [found(form, 1) for form in question.forms]
-        values, wide = (np.stack([p[i] for p in parts]) for i in (0, 1))
         half = 1.0 - (1.0 - ground.confidence) / 2.0
         every = question.size * len(question.forms) * ground.numbers
+        parts = [found(form, ground.confidence, 1) for form in question.forms]
+        values, wide = (np.stack([p[i] for p in parts]) for i in (0, 1))
         open_ = question.open(found, ground.within, half, every)
         again = question.combine(values, np.zeros_like(values), open_=open_)
         if not np.allclose(again.values, result.values, rtol=_SAME, atol=_SAME, equal_nan=True):
