@@ -184,7 +184,7 @@ class Question:
         def found(
             form: LinearForm, sure: float, numbers: int
         ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            pairs = [linear(form.attributes, form.weights(g), sure, numbers) for g in range(self.size)]
+            pairs = [linear(form.attributes, form.weights(g), sure, numbers) for g in range(form.groups)]
             values, errors = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
             return values, errors
 

@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from hedgerow.queries.domain.bins import Bins
-from hedgerow.queries.form import Factor
+from hedgerow.queries.form import Factor, LinearForm
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from hedgerow.queries.form import LinearForm
 
     Floats = NDArray[np.float64]
     Found = Callable[[LinearForm], tuple[Floats, Floats]]
@@ -61,6 +59,7 @@ class Opened:
         heavy: whether half-widths are those of Laplace noise: they add up, and not their squares.
         counted: half-widths of counts in place of the form's own, where a sum is known besides.
         averaged: those of the average, and of what is known within it; times the number of rows.
+        before: the value that errors were worked out for, where more is known of it since.
     """
 
     value: Floats
@@ -69,6 +68,7 @@ class Opened:
     heavy: bool = False
     counted: Floats | None = None
     averaged: tuple[Floats, Floats] | None = None
+    before: Floats | None = None
 
     def on(self, errors: Floats) -> Floats:
         """The errors of sums of middles with what bins leave open."""
@@ -81,7 +81,7 @@ class Opened:
         with np.errstate(divide="ignore", invalid="ignore"):
             least = np.where(counts > off, counts - off, 0.0)
             value = self.value / counts
-            drift = np.abs(value) * off / least
+            drift = np.abs(value if self.before is None else self.before / counts) * off / least
             made = [value, self.soft / least + drift, self.hard / least]
             if self.averaged is not None:  # the number of rows is among those counts
                 made = [value, self.averaged[1] / least, self.hard / least, self.averaged[0] / least]
@@ -126,6 +126,8 @@ def opened(
     made = Opened(inside.value + usual, inside.soft(beta, worst), hard, within.heavy)
     if rest is not None:
         return made
+    if form.axes:
+        return _with_total(made, inside, form, found_at, within)
     return _with_range(made, inside, form, found_at, within, confidence, numbers)
 
 
@@ -168,6 +170,27 @@ class _Inside:
         cut = np.where(np.abs(self.measured) > self.most, np.maximum(wide, worst - self.most), wide)
         kept = np.where(self.noisy, np.abs(self.measured) + wide, cut)
         return np.minimum(kept, worst + np.abs(self.value))
+
+
+def _with_total(made: Opened, inside: _Inside, form: LinearForm, found: FoundAt, within: Within) -> Opened:
+    """Sums of all rows by group, brought nearer to the overall sum where that was measured by itself.
+
+    What the groups lack of it is spread over them by their variances, which is least squares; their errors
+    stay as they are: those of what was known before, which is less.
+    """
+    alone = LinearForm.of(form.domain, form.factors, (), units=form.units, name=form.name)
+    if _whole_range(alone, within) is None:
+        return made
+    whole = opened(alone, found, within, _USUAL, 1)
+    if whole is None:
+        return made
+    normal, heavy = (_quantile(1.0 - _USUAL, heavy=law) for law in (False, within.heavy))
+    (counted, off), (values, wide) = (found(each, _USUAL, 1) for each in (alone, form))
+    lacking = float(counted[0] + whole.value[0] - np.sum(values + made.value))
+    each = np.hypot(wide / normal, inside.soft(1.0 - _USUAL, inside.most) / heavy) ** 2
+    part = each / max(float(np.sum(each)) + float(whole.on(off)[0] / heavy) ** 2, 1e-300)
+    moved = np.clip(made.value + part * lacking, -inside.most, inside.most)
+    return replace(made, value=moved, before=made.value)
 
 
 def _with_range(

@@ -130,8 +130,8 @@ class ModelSynopsis(CellsSynopsis):
         every = len(question.forms) * question.size if simultaneous else None
 
         def found(form: LinearForm, sure: float, numbers: int) -> tuple[Floats, Floats]:
-            pairs = np.zeros((question.size, 2))
-            for g in range(question.size):
+            pairs = np.zeros((form.groups, 2))
+            for g in range(form.groups):
                 for piece in form.rounded(g, fine=False):
                     value, error = self._query(piece.query, sure, numbers)
                     pairs[g] += (piece.worth * value, abs(piece.worth) * error)

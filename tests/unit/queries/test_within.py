@@ -82,3 +82,12 @@ def test_a_value_does_not_move_with_the_confidence(doors, number, group):
         ]
         for other in said[1:]:
             np.testing.assert_allclose(other, said[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("group", ["k", "sex", "sex, k"])
+def test_sums_by_group_add_up_to_the_overall_sum_within_its_bars(doors, group):
+    """The overall sum of a number with a long tail has a measurement of its own, which groups do not have."""
+    for answer in doors:
+        whole = answer("SELECT SUM(pay) FROM t")
+        parts = answer(f"SELECT {group}, SUM(pay) FROM t GROUP BY {group}")
+        assert abs(float(np.sum(parts.value)) - whole.value) <= whole.error

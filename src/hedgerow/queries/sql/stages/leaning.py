@@ -73,7 +73,7 @@ class Footing:
             if (sure, numbers) == (half, every):  # the other half is for what bins leave open
                 sure = ground.confidence
             pairs = [ground.linear(form.attributes, form.weights(g), sure, numbers)
-                     for g in range(question.size)]  # fmt: skip
+                     for g in range(form.groups)]  # fmt: skip
             values, errors = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
             return values, errors
 
