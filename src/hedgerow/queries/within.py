@@ -176,7 +176,8 @@ def _with_total(made: Opened, inside: _Inside, form: LinearForm, found: FoundAt,
     """Sums of all rows by group, brought nearer to the overall sum where that was measured by itself.
 
     What the groups lack of it is spread over them by their variances, which is least squares; their errors
-    stay as they are: those of what was known before, which is less.
+    stay as they are: those of what was known before, which is less. Where an error is what the schema allows,
+    which is certain, it grows by how far the group was moved, and stays so.
     """
     alone = LinearForm.of(form.domain, form.factors, (), units=form.units, name=form.name)
     if _whole_range(alone, within) is None:
@@ -190,7 +191,8 @@ def _with_total(made: Opened, inside: _Inside, form: LinearForm, found: FoundAt,
     each = np.hypot(wide / normal, inside.soft(1.0 - _USUAL, inside.most) / heavy) ** 2
     part = each / max(float(np.sum(each)) + float(whole.on(off)[0] / heavy) ** 2, 1e-300)
     moved = np.clip(made.value + part * lacking, -inside.most, inside.most)
-    return replace(made, value=moved, before=made.value)
+    soft = made.soft + np.where(inside.noisy, np.abs(moved - made.value), 0.0)
+    return replace(made, value=moved, soft=soft, before=made.value)
 
 
 def _with_range(
