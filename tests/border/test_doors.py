@@ -288,8 +288,16 @@ def test_an_answer_says_between_which_numbers_and_from_where_each_number_is():
 
 
 def test_a_number_whose_error_is_not_known_has_no_limits():
-    assert wire.number(49.2, math.inf, "learned") == {"value": 49.2, "error": None, "source": "learned"}
-    assert wire.number(math.nan, 1.0, "measured") == {"value": None, "error": 1.0, "source": "measured"}
+    assert wire.number(49.2, math.inf, (-math.inf, math.inf), "learned") == {
+        "value": 49.2,
+        "error": None,
+        "source": "learned",
+    }
+    assert wire.number(math.nan, 1.0, (0.0, 9.0), "measured") == {
+        "value": None,
+        "error": 1.0,
+        "source": "measured",
+    }
 
 
 # -- Ctrl-C while Python starts --------------------------------------------------------------------------
