@@ -291,12 +291,10 @@ def run() -> Iterator[dict[str, Any]]:
 def allowed(epsilon: float = 1.0) -> Iterator[tuple[str, str, float, float]]:
     """For each number the relative error of its overall average that noise allows, 95 times of 100.
 
-    That of an act which measures nothing but overall sums at `SHARE` of the price: first where the sums of
-    all numbers of the table share that evenly, then where this one has it alone, which is what the bar goes
-    by. A person who joins moves an average by (v - mean) / N, so its noise is that of the farther end of the
-    range. (From the middle of the range a sum moves by half of that; but then the number of rows is needed
-    as well, which is no more public than the sum, and the best division of a price between the two comes to
-    the same.) Range, number of rows and price are public; the average is that of the made-up rows.
+    That of an act which measures nothing but overall sums, each once and from the middle of its range, with
+    how many rows there are known, at `SHARE` of the price: first where the sums of all numbers of the table
+    share that evenly, then where this one has it alone, which is what the bar goes by. Range, number of rows
+    and price are public; the average that it is relative to is that of the made-up rows.
     """
     import hedgerow as hr
     from hedgerow.queries.domain.bins import Bins, Dates
@@ -311,9 +309,7 @@ def allowed(epsilon: float = 1.0) -> Iterator[tuple[str, str, float, float]]:
             low, high = (float(lattice.step) * int(k) for k in (lattice.low[0], lattice.high[-1]))
             value = np.asarray(columns[name], dtype=float)
             value = _clip(value[~np.isnan(value)], low, high)
-            mean = float(value.mean())
-            far = max(high - mean, mean - low)
-            alone = 1.96 * far / (2.0 * rho * SHARE) ** 0.5 / abs(float(value.sum()))
+            alone = 1.96 * (high - low) / 2.0 / (2.0 * rho * SHARE) ** 0.5 / abs(float(value.sum()))
             yield table, name, alone * len(names) ** 0.5, alone
 
 
