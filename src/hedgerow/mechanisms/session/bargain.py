@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 _HALF = Fraction(1, 2)  # a closer accuracy is proposed at which bounds are about this part of the free ones
 _ABOUT_HALF = 0.6
 _STEP = Fraction(5, 4)  # at least so much closer is each accuracy that is tried
-_NARROWER = (
-    0.95  # a bound that is paid for is less than this part of the free one: else it is as wide as shown
-)
+_NARROWER = 0.95  # of the free bound: one that is paid for is less, else it is as wide as shown
 
 
 def expected(core: Core, asked: Asked, goal: Goal) -> Reply:
