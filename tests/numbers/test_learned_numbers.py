@@ -328,8 +328,11 @@ def test_an_average_of_a_long_tail_has_a_sum_of_its_own_at_every_door(monkeypatc
     assert bars["ask", True] < 0.8 * bars["ask", False]
 
 
+@pytest.mark.parametrize("before_that", range(2))
 @pytest.mark.parametrize("kind", ["release", "session"])
-def test_a_run_whose_sums_of_long_tails_had_less_goes_on_with_that_and_pays_once(tmp_path, monkeypatch, kind):
+def test_a_run_whose_sums_of_long_tails_had_less_goes_on_with_that_and_pays_once(
+    tmp_path, monkeypatch, kind, before_that
+):
     from hedgerow.mechanisms import moments
 
     data, text = tailed(2_000), "SELECT AVG(pay) FROM t"
@@ -343,13 +346,34 @@ def test_a_run_whose_sums_of_long_tails_had_less_goes_on_with_that_and_pays_once
         return made.answer(text).value, mine.spent
 
     with monkeypatch.context() as before:
-        before.setattr(moments, "OWN", moments.BEFORE)
+        before.setattr(moments, "OWN", moments.BEFORE[before_that])
         first = said()
     assert said() == first
     other = hr.Curator(table, budget, tmp_path / "other.db")
     hr.AdaptiveRelease(epsilon=1, run="new").release(other, hr.marginals(TAILED, 1))
     noise = [next(m for m in c.ledger.replay(None) if m.note.endswith("long tails")) for c in (mine, other)]
     assert noise[1].cost.amount > noise[0].cost.amount
+
+
+def test_a_session_adds_up_numbers_by_all_tables_of_them_and_its_bars_are_those_of_their_noise():
+    """The squares of 40 sums by their deviations add up to chi-squared: 10.5 to 99.6 but for 1e-6."""
+    data = tailed(20_000)
+    middles = np.array(TAILED["pay"].lattice.middles)
+    weights = np.append(middles, np.zeros(TAILED["pay"].size - len(middles)))
+    weights = weights / weights.max()
+    truth = float(np.bincount(TAILED.encode(data)["pay"], minlength=len(weights)) @ weights)
+    squares, narrower = [], []
+    for seed in range(40):
+        belief = hr.Session(epsilon=1).open(curator(TAILED, data, seed))._core.belief
+        value, bar = belief.linear(("pay",), weights, 0.95)
+        squares.append(((value - truth) / (bar / 1.959964)) ** 2)
+        alone = next(m for m in belief._behind[1] if m.attributes == ("pay",))
+        narrower.append(belief.known["pay"].variance / alone.noise.variance)
+        arrays: dict = {}
+        again = type(belief).unpack(TAILED, belief.pack(arrays), arrays)
+        assert again.linear(("pay",), weights, 0.95) == (value, bar)
+    assert 10.5 < sum(squares) < 99.6
+    assert max(narrower) < 0.8
 
 
 def test_sums_of_long_tails_are_charged_within_the_price_and_kept_in_files(tmp_path):

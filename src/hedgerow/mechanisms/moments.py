@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 _NOTE = "what numbers are within their bins"
 _SUMS = "sums of numbers with long tails"
-OWN = Fraction(1, 8)  # of a price: for the sums of all rows of numbers with long tails
-BEFORE = Fraction(1, 12)  # the same in ledgers of before
+OWN = Fraction(1, 5)  # of a price: for the sums of all rows of numbers with long tails
+BEFORE = (Fraction(1, 8), Fraction(1, 12))  # the same in ledgers of before
 
 
 def share_of_moments(domain: Domain) -> Fraction:
@@ -69,12 +69,12 @@ def measured_tails(
     begun = [r is not None and curator.ledger.requested(r) is not None for r in (request, next_)]
     if not tailed_numbers(domain) or begun == [False, True]:
         return None, price
-    asked, part = OverallSums(domain), price.share(OWN)
-    try:
-        return curator.measure(asked, part, request=request, note=_SUMS), price - part
-    except RequestReused:
-        part = price.share(BEFORE)
-        return curator.measure(asked, part, request=request, note=_SUMS), price - part
+    asked = OverallSums(domain)
+    for part in (price.share(each) for each in (OWN, *BEFORE[:-1])):
+        with suppress(RequestReused):
+            return curator.measure(asked, part, request=request, note=_SUMS), price - part
+    part = price.share(BEFORE[-1])
+    return curator.measure(asked, part, request=request, note=_SUMS), price - part
 
 
 def measured_moments(purse: Purse, domain: Domain) -> tuple[BinMoments | None, Purse]:

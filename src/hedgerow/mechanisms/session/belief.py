@@ -14,6 +14,7 @@ import numpy as np
 
 from hedgerow.mechanisms.session.calibration import Spread
 from hedgerow.mechanisms.session.in_runs import are_wide, length
+from hedgerow.mechanisms.session.pooled import Pooled
 from hedgerow.mechanisms.session.price import width
 from hedgerow.queries.moments import BinMoments, WithinBins
 from hedgerow.queries.query import ONE
@@ -227,6 +228,9 @@ class Belief(ABC):
             mean = float(weights.mean())  # that of all levels is the number of rows, which is known better
             own = self.thin[attributes[0]] * sqrt(float(((weights - mean) ** 2).sum()))
             off = max(off, hypot(own, mean * sqrt(self.numbers.total_variance)))
+        summed = self._summed(attributes, weights)
+        if summed is not None and summed[1] < off:
+            return summed[0], width(confidence, numbers) * summed[1]
         return count, width(confidence, numbers) * hypot(off, *(unseen(table, weights, i) for i in known))
 
     def form(self, form: LinearForm, confidence: float, numbers: int) -> tuple[Floats, Floats]:
@@ -245,7 +249,21 @@ class Belief(ABC):
         if held and are_wide(form):
             runs = [self._in_runs(form.attributes, form.weights(g)) for g in range(form.groups)]
             off = np.maximum(off, runs)
+        summed = None if form.axes else self._summed(form.attributes, form.weights())
+        if summed is not None and summed[1] < off[0]:
+            counts, off = np.array([summed[0]]), np.array([summed[1]])
         return counts, width(confidence, numbers) * off
+
+    def _summed(self, attributes: tuple[str, ...], weights: Floats) -> tuple[float, float] | None:
+        """The sum of a number over all rows and its deviation, by all tables of it; None of counts.
+
+        A table without negative cells is displaced where they are many and rows few, such as in a long tail,
+        and large values weigh most there; what was measured is not, and how far off it is is known.
+        """
+        known = self.known.get(attributes[0]) if len(attributes) == 1 else None
+        if known is None or bool(((weights == 0.0) | (weights == 1.0)).all()):
+            return None
+        return known.weighted(weights, self.total, self.numbers.total_variance)
 
     def _each(self, form: LinearForm, confidence: float, numbers: int) -> tuple[Floats, Floats]:
         """The same, one group after another."""
@@ -257,6 +275,11 @@ class Belief(ABC):
     @cached_property
     def thin(self) -> Mapping[str, float]:
         """Numbers whose rows are hidden by the noise of their own tables, and its standard deviation."""
+        return {}
+
+    @cached_property
+    def known(self) -> Mapping[str, Pooled]:
+        """The tables of numbers, by all that was measured of them; none where that is not normal."""
         return {}
 
     def error(self, query: Query, count: float, confidence: float, numbers: int = 1) -> float:
@@ -282,7 +305,9 @@ class Belief(ABC):
             runs = [[list(names), each] for names, each in self._spread.runs.items()]
         numbers = asdict(self.numbers) | {"most_rows": repr(self.numbers.most_rows)}
         own: dict[str, Any] = {} if self.moments is None else {"moments": self.moments.to_json(arrays)}
+        arrays |= {f"known {i}": known.counts for i, known in enumerate(self.known.values())}
         own |= {"thin": dict(self.thin), "runs": runs}
+        own |= {"known": {name: known.variance for name, known in self.known.items()}}
         return own | {"kind": self.kind, "numbers": numbers, "tables": names, "behind": self._pack(arrays)}
 
     @classmethod
@@ -299,6 +324,11 @@ class Belief(ABC):
         )
         if "thin" in data:  # known without the hypothesis
             made.__dict__["thin"] = data["thin"]
+        if "known" in data:
+            made.__dict__["known"] = {
+                name: Pooled(arrays[f"known {i}"], variance)
+                for i, (name, variance) in enumerate(data["known"].items())
+            }
         return made
 
     def _written(self) -> list[tuple[str, ...]]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.learning.dense.dense import DenseHypothesis
 from hedgerow.mechanisms.session.belief import Belief, Numbers, public_total
 from hedgerow.mechanisms.session.calibration import Spread, calibrated, fitted, regain
+from hedgerow.mechanisms.session.pooled import Pooled
+from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.packing import pack_measurement, unpack_measurement
 from hedgerow.synopsis.learned import Learned
 from hedgerow.synopsis.unseen import thin
@@ -80,6 +82,15 @@ class DenseBelief(Belief):
         known = {a: (m.counts, m.noise.variance**0.5) for a, m in ones.items()}
         return {a: sigma for a, (noisy, sigma) in known.items() if thin(self.domain[a], noisy, sigma)}
 
+    @cached_property
+    def known(self) -> Mapping[str, Pooled]:
+        """The tables of numbers, by all that was measured of them; none where that is not normal."""
+        tables = [m for m in self._behind[1] if m.workload is None]
+        if any(m.noise.family != "gaussian" for m in tables):
+            return {}
+        found = {a: Pooled.of(tables, (a,)) for a, body in self.domain.items() if isinstance(body, Bins)}
+        return {a: pooled for a, pooled in found.items() if pooled is not None}
+
     def _found_spread(self) -> Spread:
         return calibrated(*self._behind)
 
@@ -97,7 +108,8 @@ class DenseBelief(Belief):
         regain(hypothesis, measurements)
         self._behind = _settled(hypothesis), measurements
         self._spread = None
-        self.__dict__.pop("thin", None)
+        for name in ("thin", "known"):
+            self.__dict__.pop(name, None)
         return hypothesis.total, measurements
 
 

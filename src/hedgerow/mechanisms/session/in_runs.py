@@ -7,15 +7,15 @@ All of it follows from what was measured before: nothing is measured for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from itertools import permutations
-from math import inf, prod
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hedgerow.learning.ordered import many
+from hedgerow.mechanisms.session.pooled import Pooled
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -37,35 +37,6 @@ _WIDE = 0.125  # of all levels: fewer are no run, and their errors do not add up
 _RUNS = 8  # questions of each kind that a calibration asks of every group
 _WIDER = 1.1  # one draw of rows and noise stands for all
 _LEAST = 0.25  # of what a run has in the fit: it is not brought to less
-
-
-@dataclass(frozen=True, eq=False)
-class Pooled:
-    """A table by all that was measured of it, and the variance of each cell.
-
-    Args:
-        counts: the mean of its own tables and of sums of larger ones, by inverse variance.
-        variance: of each.
-    """
-
-    counts: Floats
-    variance: float
-
-    @classmethod
-    def of(cls, measurements: Iterable[Measurement], names: Names) -> Pooled | None:
-        """By tables that hold these attributes; None if there is none."""
-        precision = 0.0
-        total: Floats | None = None
-        for m in measurements:
-            if m.workload is not None or not set(names) <= set(m.attributes):
-                continue
-            out = tuple(i for i, a in enumerate(m.attributes) if a not in names)
-            added = prod(m.counts.shape[i] for i in out)
-            weight = 1.0 / max(m.noise.variance * added, 1e-4)
-            part = weight * m.counts.sum(axis=out)
-            total = part if total is None else total + part
-            precision += weight
-        return None if total is None else cls(total / precision, 1.0 / precision)
 
 
 def brought(hypothesis: DenseHypothesis, measurements: Sequence[Measurement]) -> dict[Names, Floats]:
