@@ -14,7 +14,7 @@ import numpy as np
 
 from hedgerow.mechanisms.session.calibration import Spread
 from hedgerow.mechanisms.session.in_runs import are_wide, length
-from hedgerow.mechanisms.session.pooled import Pooled
+from hedgerow.mechanisms.session.pooled import Pooled, numbers_of
 from hedgerow.mechanisms.session.price import width
 from hedgerow.queries.moments import BinMoments, WithinBins
 from hedgerow.queries.query import ONE
@@ -219,19 +219,24 @@ class Belief(ABC):
     ) -> tuple[float, float]:
         """A weighted count and its indicative half-width."""
         table = self.table(attributes)
+        summed = self._summed(attributes, table, weights)
+        if summed is not None:
+            return summed[0], width(confidence, numbers) * summed[1]
+        known = [i for i, a in enumerate(attributes) if a in self.thin]
+        off = hypot(self._off(attributes, table, weights), *(unseen(table, weights, i) for i in known))
+        return float((table * weights).sum()), width(confidence, numbers) * off
+
+    def _off(self, attributes: tuple[str, ...], table: Floats, weights: Floats) -> float:
+        """The standard deviation of a weighted count by factors, and by what was measured of thin numbers."""
         largest = float(np.abs(weights).max(initial=0.0)) or 1.0  # factors are known for weights up to 1
         count, squares = float((table * weights).sum()), float((table * (weights / largest) ** 2).sum())
         off = largest * sqrt(self.variance(len(attributes), count / largest, squares))
         off = max(off, self._in_runs(attributes, weights))
-        known = [i for i, a in enumerate(attributes) if a in self.thin]
-        if known and len(attributes) == 1:  # as far off as what was measured of it
+        if len(attributes) == 1 and attributes[0] in self.thin:  # as far off as what was measured of it
             mean = float(weights.mean())  # that of all levels is the number of rows, which is known better
             own = self.thin[attributes[0]] * sqrt(float(((weights - mean) ** 2).sum()))
             off = max(off, hypot(own, mean * sqrt(self.numbers.total_variance)))
-        summed = self._summed(attributes, weights)
-        if summed is not None and summed[1] < off:
-            return summed[0], width(confidence, numbers) * summed[1]
-        return count, width(confidence, numbers) * hypot(off, *(unseen(table, weights, i) for i in known))
+        return off
 
     def form(self, form: LinearForm, confidence: float, numbers: int) -> tuple[Floats, Floats]:
         """All groups of a form at once, with their indicative half-widths."""
@@ -249,21 +254,33 @@ class Belief(ABC):
         if held and are_wide(form):
             runs = [self._in_runs(form.attributes, form.weights(g)) for g in range(form.groups)]
             off = np.maximum(off, runs)
-        summed = None if form.axes else self._summed(form.attributes, form.weights())
-        if summed is not None and summed[1] < off[0]:
+        summed = None if form.axes else self._summed(form.attributes, table, form.weights())
+        if summed is not None:
             counts, off = np.array([summed[0]]), np.array([summed[1]])
         return counts, width(confidence, numbers) * off
 
-    def _summed(self, attributes: tuple[str, ...], weights: Floats) -> tuple[float, float] | None:
-        """The sum of a number over all rows and its deviation, by all tables of it; None of counts.
+    def _summed(
+        self, attributes: tuple[str, ...], table: Floats, weights: Floats
+    ) -> tuple[float, float] | None:
+        """The sum of a number over all rows and its deviation, by all tables of it; None of other counts.
 
         A table without negative cells is displaced where they are many and rows few, such as in a long tail,
-        and large values weigh most there; what was measured is not, and how far off it is is known.
+        and large values weigh most there; what was measured is not, and how far off it is is known. How many
+        rows have the number is the model's: so a sum, its count and what is between them fit each other.
         """
         known = self.known.get(attributes[0]) if len(attributes) == 1 else None
-        if known is None or bool(((weights == 0.0) | (weights == 1.0)).all()):
+        if known is None or not known.sums(weights) or not self._adds_up(attributes[0]):
             return None
-        return known.weighted(weights, self.total, self.numbers.total_variance)
+        there = known.there
+        return known.weighted(weights, float((table * there).sum()), self._off(attributes, table, there))
+
+    def _adds_up(self, attribute: str) -> bool:
+        """Whether all tables of a number tell its sum better than the model; the same for all its sums."""
+        if attribute in self.thin:
+            return False
+        known, table = self.known[attribute], self.table((attribute,))
+        trend = known.trend
+        return known.weighted(trend, 0.0, 0.0)[1] < self._off((attribute,), table, trend)
 
     def _each(self, form: LinearForm, confidence: float, numbers: int) -> tuple[Floats, Floats]:
         """The same, one group after another."""
@@ -326,7 +343,7 @@ class Belief(ABC):
             made.__dict__["thin"] = data["thin"]
         if "known" in data:
             made.__dict__["known"] = {
-                name: Pooled(arrays[f"known {i}"], variance)
+                name: Pooled(arrays[f"known {i}"], variance, numbers_of(domain[name]))
                 for i, (name, variance) in enumerate(data["known"].items())
             }
         return made

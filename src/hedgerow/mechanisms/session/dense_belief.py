@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.learning.dense.dense import DenseHypothesis
 from hedgerow.mechanisms.session.belief import Belief, Numbers, public_total
 from hedgerow.mechanisms.session.calibration import Spread, calibrated, fitted, regain
-from hedgerow.mechanisms.session.pooled import Pooled
-from hedgerow.queries.domain.bins import Bins
+from hedgerow.mechanisms.session.pooled import Pooled, numbers_of
 from hedgerow.queries.packing import pack_measurement, unpack_measurement
 from hedgerow.synopsis.learned import Learned
 from hedgerow.synopsis.unseen import thin
@@ -88,7 +87,8 @@ class DenseBelief(Belief):
         tables = [m for m in self._behind[1] if m.workload is None]
         if any(m.noise.family != "gaussian" for m in tables):
             return {}
-        found = {a: Pooled.of(tables, (a,)) for a, body in self.domain.items() if isinstance(body, Bins)}
+        numbers = {a: numbers_of(body) for a, body in self.domain.items()}
+        found = {a: Pooled.of(tables, (a,), worth) for a, worth in numbers.items() if worth}
         return {a: pooled for a, pooled in found.items() if pooled is not None}
 
     def _found_spread(self) -> Spread:

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hedgerow.queries.domain.bins import Bins
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from hedgerow.queries.domain.attribute import Attribute
     from hedgerow.queries.measurement import Measurement
 
     Floats = NDArray[np.float64]
@@ -25,13 +28,17 @@ class Pooled:
     Args:
         counts: the mean of its own tables and of sums of larger ones, by inverse variance.
         variance: of each.
+        numbers: of the table of a number, what its bins are worth; the levels behind them are no bins.
     """
 
     counts: Floats
     variance: float
+    numbers: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, measurements: Iterable[Measurement], names: Names) -> Pooled | None:
+    def of(
+        cls, measurements: Iterable[Measurement], names: Names, numbers: tuple[float, ...] = ()
+    ) -> Pooled | None:
         """By tables that hold these attributes; None if there is none."""
         precision = 0.0
         total: Floats | None = None
@@ -44,19 +51,59 @@ class Pooled:
             part = weight * m.counts.sum(axis=out)
             total = part if total is None else total + part
             precision += weight
-        return None if total is None else cls(total / precision, 1.0 / precision)
+        return None if total is None else cls(total / precision, 1.0 / precision, numbers)
 
-    def weighted(self, weights: Floats, total: float, total_variance: float) -> tuple[float, float]:
-        """A weighted sum of the cells and its standard deviation, where the sum of all is known besides.
+    @property
+    def there(self) -> Floats:
+        """Weights that count the rows that have the number."""
+        return (np.arange(self.counts.size) < len(self.numbers)).astype(np.float64)
 
-        The mean of the weights counts all rows, of which all tables tell; what is left of the weights sums to
-        nothing, and noise that is alike in all cells moves that independently of their sum: least squares.
+    @property
+    def trend(self) -> Floats:
+        """Weights of its sum that sum to nothing over its bins."""
+        out = np.zeros(self.counts.size)
+        out[: len(self.numbers)] = np.array(self.numbers) - np.mean(self.numbers)
+        return out
+
+    def sums(self, weights: Floats) -> bool:
+        """Whether weights are a + b times the number where there is one, b not 0: of sums and averages.
 
         >>> import numpy as np
-        >>> Pooled(np.array([30.0, 10.0]), 4.0).weighted(np.array([1.0, 0.0]), 42.0, 2.0)
-        (31.0, 1.5811388300841898)
+        >>> pooled = Pooled(np.array([3.0, 1.0, 2.0, 5.0]), 4.0, (10.0, 20.0, 40.0))
+        >>> [pooled.sums(np.array(w)) for w in ([1, 2, 4, 0], [1, 1, 1, 0], [1, 2, 0, 0])]
+        [True, False, False]
         """
-        mean = float(weights.mean())
-        rest = weights - mean
+        bins, trend = weights[: len(self.numbers)], self.trend[: len(self.numbers)]
+        if not trend.any() or weights[len(self.numbers) :].any():
+            return False
+        slope = float(bins @ trend) / float(trend @ trend)
+        near = 1e-9 * float(np.abs(bins).max())
+        return abs(slope) * float(np.ptp(trend)) > near and bool(
+            (np.abs(bins - bins.mean() - slope * trend) <= near).all()
+        )
+
+    def weighted(self, weights: Floats, rows: float, off: float) -> tuple[float, float]:
+        """A weighted sum of the bins and its standard deviation, where their number of rows is known besides.
+
+        The mean of the weights counts those rows, of which all tables tell; what is left of the weights sums
+        to nothing, and noise that is alike in all cells moves that independently of their sum: least squares.
+
+        Args:
+            weights: of all levels.
+            rows: how many have the number.
+            off: the standard deviation of that.
+
+        >>> import numpy as np
+        >>> Pooled(np.array([30.0, 10.0]), 4.0, (0.0, 1.0)).weighted(np.array([1.0, 0.0]), 42.0, 2.0)
+        (31.0, 1.7320508075688772)
+        """
+        bins = weights[: len(self.numbers)]
+        mean = float(bins.mean())
+        rest = bins - mean
         own = self.variance * float((rest**2).sum())
-        return mean * total + float((rest * self.counts).sum()), sqrt(own + mean**2 * total_variance)
+        return mean * rows + float(rest @ self.counts[: len(bins)]), sqrt(own + (mean * off) ** 2)
+
+
+def numbers_of(body: Attribute) -> tuple[float, ...]:
+    """What the bins of a number are worth; nothing of other attributes."""
+    return tuple(map(float, body.values)) if isinstance(body, Bins) else ()
