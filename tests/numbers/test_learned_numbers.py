@@ -376,6 +376,23 @@ def test_a_session_adds_up_numbers_by_all_tables_of_them_and_its_bars_are_those_
     assert max(narrower) < 0.8
 
 
+def test_a_sessions_averages_of_all_rows_and_of_some_bins_have_bars_of_what_they_are_made_of():
+    """The squares of 40 averages by their deviations add up to chi-squared: at most 99.9 but for 1e-6."""
+    domain = hr.Domain({"month": hr.bins(1, 13, 1, step=1), "town": 8, "sex": 2})
+    rng = np.random.default_rng(4)
+    data = {"month": rng.integers(1, 13, 20_000), "town": rng.integers(0, 8, 20_000)}
+    data["sex"] = rng.integers(0, 2, 20_000)
+    some = (data["month"] >= 3) & (data["month"] <= 6)
+    truth = {"": data["month"].mean(), " WHERE month BETWEEN 3 AND 6": data["month"][some].mean()}
+    squares = dict.fromkeys(truth, 0.0)
+    for seed in range(40):
+        session = hr.Session(epsilon=1).open(curator(domain, data, seed))
+        for where, true in truth.items():
+            answer = session.ask(f"SELECT AVG(month) FROM t{where}")
+            squares[where] += float((answer.value - true) / (answer.error / 1.959964)) ** 2
+    assert max(squares.values()) < 99.9
+
+
 def test_sums_of_long_tails_are_charged_within_the_price_and_kept_in_files(tmp_path):
     data = tailed(2_000)
     mine = hr.Curator(hr.Table.open(data, TAILED), hr.Budget(epsilon=2, delta=1e-6), tmp_path / "rows.db")
