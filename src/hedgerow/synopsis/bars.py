@@ -33,6 +33,7 @@ GROWTH = 0.25  # by this power of how many usual cells a count has its variance 
 ADDED = 0.15  # by this power of the cells that a count adds up, what is not known of them is in common
 COHERENT = 0.25  # more for each attribute from the third on: what is off in a count's pairs may add up
 TALL, LOWEST = 0.7, 0.1  # the same of cells of a pair that was not measured; those of fewer rows are alike
+ALONG = 0.3  # of what is not known of a number's table: so much is usually all along the number
 LARGER = 0.4  # of the spread of pairs, where tables were chosen: that of larger sets
 SMALLEST = 1.0  # row: no bar of what was not measured is meant for less
 _SPLIT = 1 << 23  # numbers that weights may be split into
@@ -306,11 +307,13 @@ class Bars:
             mean = (split * p).sum(axis=i, keepdims=True)
             split = np.concatenate([mean, split - mean], axis=i)
             chances = np.multiply.outer(chances, np.concatenate([[1.0], self.ones(a)]))
-        energy = split**2 * chances
-        own = {
-            s: float(energy[tuple(slice(1, None) if a in s else 0 for a in names)].sum())
-            for s in self._others(names)
-        }
+        energy, own, along = split**2 * chances, {}, {}
+        for s in self._others(names):
+            found = energy[tuple(slice(1, None) if a in s else 0 for a in names)]
+            own[s], along[s] = float(found.sum()), _aligned(found) if self.chosen else 1.0
+        if self.chosen:  # what is off of a number's rows goes one way all along it
+            more = sum(e * max(self._of(s) - 1.0, 0.0) * (along[s] - 1.0) for s, e in own.items())
+            return self._mean(own, tall) + more / max(sum(own.values()), 1e-300)
         return self._mean(own, tall)
 
     def _grown(self, counts: Any, total: float, names: Names) -> Any:
@@ -370,6 +373,21 @@ class Bars:
         if len(names) > _FEW:
             return [] if len(self._measured(names)) == 1 << len(names) else [names]
         return [s for s in subsets(names) if s not in self.deviations]
+
+
+def _aligned(energy: Floats) -> float:
+    """By how much what is off adds up in a weighted count, where a usual part of it is along the weights.
+
+    Args:
+        energy: of the weights, by levels of some attributes: squares by how many rows there are.
+    """
+    most = 1.0
+    for axis in range(energy.ndim):
+        each = np.sqrt(energy.sum(axis=tuple(i for i in range(energy.ndim) if i != axis)))
+        squares = float((each**2).sum())
+        if squares > 0.0:
+            most = max(most, ALONG * float(each.sum()) ** 2 / squares)
+    return most
 
 
 def conjunction(weights: Floats) -> list[Floats] | None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from itertools import combinations
-from math import comb, pi, sqrt
+from math import comb, inf, pi, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import PCG64, Generator
 
 from hedgerow.learning.residuals.basis import Names
+from hedgerow.synopsis.quantiles import VARIED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,10 +31,16 @@ _LEAST = 0.05  # no spread is less
 _SURE = 0.05  # of a distance, squared: from here on sets count alike, however little noise theirs have
 DEEPER = 1.4  # times the mean of those inside it, for each attribute more: what a larger set shows
 DOUBT = 0.5  # of the noise of all distances together: so much farther they are taken to be, of chosen tables
+USUAL, SURELY = (
+    0.15,
+    0.1,
+)  # of all rows: how far pairs are taken to be before looking, and how surely
+FAITH = 0.08  # of what noise does to distances: so far off is what is expected of it
 SHOWN = 0.1  # of the spread of pairs: larger sets show at least so much, where noise may hide it
 _DEEP = 3  # attributes more that count
 _CLEAR = 4.0  # times what a distance says without noise: a spread is no more
 _GROUPS = 24  # of spreads that are told apart
+_OTHERS = 64  # the same of sets that were not looked at
 _MEANS = 240  # of several sets that were not looked at, by chance
 _TOGETHER = 4  # so many of them at most are taken to make up for each other
 _BEFORE = 3.0  # files of before have spreads in units of counts; what rows vary by is less
@@ -55,18 +62,22 @@ class Beyond:
     were chosen on networks, rings, rankings and classes of other seeds than the benchmark's.
 
     Where tables were chosen, pairs were looked at and then triples: `larger` is what those show beyond pairs.
+    Where noise hides single pairs there, a few may be all that is off: distances of pairs of one file differ
+    as numbers do whose logarithm has a deviation of 1 (nine public tables), and so does what each may be.
 
     Args:
         spreads: of every set that was looked at.
         other: of those that were not, in the mean.
         others: what it may be: as of any that was looked at.
         larger: the same of sets of one attribute more, if those were looked at too.
+        maybe: what the spread of each set may be, as far as noise hid it.
     """
 
     spreads: Mapping[Names, float]
     other: float
     others: tuple[float, ...] = ()
     larger: Beyond | None = None
+    maybe: Mapping[Names, tuple[float, ...]] = field(default_factory=dict)
 
     @classmethod
     def found(
@@ -104,6 +115,7 @@ class Beyond:
             varied: what is not known of single cells of a set, in parts of its mean.
         """
         off = dict(zip(tables, distances, strict=True))
+        rows = float(next(iter(tables.values())).sum())
         known: Beyond | None = None
         for size in (2, 3):
             some = {t: x for t, x in tables.items() if len(t) == size}
@@ -117,10 +129,63 @@ class Beyond:
                 none, one = (np.add(*b.of_cells(names, table, parts)) for b in levels)  # in a straight line
                 seen[names] = _Seen(none, one - none, table, varied)
             found = np.array([off[t] for t in some])
-            more = cls._of(seen, found, sigma, _told(seen, found, sigma, size))
-            known = more if known is None else known._above(more)
+            whole = _told(seen, found, sigma, size, rows)
+            more = cls._of(seen, found, sigma, whole)
+            known = more._hidden(seen, sigma, whole) if known is None else known._above(more)
         assert known is not None
         return known
+
+    @classmethod
+    def unseen(
+        cls, bars: Callable[[Beyond], Bars], tables: Mapping[Any, Floats], apart: float = USUAL
+    ) -> Beyond:
+        """The same where nothing was looked at: pairs are as far off as usual, or as is known of all.
+
+        Args:
+            bars: errors of tables by what is known of sets.
+            tables: what is answered, in rows, of some pairs.
+            apart: the mean distance beyond noise, as a part of all rows.
+        """
+        levels = [bars(cls(dict.fromkeys(tables, s), s)) for s in (0.0, 1.0)]
+        seen = {}
+        for names, table in tables.items():
+            none, one = (np.add(*b.of_cells(names, table)) for b in levels)
+            seen[names] = _Seen(none, one - none, table, VARIED)
+        rows = float(next(iter(tables.values())).sum())
+        near = np.array([x.distance(_LEAST) for x in seen.values()])
+        even = cls(dict.fromkeys(tables, 1.0), 1.0, (1.0,))
+        return even._hidden(seen, inf, float(np.hypot(near, apart * rows).sum()))
+
+    def _hidden(self, sets: Mapping[Names, _Seen], sigma: float, whole: float) -> Beyond:
+        """With what each set may be, as far as the look was too noisy to tell sets apart.
+
+        Args:
+            sets: those that were looked at.
+            sigma: the standard deviation of what was found of each.
+            whole: what all distances together are taken to be.
+        """
+        near = np.array([x.distance(_LEAST) for x in sets.values()])[:, None]
+        parts = np.array(VARIED)
+
+        def apart(c: float) -> Floats:
+            return np.sqrt(near**2 + (c * parts) ** 2)
+
+        low, high = 0.0, float(near.max()) + whole
+        for _ in range(_STEPS):
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if apart(middle).mean(axis=1).sum() < whole else (low, middle)
+        goals = apart(low)
+        blind = 1.0 / (1.0 + goals.var(axis=1) / max(sigma**2, 1e-300))
+        maybe = {
+            t: tuple(float(b * _where(x.distance, g) + (1.0 - b) * self.spreads[t]) for g in each.tolist())
+            for (t, x), b, each in zip(sets.items(), blind.tolist(), goals, strict=True)
+        }
+        own = {t: float(np.mean(each)) for t, each in maybe.items()}
+        others = tuple(float(s) for each in zip(*maybe.values(), strict=True) for s in each)
+        others = tuple(float(np.mean(g)) for g in np.array_split(np.sort(others), min(_OTHERS, len(others))))
+        if float(np.mean(others)) < self.other:
+            others = self.others
+        return replace(self, spreads=own, other=float(np.mean(others)), others=others, maybe=maybe)
 
     def _above(self, more: Beyond) -> Beyond:
         """With what larger sets show: no model was fitted to that, so it is at least what chance gives."""
@@ -186,13 +251,24 @@ class Beyond:
         return tuple((np.quantile(own, at) + np.quantile(more, at)).tolist())
 
     def _draws(self, names: Names) -> tuple[float, ...]:
+        if names in self.maybe:
+            return self.maybe[names]
         inside = self._inside(names)
         seen = [self.spreads[t] for t in inside if t in self.spreads]
         unseen = max(len(inside), 1) - len(seen)
+        if not unseen and self.maybe:  # by chance, as much as those inside it together
+            each = _means(self._parts, min(len(inside), _TOGETHER))
+            return tuple(self.of(names) * x for x in each)
         if not unseen or not self.others:
             return (self.of(names),)
         drawn = np.array(_means(self.others, min(unseen, _TOGETHER)))
         return tuple(((sum(seen) + unseen * drawn) / (len(seen) + unseen)).tolist())
+
+    @cached_property
+    def _parts(self) -> tuple[float, ...]:
+        """What sets may be, in parts of their mean."""
+        every = np.sort(np.concatenate([np.array(x) / np.mean(x) for x in self.maybe.values()]))
+        return tuple(float(g.mean()) for g in np.array_split(every, min(_GROUPS, len(every))))
 
     @property
     def size(self) -> int:
@@ -208,6 +284,7 @@ class Beyond:
         """As plain data."""
         sets = [[list(t), s] for t, s in self.spreads.items()]
         own: dict[str, Any] = {"sets": sets, "other": self.other, "others": list(self.others)}
+        own |= {"maybe": [[list(t), list(s)] for t, s in self.maybe.items()]} if self.maybe else {}
         return own if self.larger is None else own | {"larger": self.larger.pack()}
 
     @classmethod
@@ -218,7 +295,8 @@ class Beyond:
         unit = 1.0 if "others" in data else _BEFORE
         spreads = {tuple(t): unit * float(s) for t, s in data["sets"]}
         others, larger = tuple(data.get("others", ())), cls.unpack(data.get("larger"))
-        return cls(spreads, unit * float(data["other"]), others, larger)
+        maybe = {tuple(t): tuple(map(float, s)) for t, s in data.get("maybe", ())}
+        return cls(spreads, unit * float(data["other"]), others, larger, maybe)
 
 
 @lru_cache(maxsize=64)
@@ -265,17 +343,21 @@ def _usual(spreads: Sequence[float]) -> float:
     return float(np.mean(np.sqrt(spreads))) ** 2
 
 
-def _told(seen: Mapping[Names, _Seen], found: Floats, sigma: float, size: int) -> float:
+def _told(seen: Mapping[Names, _Seen], found: Floats, sigma: float, size: int, rows: float) -> float:
     """What all distances together are taken to be, where tables were chosen.
 
-    Of pairs what was found, and a part of its noise. Larger sets mostly show no more than their pairs do:
-    what was found beyond that is drawn to nothing as far as it may be noise (James and Stein), and what is
-    far beyond noise is believed.
+    Of pairs what was found, and a part of its noise; the less that says, the more they are taken to be as
+    far as usual. Larger sets mostly show no more than their pairs do: what was found beyond that is drawn to
+    nothing as far as it may be noise (James and Stein), and what is far beyond noise is believed.
     """
     whole, noise = float(found.sum()), sqrt(len(seen)) * sigma
-    if size == 2:
-        return whole + DOUBT * noise
     least = sum(x.distance(_LEAST) for x in seen.values())
+    if size == 2:
+        near = np.array([x.distance(_LEAST) for x in seen.values()])
+        usual, more = (float(np.hypot(near, u * rows).sum()) for u in (USUAL, USUAL + SURELY))
+        before, after = (more - usual) ** -2.0, 1.0 / (noise**2 + (FAITH * least) ** 2)
+        believed = (before * usual + after * whole) / (before + after) + DOUBT * (before + after) ** -0.5
+        return max(whole + DOUBT * noise, float(believed))
     more = max(whole - least, 1e-9)
     sure = max(0.0, 1.0 - (noise / more) ** 2)
     return least + sure * (more + DOUBT * noise)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -39,6 +40,10 @@ _PRODUCTS = 20_000  # so many of them in one statement
 _BEYOND = (
     "No measured table looks at so many attributes together: the error is indicative, and `limits` says "
     "what is certain."
+)
+_APART = (
+    "What {!r} and {!r} have to do with each other was not measured: the answer is what the rest tells of "
+    "it, and the error allows for what is usual."
 )
 _SOFT = 1.5  # a corrected cell differs from its measurement by at most this many standard deviations
 
@@ -91,7 +96,16 @@ class ModelSynopsis(CellsSynopsis):
         parts: Sequence[Any] = [question]
         if not isinstance(question, Query):
             parts = question.forms if isinstance(question, Question) else question.blocks
-        return (_BEYOND,) if max((len(p.attributes) for p in parts), default=0) > self._order else ()
+        asked = [tuple(a for a in p.attributes if self.domain[a].size > 1) for p in parts]
+        if max(map(len, asked), default=0) > max(self._order, 2):
+            return (_BEYOND,)
+        pairs = (names for names in asked if len(names) == 2 and frozenset(names) not in self._pairs)
+        return tuple(_APART.format(*names) for names in [*dict.fromkeys(pairs)][:1])
+
+    @cached_property
+    def _pairs(self) -> frozenset[frozenset[str]]:
+        """The pairs of attributes that some measured table holds."""
+        return frozenset(frozenset(p) for t in self._measured_tables for p in combinations(t.attributes, 2))
 
     @cached_property
     def _order(self) -> int:

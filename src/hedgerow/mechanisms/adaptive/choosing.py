@@ -52,7 +52,7 @@ class Choosing:
         farther = Farther(run, names, CHOSEN)
         price, whole, before = farther.price, run.left, run.acts
         if price.amount == 0:
-            return self._in_rounds(hypothesis)
+            return self._unlooked(farther, *self._in_rounds(hypothesis))
         resumed = run.begun
         run.left -= price
         try:
@@ -62,9 +62,16 @@ class Choosing:
                 raise
             run.refused()
             run.left = whole
-            return self._in_rounds(hypothesis)
+            return self._unlooked(farther, *self._in_rounds(hypothesis))
         run.left += price
         return farther.looked(learned), facts
+
+    @staticmethod
+    def _unlooked(
+        farther: Farther, learned: Learned, facts: dict[str, Any]
+    ) -> tuple[Learned, dict[str, Any]]:
+        """With what is usual of pairs, where none was chosen: those that were tell more of the others."""
+        return learned if facts["tables"] else farther.unlooked(learned), facts
 
     def _in_rounds(self, hypothesis: FactoredHypothesis) -> tuple[Learned, dict[str, Any]]:
         """SELECT, MEASURE, FIT, as often as what is left allows."""

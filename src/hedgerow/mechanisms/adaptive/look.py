@@ -56,6 +56,11 @@ class Look:
     blur: float
     evenness: float
 
+    @property
+    def dependence(self) -> float:
+        """How far pairs are from independent on average, apart from chance."""
+        return float(((self.chance + max(self.beyond, 0.0)) ** 2 - self.chance**2) ** 0.5)
+
     def alone(self, now: float, usual: float) -> bool:
         """Whether one-way tables alone are worth the whole price.
 

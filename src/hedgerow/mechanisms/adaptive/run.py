@@ -16,6 +16,7 @@ from hedgerow.learning.hypothesis import Fit
 from hedgerow.learning.ordered import FittedCounts, regained
 from hedgerow.mechanisms.adaptive import plan as planning
 from hedgerow.mechanisms.adaptive.everything import Everything
+from hedgerow.mechanisms.adaptive.farther import CHOSEN, Farther
 from hedgerow.mechanisms.adaptive.look import Look, blur_of, look, pairs_of
 from hedgerow.mechanisms.mechanism import one_way_shares
 from hedgerow.mechanisms.run import SelectMeasure
@@ -182,7 +183,7 @@ class Run(SelectMeasure):
         if found is not None:
             return found
         if seen.alone(self.part, self.part + self._lacking(self.part)):
-            return self._alone(hypothesis, names)
+            return self._alone(hypothesis, names, seen)
         return None
 
     def _in_one_act(
@@ -231,7 +232,7 @@ class Run(SelectMeasure):
             self._again(hypothesis, names, part - self.part)
 
     def _alone(
-        self, hypothesis: FactoredHypothesis, names: tuple[str, ...]
+        self, hypothesis: FactoredHypothesis, names: tuple[str, ...], seen: Look
     ) -> tuple[Learned, dict[str, Any]]:
         """One-way tables get all that is left: attributes have too little to do with each other."""
         found = self.measure([(a,) for a in names], self.left, self._shares, "one-way tables again")
@@ -239,7 +240,9 @@ class Run(SelectMeasure):
         self.fit_last(hypothesis, 200)
         facts = {"tables": 0, "model_cells": hypothesis.beliefs.tree.cells}
         self.tell(1, 1, self.total, facts["model_cells"])
-        return Learned(self.regained(hypothesis), tuple(self.measurements), self.spread), facts
+        learned = Learned(self.regained(hypothesis), tuple(self.measurements), self.spread)
+        real = self.domain.order({a for a in names if self.domain[a].size > 1})
+        return Farther(self, real, CHOSEN).unlooked(learned, seen.dependence), facts
 
     def glance(self, asked: TableDistances, price: Cost, note: str) -> tuple[NDArray[np.float64], float]:
         """Measure distances, which nothing is fitted to; and the standard deviation of their noise."""
