@@ -8,6 +8,7 @@ from math import pi
 import numpy as np
 import pytest
 
+import hedgerow as hr
 from hedgerow.learning.residuals.basis import Basis, subsets
 from hedgerow.synopsis.bars import Bars
 from hedgerow.synopsis.beyond import DEEPER, Beyond
@@ -106,3 +107,82 @@ def test_packed_and_unpacked_it_is_the_same():
     assert again is not None
     assert (again.spreads, again.other) == (seen.spreads, seen.other)
     assert Beyond.unpack(None) is None
+
+
+PAIRS = list(combinations(SIZES, 2))
+
+
+def unmeasured(beyond: Beyond) -> Bars:
+    deviations = {(): 10.0} | {(a,): 10.0 for a in SIZES}
+    return Bars(Basis(SIZES), deviations, ONES.__getitem__, 1.0, beyond, chosen=True)
+
+
+def pair_tables(rows: float = ROWS) -> dict[tuple[str, ...], np.ndarray]:
+    return {t: np.full([SIZES[a] for a in t], rows / np.prod([SIZES[a] for a in t])) for t in PAIRS}
+
+
+def test_pairs_that_nobody_looked_at_are_taken_to_be_as_far_off_as_usual_and_a_few_much_farther():
+    seen = Beyond.unseen(unmeasured, pair_tables(), 0.2)
+    away = []
+    for t, table in pair_tables().items():
+        noise, left = (np.add(*unmeasured(Beyond({t: s}, s)).of_cells(t, table)) for s in (0.0, 1.0))
+        each = [noise + s * (left - noise) for s in seen.draws(t)]
+        away.append([float(np.sqrt(2 / pi * v).sum()) / ROWS for v in each])
+    assert np.mean(away) == pytest.approx(0.2, rel=0.15)
+    assert np.quantile(away, 0.9) > 2.0 * np.quantile(away, 0.5)
+    again = Beyond.unpack(seen.pack())
+    assert again is not None
+    assert again.draws(PAIRS[0]) == seen.draws(PAIRS[0])
+    assert again.draws(SETS[0]) == seen.draws(SETS[0])
+
+
+def looked(sigma: float, far: float) -> Beyond:
+    """A look at pairs of which one is far off and the others are not."""
+    off = [far * ROWS if i == 0 else 0.02 * ROWS for i in range(len(PAIRS))]
+    return Beyond.chosen(unmeasured, pair_tables(), off, sigma, (1.0,))
+
+
+def test_a_look_that_cannot_tell_pairs_apart_leaves_room_for_one_that_is_far_off():
+    sharp, blind = looked(10.0, 0.5), looked(ROWS, 0.5)
+    assert sharp.spreads[PAIRS[0]] > 20.0 * sharp.spreads[PAIRS[1]]
+    for t in PAIRS:
+        assert max(blind.draws(t)) > 3.0 * np.mean(blind.draws(t))
+    assert max(sharp.draws(PAIRS[1])) < 0.01 * max(blind.draws(PAIRS[1]))
+
+
+def test_what_is_off_adds_up_along_a_number_but_not_in_single_cells():
+    known = unmeasured(Beyond(dict.fromkeys(PAIRS, 50.0), 50.0))
+    table = pair_tables()["a", "d"]
+    values, group = np.linspace(-1.0, 1.0, 6), np.zeros((6, 1))
+    group[0] = 1.0
+    along = sum(known.variances(("a", "d"), table, group * values)) / float((group * values**2 * table).sum())
+    one = np.zeros((6, 6))
+    one[0, 0] = 1.0
+    cell = sum(known.variances(("a", "d"), table, one)) / float((one * table).sum())
+    assert along > 1.2 * cell
+
+
+def test_a_release_that_did_not_measure_a_pair_says_so_and_its_bars_allow_for_a_strong_one():
+    rng, rows = np.random.default_rng(3), 4_000
+    sizes = {"region": 6, "insured": 2, "job": 4} | {f"q{i}": 5 for i in range(7)}
+    data = {a: rng.integers(0, n, rows) for a, n in sizes.items()}
+    data["insured"] = (rng.random(rows) < np.array([0.9, 0.3, 0.5, 0.2, 0.9, 0.5])[data["region"]]).astype(
+        int
+    )
+    data["job"] = np.where(rng.random(rows) < 0.5, data["region"] % 4, data["job"])
+    data["q0"] = np.where(rng.random(rows) < 0.5, data["job"], data["q0"])
+    table = hr.Table.open(data, hr.Domain(sizes))
+    text = "SELECT region, AVG(CASE WHEN insured = 1 THEN 1 ELSE 0 END) FROM t GROUP BY region"
+    wide, told = [], []
+    for seed in range(4):
+        budget, entropy = hr.Budget(epsilon=0.2, delta=1e-9), hr.testing.seeded(seed)
+        made = hr.AdaptiveRelease().release(
+            hr.Curator(table, budget, ":memory:", entropy=entropy), hr.marginals(table.domain, 2)
+        )
+        answer = made.answer(text)
+        wide.append(float(np.median(answer.error)))
+        told.append(any("'region' and 'insured' have to do with each other" in note for note in answer.notes))
+        measured = any({"region", "insured"} <= set(t.attributes) for t in made._measured_tables)
+        assert measured != told[-1]
+    assert any(told)
+    assert min(wide) > 0.15  # 0.06 by one of them, where a look that saw little was believed
