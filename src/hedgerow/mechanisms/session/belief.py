@@ -218,6 +218,9 @@ class Belief(ABC):
         self, attributes: tuple[str, ...], weights: Floats, confidence: float, numbers: int = 1
     ) -> tuple[float, float]:
         """A weighted count and its indicative half-width."""
+        summed = self._summed(attributes, weights)
+        if summed is not None:
+            return summed[0], width(confidence, numbers) * summed[1]
         table = self.table(attributes)
         largest = float(np.abs(weights).max(initial=0.0)) or 1.0  # factors are known for weights up to 1
         count, squares = float((table * weights).sum()), float((table * (weights / largest) ** 2).sum())
@@ -228,14 +231,12 @@ class Belief(ABC):
             mean = float(weights.mean())  # that of all levels is the number of rows, which is known better
             own = self.thin[attributes[0]] * sqrt(float(((weights - mean) ** 2).sum()))
             off = max(off, hypot(own, mean * sqrt(self.numbers.total_variance)))
-        summed = self._summed(attributes, weights)
-        if summed is not None and summed[1] < off:
-            return summed[0], width(confidence, numbers) * summed[1]
         return count, width(confidence, numbers) * hypot(off, *(unseen(table, weights, i) for i in known))
 
     def form(self, form: LinearForm, confidence: float, numbers: int) -> tuple[Floats, Floats]:
         """All groups of a form at once, with their indicative half-widths."""
-        if any(a in self.thin for a in form.attributes):
+        of_numbers = len(form.attributes) == 1 and form.attributes[0] in self.known and not form.counts
+        if of_numbers or any(a in self.thin for a in form.attributes):
             return self._each(form, confidence, numbers)
         table = self.table(form.attributes)
         largest = prod(float(np.abs(f.weights).max(initial=0.0)) for f in form.factors) or 1.0
@@ -249,19 +250,18 @@ class Belief(ABC):
         if held and are_wide(form):
             runs = [self._in_runs(form.attributes, form.weights(g)) for g in range(form.groups)]
             off = np.maximum(off, runs)
-        summed = None if form.axes else self._summed(form.attributes, form.weights())
-        if summed is not None and summed[1] < off[0]:
-            counts, off = np.array([summed[0]]), np.array([summed[1]])
         return counts, width(confidence, numbers) * off
 
     def _summed(self, attributes: tuple[str, ...], weights: Floats) -> tuple[float, float] | None:
-        """The sum of a number over all rows and its deviation, by all tables of it; None of counts.
+        """A sum of a number's levels and its deviation, by all tables of it; None of counts, times anything.
 
         A table without negative cells is displaced where they are many and rows few, such as in a long tail,
-        and large values weigh most there; what was measured is not, and how far off it is is known.
+        and large values weigh most there; what was measured is not, and how far off it is is known. So it is
+        taken whatever the fit seems to be off by: that is an estimate, and wins where it is too low.
         """
         known = self.known.get(attributes[0]) if len(attributes) == 1 else None
-        if known is None or bool(((weights == 0.0) | (weights == 1.0)).all()):
+        held = weights[weights != 0.0]
+        if known is None or not held.size or bool((held == held[0]).all()):
             return None
         return known.weighted(weights, self.total, self.numbers.total_variance)
 
