@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.domain.domain import Domain
-    from hedgerow.queries.within import FoundAt, Within
+    from hedgerow.queries.within import FoundAt, Summed, Within
 
 GROUPS = 1 << 20
 _WORK = 1 << 30
+_SAME = 1e-9  # of a sum: so far apart are two readings of one table, by rounding
 
 
 class Linear(Protocol):
@@ -191,14 +192,23 @@ class Question:
         parts = [found(form, confidence, every or self.bounds(i)) for i, form in enumerate(self.forms)]
         values, errors = (np.stack([p[i] for p in parts]) for i in (0, 1))
         open_ = self.open(found, within, confidence, every)
-        numbers = every or 1
-        ratios = {}
+        ratios = self.ratios(linear, confidence, every or 1)
+        return self.combine(values, errors, confidence=confidence, ratios=ratios, open_=open_)
+
+    def ratios(self, linear: Linear, confidence: float, numbers: int) -> dict[Aggregate, NDArray[np.float64]]:
+        """Ratios of sums by the levels of bins and their errors, of all groups, where one table holds both.
+
+        Args:
+            linear: gives a weighted sum of a table's cells and its half-width.
+            confidence, numbers: how often errors must hold, for how many numbers at once.
+        """
+        found = {}
         for a in self.aggregates:
             if a.denominator is not None:
                 with suppress(UnsupportedQuery, RangeTooLarge):  # no one table holds both: bounds apart
                     pairs = [self._ratio(a, g, linear, confidence, numbers) for g in range(self.size)]
-                    ratios[a] = np.array(pairs)
-        return self.combine(values, errors, confidence=confidence, ratios=ratios, open_=open_)
+                    found[a] = np.array(pairs)
+        return found
 
     def open(
         self, found: FoundAt, within: Within | None, confidence: float, every: int | None
@@ -240,18 +250,22 @@ class Question:
         d, width = linear(names, under, confidence, numbers)
         if not (d > 0 if bottom.nonnegative else d != 0):
             return float("nan"), float("inf")
+        at = n / d
+        rest = linear(names, over - at * under, confidence, numbers)[0]
+        if abs(rest) > _SAME * abs(n):  # its half-width is that of another estimate than n and d are of
+            at += rest / d
         if abs(d) <= width:
-            return n / d, float("inf")
+            return at, float("inf")
         ends = []
         for side in (1.0, -1.0):
-            r = n / d
-            for _ in range(200):  # r -> n/d +- h(r)/|d| is a contraction, as h grows by at most width < |d|
-                before, r = r, n / d + side * linear(names, over - r * under, confidence, numbers)[1] / abs(d)
-                if abs(r - before) <= 1e-4 * abs(r - n / d):
+            r = at
+            for _ in range(200):  # r -> at +- h(r)/|d| is a contraction, as h grows by at most width < |d|
+                before, r = r, at + side * linear(names, over - r * under, confidence, numbers)[1] / abs(d)
+                if abs(r - before) <= 1e-4 * abs(r - at):
                     break
             rest = abs(r - before) * width / (abs(d) - width)  # how far the fixed point can still be
-            ends.append(abs(r - n / d) + rest)
-        return n / d, max(ends)
+            ends.append(abs(r - at) + rest)
+        return at, max(ends)
 
     def bounds(self, form: int) -> int:
         """How many bounds share the confidence of a number that uses this form: 2 in a ratio, else 1.
@@ -321,15 +335,40 @@ class Question:
             if under is not None:  # then neither is known of the middles of bins alone
                 value, error = (value, error) if left is None else (value + left.value, left.on(error))
                 bottom, off, known, left = bottom + under.value, under.on(off), None, None
-            value, error = ratio(value, error, bottom, off, only_positive)
-            if known is not None:
-                value, error = known[:, 0], known[:, 1]
-            left = None if left is None else left.over(bottom, off)
+            if left is not None and left.summed is not None:
+                value, error = self._over(a, left.summed, value + left.value, left.on(error), bottom, off)
+                left = None
+            else:
+                value, error = ratio(value, error, bottom, off, only_positive)
+                if known is not None:
+                    value, error = known[:, 0], known[:, 1]
+                left = None if left is None else left.over(bottom, off)
         if left is not None:
             value, error = value + left.value, left.on(error)
         if a.ends is not None:
             value, error = between(value, error, *a.ends)
         return a.scale * value + a.plus, abs(a.scale) * error
+
+    def _over(
+        self,
+        a: Aggregate,
+        summed: Summed,
+        top: NDArray[np.float64],
+        top_error: NDArray[np.float64],
+        bottom: NDArray[np.float64],
+        off: NDArray[np.float64],
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """A ratio of a sum over all rows that was measured by itself: with what both have in common, if one
+        table holds them; else by bounds apart."""
+        assert a.denominator is not None
+        under = self.forms[a.denominator]
+        apart = ratio(top, top_error, bottom, off, under.nonnegative)
+        if np.isnan(apart[0]).any() or not set(under.attributes) <= {summed.name}:
+            return apart
+        weights = spread(under.attributes, under.weights(), (summed.name,))
+        weights = np.broadcast_to(weights, summed.weights.shape)
+        value, error = summed.over(weights, float(bottom[0]), float(off[0]))
+        return np.array([value]), np.array([error])
 
     def _arrange(self, values: NDArray[np.float64]) -> NDArray[np.intp]:
         """Which groups are shown, in order: stable, so ties keep the declared order."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import log, sqrt
+from math import hypot, log, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Protocol
 
@@ -58,7 +58,7 @@ class Opened:
         hard: what the schema alone allows beyond it.
         heavy: whether half-widths are those of Laplace noise: they add up, and not their squares.
         counted: half-widths of counts in place of the form's own, where a sum is known besides.
-        averaged: those of the average, and of what is known within it; times the number of rows.
+        summed: what such a sum is made of.
         before: the value that errors were worked out for, where more is known of it since.
     """
 
@@ -67,7 +67,7 @@ class Opened:
     hard: Floats
     heavy: bool = False
     counted: Floats | None = None
-    averaged: tuple[Floats, Floats] | None = None
+    summed: Summed | None = None
     before: Floats | None = None
 
     def on(self, errors: Floats) -> Floats:
@@ -83,10 +83,47 @@ class Opened:
             value = self.value / counts
             drift = np.abs(value if self.before is None else self.before / counts) * off / least
             made = [value, self.soft / least + drift, self.hard / least]
-            if self.averaged is not None:  # the number of rows is among those counts
-                made = [value, self.averaged[1] / least, self.hard / least, self.averaged[0] / least]
-        value, soft, hard, *counted = (np.nan_to_num(x, nan=0.0, posinf=np.inf, neginf=-np.inf) for x in made)
-        return Opened(value, soft, hard, self.heavy, counted[0] if counted else None)
+        value, soft, hard = (np.nan_to_num(x, nan=0.0, posinf=np.inf, neginf=-np.inf) for x in made)
+        return Opened(value, soft, hard, self.heavy)
+
+
+@dataclass(frozen=True, eq=False)
+class Summed:
+    """A sum of one number over all rows, as a weighted count of its levels and what is known besides.
+
+    Args:
+        name: of the number.
+        weights: of its levels.
+        besides: what is known without counts.
+        soft, heavy: the half-width of that, and whether it is of Laplace noise.
+        found: a weighted count of the levels, and its half-width.
+    """
+
+    name: str
+    weights: Floats
+    besides: float
+    soft: float
+    heavy: bool
+    found: Callable[[Floats], tuple[float, float]]
+
+    def over(self, under: Floats, counted: float, off: float) -> tuple[float, float]:
+        """The sum divided by another weighted count of the levels, and how far off that is.
+
+        What both have in common cancels in S - r D, whose weights are one question (Fieller). Its value and
+        its half-width are of one estimate, whichever says most of it: those of S and D may be of another.
+
+        Args:
+            under: the weights of D.
+            counted: about what D is, and not zero.
+            off: how far off that may be.
+        """
+        ratio = (self.found(self.weights)[0] + self.besides) / counted
+        ratio += (self.found(self.weights - ratio * under)[0] + self.besides) / counted
+        if abs(counted) <= off:
+            return ratio, np.inf
+        wide = self.found(self.weights - ratio * under)[1]
+        both = wide + self.soft if self.heavy else hypot(wide, self.soft)
+        return ratio, both / (abs(counted) - off)
 
 
 def opened(
@@ -209,7 +246,8 @@ def _with_range(
     Counts and remainders say F + t R, where F weighs bin b by t m_b + d; the range says t W + (t m_0 + d) N.
     With the part p of the latter the remainders are taken to be (1 - p) t R + p (t W + (t m_0 + d) N - F).
     Added to F that leaves the counts (1 - p) F + p (t m_0 + d) N in a sum; in an average less mean N. Of its
-    variance, a + 2 b p + c p^2, three values say all, and so which p is best - at the usual confidence.
+    variance, a + 2 b p + c p^2, three values say all, and so which p is best - at the usual confidence. Both
+    the value and the half-width of the counts are those of their sum: parts may be of other estimates.
     """
     whole = _whole_range(form, within)
     if whole is None:
@@ -220,20 +258,32 @@ def _with_range(
     (rows,), (counted,) = (found(_weighed(form, w), _USUAL, 1)[0] for w in (ones, weights))
     mean = (counted + float(made.value[0])) / max(rows, 1.0)
 
-    def left(p: float, less: float, sure: float, many: int) -> Floats:
-        return found(_weighed(form, (1.0 - p) * weights + (p * at - less) * ones), sure, many)[1]
+    def mixed(p: float, less: float) -> Floats:
+        return (1.0 - p) * weights + (p * at - less) * ones
 
-    none, half, all_ = (float(left(p, mean, _USUAL, 1)[0]) / normal for p in (0.0, 0.5, 1.0))
+    def left(p: float) -> float:
+        return float(found(_weighed(form, mixed(p, mean)), _USUAL, 1)[1][0]) / normal
+
+    none, half, all_ = left(0.0), left(0.5), left(1.0)
     within_ = float(inside.soft(1.0 - _USUAL, inside.most)[0]) / heavy
     ranged = abs(t) * deviation
     both = 2.0 * half**2 - (none**2 + all_**2) / 2.0
     least = none**2 + all_**2 - 2.0 * both + within_**2 + ranged**2
     p = min(max((none**2 - both + within_**2) / max(least, 1e-300), 0.0), 1.0)
-    value = (1.0 - p) * made.value + p * (t * far + at * rows - counted)
     heavy = _quantile((1.0 - confidence) / numbers, heavy=within.heavy)
     soft = heavy * np.hypot((1.0 - p) * made.soft / heavy, p * ranged)
-    sums, averages = (left(p, less, confidence, numbers) for less in (0.0, mean))
-    return Opened(value, soft, made.hard, made.heavy, sums, (averages, soft))
+    besides = float(((1.0 - p) * made.value + p * t * far)[0])
+
+    def asked(levels: Floats) -> tuple[float, float]:
+        (value,), (wide,) = found(_weighed(form, levels), confidence, numbers)
+        return float(value), float(wide)
+
+    name = form.factors[0].attributes[0]
+    summed = Summed(name, mixed(p, 0.0), besides, float(soft[0]), made.heavy, asked)
+    value, wide = asked(summed.weights)
+    return Opened(
+        np.array([value + besides - float(counted)]), soft, made.hard, made.heavy, np.array([wide]), summed
+    )
 
 
 def _whole_range(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from hedgerow.audit.coupled import left_out
 from hedgerow.audit.coupled.looks import FOUR, LONG, _in_runs, deeper, pairs_inside
 from hedgerow.audit.coupled.replay import GROUPS, Replayed, joined, replay_neighbours
 from hedgerow.audit.coupled.scenes import Relation
@@ -87,7 +88,16 @@ def told(ask: Callable[[Any], Any], questions: Sequence[Any]) -> list[Any]:
 @cache
 def own_cases() -> tuple[Coupled, ...]:
     """Every way into the curator that is replayed on neighbouring tables."""
-    return (*_primitives(), *_runs(), *_offline(), *_boosting(), *_online(), *_sessions(), *_sums())
+    return (
+        *_primitives(),
+        *_runs(),
+        *_offline(),
+        *_boosting(),
+        *_online(),
+        *_sessions(),
+        *_sums(),
+        *_left_out(),
+    )
 
 
 def cases() -> tuple[Coupled, ...]:
@@ -329,6 +339,12 @@ def _sessions() -> Iterator[Coupled]:
     for run in (certified, tripped, measured, refined, learned, large):
         for budget in (Budget(epsilon=400), Budget(rho=500, delta=0.01)):
             yield Coupled("Session", run, budget=budget)
+
+
+def _left_out() -> Iterator[Coupled]:
+    """Pairs that are not measured are looked at: of people with one to three rows, at the ends of bins."""
+    for name, run, budget in left_out.RUNS:
+        yield Coupled(name, run, left_out.UNEVEN, budget, groups=left_out.GROUPS)
 
 
 def _sums() -> Iterator[Coupled]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.audit.coupled import left_out
 from hedgerow.audit.coupled import planted_distances as distances
 from hedgerow.audit.coupled.looks import LONG, LOOKS, RUNS
 from hedgerow.audit.coupled.planted_refined import REFINED
@@ -355,5 +356,9 @@ def planted() -> list[Planted]:
             budget=distances.SEEN,
         ),
         Planted("distances to what was never released", distances.unreleased, domain=distances.THREE),
+        *(
+            Planted(name, run, kind, relations, left_out.GROUPS, left_out.UNEVEN, left_out.LITTLE)
+            for name, (run, kind, relations) in left_out.MISTAKES.items()
+        ),
         *(Planted(n, run, kind, groups=g, domain=d) for n, (run, kind, g, d) in MISTAKES.items()),
     ]

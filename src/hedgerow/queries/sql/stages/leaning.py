@@ -23,7 +23,7 @@ from hedgerow.queries.staged import Ground
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hedgerow.queries.question import Question, Result
+    from hedgerow.queries.question import Aggregate, Question, Result
     from hedgerow.queries.sql.stages.first import FirstStage
     from hedgerow.queries.sql.stages.relation import Released
     from hedgerow.queries.within import Opened
@@ -43,6 +43,7 @@ class Footing:
     Args:
         question: the question.
         values, wide: of every form and group, the value and its half-width.
+        shown: of every group and number, what it is by the levels of bins alone.
         left: of every group and number, how far off it may be by what bins leave open; and
         firm: whether it stands on its forms alone: not moved to an end of what it can be.
     """
@@ -50,6 +51,7 @@ class Footing:
     question: Question
     values: Floats
     wide: Floats
+    shown: Floats
     left: Floats
     firm: NDArray[np.bool_]
 
@@ -82,39 +84,45 @@ class Footing:
         parts = [found(form, ground.confidence, 1) for form in question.forms]
         values, wide = (np.stack([p[i] for p in parts]) for i in (0, 1))
         open_ = question.open(found, ground.within, half, every)
-        again = question.combine(values, np.zeros_like(values), open_=open_)
+        ratios = question.ratios(ground.linear, ground.confidence, 1)
+        again = question.combine(values, np.zeros_like(values), ratios=ratios, open_=open_)
         if not np.allclose(again.values, result.values, rtol=_SAME, atol=_SAME, equal_nan=True):
             return None
-        left = np.stack([_left(question, i, values, wide, open_) for i in range(len(question.aggregates))], 1)
-        return cls(question, values, wide, left, _firm(question, again.values))
+        places = range(len(question.aggregates))
+        left = np.stack([_left(question, i, values, wide, open_) for i in places], 1)
+        shown = np.stack([_shown_by_levels(a, values, ratios) for a in question.aggregates], 1)
+        return cls(question, values, wide, shown, left, _firm(question, again.values))
 
     def off(self, group: int, number: int) -> float:
         """About how far off a number may be, as a standard deviation; infinite where that is not known."""
         if not self.firm[group, number]:
             return float("inf")
         mixed = [np.zeros(self.question.size) for _ in self.question.forms]
-        left = self.add(group, number, 1.0, mixed)
+        left, _ = self.add(group, number, 1.0, mixed)
         forms = zip(mixed, self.wide, strict=True)
         return (left + sum(float(np.abs(c) @ w) for c, w in forms)) / _QUANTILE
 
-    def add(self, group: int, number: int, slope: float, weights: list[Floats]) -> float:
-        """Add a number's part to the coefficients of all forms; and what bins leave open of it, times that.
+    def add(self, group: int, number: int, slope: float, weights: list[Floats]) -> tuple[float, float]:
+        """Add a number's part to the coefficients of all forms; what bins leave open of it, times that; and
+        what the forms with these coefficients should come to.
 
         A ratio N/D moves by (dN - N/D dD) / D: by the least that D may be.
         """
         a = self.question.aggregates[number]
-        slope_ = slope * a.scale
+        slope_, left = slope * a.scale, abs(slope) * float(self.left[group, number])
+        shown = float(self.shown[group, number])
         if a.denominator is None:
             weights[a.form][group] += slope_
-            return abs(slope) * float(self.left[group, number])
+            return left, slope_ * shown
         below, off = self.values[a.denominator, group], self.wide[a.denominator, group]
         least = abs(below) - off
         if not least > 0:
-            return float("inf")
+            return float("inf"), 0.0
         part = slope_ / (least if below > 0 else -least)
+        ratio = self.values[a.form, group] / below
         weights[a.form][group] += part
-        weights[a.denominator][group] -= part * self.values[a.form, group] / below
-        return abs(slope) * float(self.left[group, number])
+        weights[a.denominator][group] -= part * ratio
+        return left, part * below * (shown - ratio)
 
 
 def leaned(
@@ -234,18 +242,27 @@ def _leaning(
             continue
         mixed = {q: [np.zeros(f.question.size) for _ in f.question.forms] for q, f in footings.items()}
         moves = [(places[k], row[k]) for k in np.flatnonzero(row).tolist()]
-        left = sum(footings[q].add(g, n, float(slope), mixed[q]) for (q, g, n), slope in moves)
+        parts = [footings[q].add(g, n, float(slope), mixed[q]) for (q, g, n), slope in moves]
+        left, told = (sum(p[i] for p in parts) for i in (0, 1))
         if np.isfinite(left):
             beta = (1.0 - ground.confidence) / (2.0 if left > 0 else 1.0)
-            width = _width(footings, mixed, 1.0 - beta, ground)
+            width = _width(footings, mixed, told, 1.0 - beta, ground)
             out[m] = width + left
     return out
 
 
 def _width(
-    footings: Mapping[int, Footing], mixed: Mapping[int, Sequence[Floats]], confidence: float, ground: Ground
+    footings: Mapping[int, Footing],
+    mixed: Mapping[int, Sequence[Floats]],
+    told: float,
+    confidence: float,
+    ground: Ground,
 ) -> float:
-    """The half-width of one sum over rows: all groups of all forms, each with its coefficient."""
+    """The half-width of one sum over rows: all groups of all forms, each with its coefficient.
+
+    It is about what that sum is read as. Where sums and counts are read off different estimates that is not
+    quite what they were told to come to: by so much more.
+    """
     parts = [
         (form, c)
         for q, f in footings.items()
@@ -262,7 +279,8 @@ def _width(
         for form, c in parts:
             weights = weights + spread(form.attributes, form.mixed(c), names)
         whole = np.ascontiguousarray(np.broadcast_to(weights, domain.shape_of(names)))
-        return ground.linear(names, whole, confidence, ground.numbers)[1]
+        value, wide = ground.linear(names, whole, confidence, ground.numbers)
+        return wide + abs(value - told)
     except HedgerowError:  # no one table holds all of them
         return float("inf")
 
@@ -280,6 +298,17 @@ def _left(question: Question, number: int, values: Floats, wide: Floats, open_: 
     if found is None:
         return np.zeros(question.size)
     return np.asarray(abs(a.scale) * (found.soft + found.hard))
+
+
+def _shown_by_levels(a: Aggregate, values: Floats, ratios: Mapping[Aggregate, Floats]) -> Floats:
+    """What a number is in all groups, of its forms alone; zero of one that forms do not add up to."""
+    if a.quantile is not None:
+        return np.zeros(values.shape[1])
+    if a.denominator is None:
+        return np.asarray(values[a.form])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = ratios[a][:, 0] if a in ratios else values[a.form] / values[a.denominator]
+    return np.asarray(found)
 
 
 def _firm(question: Question, values: Floats) -> NDArray[np.bool_]:
