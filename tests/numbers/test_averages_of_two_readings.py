@@ -112,7 +112,9 @@ def test_which_estimate_a_sum_is_of_does_not_depend_on_how_narrow_its_bars_seem(
     weights = np.append(np.arange(12.0) - 7.5, 0.0)  # of about zero in all
     before = belief.linear(("year",), weights, 0.95)
     belief.spread.factors[:] = -50.0  # as if fits were never off
-    assert belief.linear(("year",), weights, 0.95) == before
+    after = belief.linear(("year",), weights, 0.95)
+    assert after[0] == before[0]
+    assert after[1] > 0.8 * before[1]  # but for how many rows have the number, which the fit says
     ones = (weights > 0).astype(float)
     assert belief.linear(("year",), 2 * ones, 0.95)[0] == pytest.approx(
         2 * belief.linear(("year",), ones, 0.95)[0]
