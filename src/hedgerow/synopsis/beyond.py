@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
-from math import comb, pi, sqrt
+from math import comb, erfc, exp, hypot, pi, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,9 +28,11 @@ _NEAR = 1e-7  # of a distance: so near is near enough
 _MOST = 1e7  # the largest spread that is looked for
 _LEAST = 0.05  # no spread is less
 _SURE = 0.05  # of a distance, squared: from here on sets count alike, however little noise theirs have
-DEEPER = 1.4  # times the mean of those inside it, for each attribute more: what a larger set shows
-DOUBT = 0.5  # of the noise of all distances together: so much farther they are taken to be, of chosen tables
+DEEPER = 1.2  # times the mean of those inside it, for each attribute more: what a larger set shows
+BESIDE = 1.5  # of a spread, squared: chance in many cells hides what is off in a few large ones
+USUAL = {2: 0.03, 3: 0.01}  # of rows: what tables of so many attributes show, where some were chosen
 SHOWN = 0.1  # of the spread of pairs: larger sets show at least so much, where noise may hide it
+_FAR = 8.0  # deviations below 0: there the part of a normal law above 0 is exponential
 _DEEP = 3  # attributes more that count
 _CLEAR = 4.0  # times what a distance says without noise: a spread is no more
 _GROUPS = 24  # of spreads that are told apart
@@ -85,7 +87,10 @@ class Beyond:
             both, left = bars.of_cells(names, table)
             seen[names] = _Seen(both - left, left, table)
         found = np.asarray(distances, dtype=np.float64)
-        return cls._of(seen, found, sigma, float(found.sum()) + sqrt(len(seen)) * sigma)
+        more = cls._of(seen, found, sigma, float(found.sum()) + sqrt(len(seen)) * sigma)
+        own = {t: hypot(s, BESIDE) for t, s in more.spreads.items()}
+        others = tuple(hypot(s, BESIDE) for s in more.others)
+        return cls(own, float(np.mean(others)), others)
 
     @classmethod
     def chosen(
@@ -147,7 +152,9 @@ class Beyond:
         usual = np.array([max(x.distance(common), 1.0) for x in seen])
         ratios, noise = found / usual, (sigma / usual) ** 2
         weights = 1.0 / (noise + _SURE)
-        apart = max(0.0, float((weights * ((ratios - 1.0) ** 2 - noise)).sum() / weights.sum()))
+        apart = float((weights * ((ratios - 1.0) ** 2 - noise)).sum() / weights.sum())
+        chance = 2.0 * float(((weights * noise) ** 2).sum()) / float(weights.sum()) ** 2
+        apart = max(0.0, apart - chance / apart) if apart > 0.0 else 0.0  # as far as noise does not do it
         sure = apart / (apart + noise)
         believed = 1.0 + sure * (ratios - 1.0) + np.sqrt(sure * noise)  # and as far as that may be off
 
@@ -253,6 +260,7 @@ class _Seen:
             groups = [np.add.reduceat(x[order], starts) / self._numbers for x in groups]
         self._noise, self._left, self._most = groups
         self._varied = np.array(varied)[:, None]
+        self.rows = float(table.sum())
 
     def distance(self, s: float) -> float:
         """How far the rows are expected to be from it."""
@@ -268,17 +276,18 @@ def _usual(spreads: Sequence[float]) -> float:
 def _told(seen: Mapping[Names, _Seen], found: Floats, sigma: float, size: int) -> float:
     """What all distances together are taken to be, where tables were chosen.
 
-    Of pairs what was found, and a part of its noise. Larger sets mostly show no more than their pairs do:
-    what was found beyond that is drawn to nothing as far as it may be noise (James and Stein), and what is
-    far beyond noise is believed.
+    Where noise hides them they are what is usual: before anything is found, what they have beyond the noise
+    of measured tables is taken to be exponential, with a mean of so many rows (`USUAL`). Given what was found
+    it is normal, moved down by noise^2 / mean and cut off at 0: that law's mean is believed.
     """
-    whole, noise = float(found.sum()), sqrt(len(seen)) * sigma
-    if size == 2:
-        return whole + DOUBT * noise
+    noise = max(sqrt(len(seen)) * sigma, 1e-9)
     least = sum(x.distance(_LEAST) for x in seen.values())
-    more = max(whole - least, 1e-9)
-    sure = max(0.0, 1.0 - (noise / more) ** 2)
-    return least + sure * (more + DOUBT * noise)
+    usual = USUAL[size] * sum(x.rows for x in seen.values())
+    at = (float(found.sum()) - least) / noise - noise / max(usual, 1e-9)
+    if at < -_FAR:
+        return least + noise / -at
+    above = exp(-(at**2) / 2.0) / sqrt(2.0 * pi) / (0.5 * erfc(-at / sqrt(2.0)))
+    return least + noise * (at + above)
 
 
 def _where(distance: Callable[[float], float], goal: float) -> float:
