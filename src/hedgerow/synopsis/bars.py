@@ -14,8 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.learning.residuals.basis import Basis, Names, subsets
-from hedgerow.synopsis.quantiles import VARIED, quantile, together
-from hedgerow.synopsis.unheld import MOST, all_corners, corners, of_corners, of_weights
+from hedgerow.synopsis.quantiles import VARIED, of_count, quantile, together
+from hedgerow.synopsis.unheld import (
+    MOST,
+    aligned,
+    all_corners,
+    conjunction,
+    corners,
+    of_corners,
+    of_weights,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,8 +38,8 @@ LEAST, RISE = 0.25, 0.4  # of its noise: what a count near zero is off by, and h
 USUAL = 0.15  # of its noise's variance: so far is an answer usually moved from what was measured, squared
 ROOM = 1.05  # times the bar of what was measured: numbers of one release share its noise
 GROWTH = 0.25  # by this power of how many usual cells a count has its variance is more: errors go together
-ADDED = 0.15  # by this power of the cells that a count adds up, what is not known of them is in common
-COHERENT = 0.25  # more for each attribute from the third on: what is off in a count's pairs may add up
+ADDED = 0.05  # by this power of the cells that a count adds up, what is not known of them is in common
+COHERENT = 0.5  # more of three attributes or more: what is off in a count's pairs may add up
 TALL, LOWEST = 0.7, 0.1  # the same of cells of a pair that was not measured; those of fewer rows are alike
 ALONG = 0.3  # of what is not known of a number's table: so much is usually all along the number
 LARGER = 0.4  # of the spread of pairs, where tables were chosen: that of larger sets
@@ -52,7 +60,9 @@ def near_zero(value: Any, deviation: Any) -> Any:
     return np.minimum(1.0, LEAST + RISE * np.sqrt(ratio))
 
 
-def measured_bar(value: Any, noisy: Any, deviation: Any, wide: float, *, counts: bool) -> Any:
+def measured_bar(
+    value: Any, noisy: Any, deviation: Any, wide: float, *, counts: bool, apart: bool = False
+) -> Any:
     """How far off an answer is whose table was measured.
 
     An answer that was moved from what was measured by w (Y - M) is off by D - 1 + 2 g in units of its noise's
@@ -66,13 +76,16 @@ def measured_bar(value: Any, noisy: Any, deviation: Any, wide: float, *, counts:
         deviation: the standard deviation of that.
         wide: the half width of its noise.
         counts: whether the truth cannot be negative.
+        apart: whether counts are weighed against each other, as in a share: they are moved together, and what
+            a fit moves no farther than noise is off by no more than noise.
     """
     left = 1.0
+    room, usual = (1.0, 1.0) if apart else (ROOM, USUAL)
     if counts:
-        made = np.clip(value / max(wide, 1e-12), 0.0, 1.0) / ROOM
+        made = np.clip(value / max(wide, 1e-12), 0.0, 1.0) / room
         left = np.maximum(near_zero(value, deviation), made)
-    beyond = np.maximum((value - noisy) ** 2 / np.maximum(deviation, 1e-12) ** 2 - USUAL, 0.0)
-    return ROOM * wide * left * np.sqrt(1.0 + beyond)
+    beyond = np.maximum((value - noisy) ** 2 / np.maximum(deviation, 1e-12) ** 2 - usual, 0.0)
+    return room * wide * left * np.sqrt(1.0 + beyond)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,13 +212,18 @@ class Bars:
         spread = self._added(real, masks, spread)
         return self._split(noise, free, spread, 1.0)
 
-    def half_width(self, names: Names, found: tuple[Any, Any], confidence: float, numbers: int) -> Any:
-        """How far off such a count is, as one of so many numbers."""
+    def half_width(
+        self, names: Names, found: tuple[Any, Any], confidence: float, numbers: int, count: Any = None
+    ) -> Any:
+        """How far off such a count is, as one of so many; it is given if nobody asks for it as not empty."""
         normally, unknown = found
         draws = self._draws(tuple(a for a in names if a in self.basis.sizes))
-        return np.sqrt(normally) * quantile(
+        wide = np.sqrt(normally) * quantile(
             unknown / np.maximum(normally, 1e-300), draws, 1.0 - (1.0 - confidence) / numbers
         )
+        if count is None or numbers > 1:
+            return wide
+        return of_count(wide, count, normally, unknown, confidence)
 
     def _draws(self, names: Names) -> tuple[float, ...]:
         """How far what is not known of single questions is from its mean: parts of it, by chance."""
@@ -310,7 +328,7 @@ class Bars:
         energy, own, along = split**2 * chances, {}, {}
         for s in self._others(names):
             found = energy[tuple(slice(1, None) if a in s else 0 for a in names)]
-            own[s], along[s] = float(found.sum()), _aligned(found) if self.chosen else 1.0
+            own[s], along[s] = float(found.sum()), aligned(found, ALONG) if self.chosen else 1.0
         if self.chosen:  # what is off of a number's rows goes one way all along it
             more = sum(e * max(self._of(s) - 1.0, 0.0) * (along[s] - 1.0) for s, e in own.items())
             return self._mean(own, tall) + more / max(sum(own.values()), 1e-300)
@@ -323,7 +341,7 @@ class Bars:
         cells. Where some were looked at, pairs of a larger one that are off may all be so the same way.
         """
         if self.chosen and self.beyond is not None:
-            return 1.0 + COHERENT * max(0, len(names) - 2)
+            return 1.0 + COHERENT if len(names) > 2 else 1.0
         if not (self.chosen and len(names) <= _NEAR):
             return 1.0
         cells = prod(self.basis.sizes[a] for a in names)
@@ -373,29 +391,3 @@ class Bars:
         if len(names) > _FEW:
             return [] if len(self._measured(names)) == 1 << len(names) else [names]
         return [s for s in subsets(names) if s not in self.deviations]
-
-
-def _aligned(energy: Floats) -> float:
-    """By how much what is off adds up in a weighted count, where a usual part of it is along the weights.
-
-    Args:
-        energy: of the weights, by levels of some attributes: squares by how many rows there are.
-    """
-    most = 1.0
-    for axis in range(energy.ndim):
-        each = np.sqrt(energy.sum(axis=tuple(i for i in range(energy.ndim) if i != axis)))
-        squares = float((each**2).sum())
-        if squares > 0.0:
-            most = max(most, ALONG * float(each.sum()) ** 2 / squares)
-    return most
-
-
-def conjunction(weights: Floats) -> list[Floats] | None:
-    """The levels of each attribute that a conjunction's weights hold; None if they are none's."""
-    there = weights > 0.0
-    if not there.any() or float(weights.min()) < 0.0 or np.ptp(weights[there]) > 1e-9 * float(weights.max()):
-        return None
-    axes = range(weights.ndim)
-    masks = [np.asarray(there.any(axis=tuple(i for i in axes if i != axis))) for axis in axes]
-    whole = prod(int(m.sum()) for m in masks) == int(there.sum())
-    return [m.astype(np.float64) for m in masks] if whole else None

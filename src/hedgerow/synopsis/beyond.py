@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import combinations
-from math import comb, inf, pi, sqrt
+from math import comb, erfc, exp, hypot, inf, pi, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import PCG64, Generator
 
 from hedgerow.learning.residuals.basis import Names
-from hedgerow.synopsis.quantiles import VARIED
+from hedgerow.synopsis.quantiles import VARIED, lognormal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,14 +29,13 @@ _NEAR = 1e-7  # of a distance: so near is near enough
 _MOST = 1e7  # the largest spread that is looked for
 _LEAST = 0.05  # no spread is less
 _SURE = 0.05  # of a distance, squared: from here on sets count alike, however little noise theirs have
-DEEPER = 1.4  # times the mean of those inside it, for each attribute more: what a larger set shows
-DOUBT = 0.5  # of the noise of all distances together: so much farther they are taken to be, of chosen tables
-USUAL, SURELY = (
-    0.15,
-    0.1,
-)  # of all rows: how far pairs are taken to be before looking, and how surely
-FAITH = 0.08  # of what noise does to distances: so far off is what is expected of it
+DEEPER = 1.2  # times the mean of those inside it, for each attribute more: what a larger set shows
+BESIDE = 1.5  # of a spread, squared: chance in many cells hides what is off in a few large ones
+APART = 0.15  # of all rows: how far pairs are taken to be, apart from noise, before looking
+MORE = 0.01  # ... and what triples show beyond that
+DIFFER = 0.95  # the deviation of the logarithm of how far pairs of one table are (nine public tables)
 SHOWN = 0.1  # of the spread of pairs: larger sets show at least so much, where noise may hide it
+_FAR = 8.0  # deviations below 0: there the part of a normal law above 0 is exponential
 _DEEP = 3  # attributes more that count
 _CLEAR = 4.0  # times what a distance says without noise: a spread is no more
 _GROUPS = 24  # of spreads that are told apart
@@ -96,7 +95,10 @@ class Beyond:
             both, left = bars.of_cells(names, table)
             seen[names] = _Seen(both - left, left, table)
         found = np.asarray(distances, dtype=np.float64)
-        return cls._of(seen, found, sigma, float(found.sum()) + sqrt(len(seen)) * sigma)
+        more = cls._of(seen, found, sigma, float(found.sum()) + sqrt(len(seen)) * sigma)
+        own = {t: hypot(s, BESIDE) for t, s in more.spreads.items()}
+        others = tuple(hypot(s, BESIDE) for s in more.others)
+        return cls(own, float(np.mean(others)), others)
 
     @classmethod
     def chosen(
@@ -115,7 +117,6 @@ class Beyond:
             varied: what is not known of single cells of a set, in parts of its mean.
         """
         off = dict(zip(tables, distances, strict=True))
-        rows = float(next(iter(tables.values())).sum())
         known: Beyond | None = None
         for size in (2, 3):
             some = {t: x for t, x in tables.items() if len(t) == size}
@@ -129,7 +130,7 @@ class Beyond:
                 none, one = (np.add(*b.of_cells(names, table, parts)) for b in levels)  # in a straight line
                 seen[names] = _Seen(none, one - none, table, varied)
             found = np.array([off[t] for t in some])
-            whole = _told(seen, found, sigma, size, rows)
+            whole = _told(seen, found, sigma, size)
             more = cls._of(seen, found, sigma, whole)
             known = more._hidden(seen, sigma, whole) if known is None else known._above(more)
         assert known is not None
@@ -137,7 +138,7 @@ class Beyond:
 
     @classmethod
     def unseen(
-        cls, bars: Callable[[Beyond], Bars], tables: Mapping[Any, Floats], apart: float = USUAL
+        cls, bars: Callable[[Beyond], Bars], tables: Mapping[Any, Floats], apart: float = APART
     ) -> Beyond:
         """The same where nothing was looked at: pairs are as far off as usual, or as is known of all.
 
@@ -165,7 +166,7 @@ class Beyond:
             whole: what all distances together are taken to be.
         """
         near = np.array([x.distance(_LEAST) for x in sets.values()])[:, None]
-        parts = np.array(VARIED)
+        parts = lognormal(DIFFER)
 
         def apart(c: float) -> Floats:
             return np.sqrt(near**2 + (c * parts) ** 2)
@@ -212,7 +213,9 @@ class Beyond:
         usual = np.array([max(x.distance(common), 1.0) for x in seen])
         ratios, noise = found / usual, (sigma / usual) ** 2
         weights = 1.0 / (noise + _SURE)
-        apart = max(0.0, float((weights * ((ratios - 1.0) ** 2 - noise)).sum() / weights.sum()))
+        apart = float((weights * ((ratios - 1.0) ** 2 - noise)).sum() / weights.sum())
+        chance = 2.0 * float(((weights * noise) ** 2).sum()) / float(weights.sum()) ** 2
+        apart = max(0.0, apart - chance / apart) if apart > 0.0 else 0.0  # as far as noise does not do it
         sure = apart / (apart + noise)
         believed = 1.0 + sure * (ratios - 1.0) + np.sqrt(sure * noise)  # and as far as that may be off
 
@@ -331,6 +334,7 @@ class _Seen:
             groups = [np.add.reduceat(x[order], starts) / self._numbers for x in groups]
         self._noise, self._left, self._most = groups
         self._varied = np.array(varied)[:, None]
+        self.rows = float(table.sum())
 
     def distance(self, s: float) -> float:
         """How far the rows are expected to be from it."""
@@ -343,24 +347,22 @@ def _usual(spreads: Sequence[float]) -> float:
     return float(np.mean(np.sqrt(spreads))) ** 2
 
 
-def _told(seen: Mapping[Names, _Seen], found: Floats, sigma: float, size: int, rows: float) -> float:
+def _told(seen: Mapping[Names, _Seen], found: Floats, sigma: float, size: int) -> float:
     """What all distances together are taken to be, where tables were chosen.
 
-    Of pairs what was found, and a part of its noise; the less that says, the more they are taken to be as
-    far as usual. Larger sets mostly show no more than their pairs do: what was found beyond that is drawn to
-    nothing as far as it may be noise (James and Stein), and what is far beyond noise is believed.
+    Where noise hides them they are what is usual: before anything is found, what they have beyond the noise
+    of measured tables is taken to be exponential, with a mean of so much (`APART`, `MORE`). Given what was
+    found it is normal, moved down by noise^2 / mean and cut off at 0: that law's mean is believed.
     """
-    whole, noise = float(found.sum()), sqrt(len(seen)) * sigma
-    least = sum(x.distance(_LEAST) for x in seen.values())
-    if size == 2:
-        near = np.array([x.distance(_LEAST) for x in seen.values()])
-        usual, more = (float(np.hypot(near, u * rows).sum()) for u in (USUAL, USUAL + SURELY))
-        before, after = (more - usual) ** -2.0, 1.0 / (noise**2 + (FAITH * least) ** 2)
-        believed = (before * usual + after * whole) / (before + after) + DOUBT * (before + after) ** -0.5
-        return max(whole + DOUBT * noise, float(believed))
-    more = max(whole - least, 1e-9)
-    sure = max(0.0, 1.0 - (noise / more) ** 2)
-    return least + sure * (more + DOUBT * noise)
+    noise = max(sqrt(len(seen)) * sigma, 1e-9)
+    near = np.array([x.distance(_LEAST) for x in seen.values()])
+    rows = np.array([x.rows for x in seen.values()])
+    usual = (np.hypot(near, APART * rows) - near if size == 2 else MORE * rows).sum()
+    at = float(found.sum() - near.sum()) / noise - noise / max(float(usual), 1e-9)
+    if at < -_FAR:
+        return float(near.sum()) + noise / -at
+    above = exp(-(at**2) / 2.0) / sqrt(2.0 * pi) / (0.5 * erfc(-at / sqrt(2.0)))
+    return float(near.sum()) + noise * (at + above)
 
 
 def _where(distance: Callable[[float], float], goal: float) -> float:

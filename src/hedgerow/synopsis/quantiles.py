@@ -1,9 +1,9 @@
-"""Quantiles of errors whose variance is noise and something else that is not known."""
+"""Quantiles of errors whose variance is noise and something else that is not known; of small counts too."""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from math import erf, exp, log
+from math import erf, exp, log, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-VARIES = 1.0  # the standard deviation of the logarithm of what is not known, between questions of a set
+VARIES = 1.3  # the standard deviation of the logarithm of what is not known, between questions of a set
+HIDDEN = 0.3  # of the deviation by noise and chance: what a count near zero is more than it is said to be
 _GRID = np.linspace(log(1e-6), log(1e4), 40)  # logarithms of ratios between which quantiles are read off
 _GROUPS = 24  # of parts that are told apart
 _STEPS = 32  # of a search for a quantile
+_SMALL = np.linspace(log(1e-3), log(1e2), 60)  # logarithms of means, in deviations, of counts
 _erf = np.frompyfunc(erf, 1, 1)
 
 
@@ -34,14 +36,51 @@ def quantile(ratio: Any, draws: tuple[float, ...], confidence: float) -> Any:
     return np.interp(at, _GRID, _quantiles(draws, confidence)) * scale
 
 
-def _varied(deviation: float) -> Floats:
+def of_count(wide: Any, count: Any, normally: Any, unknown: Any, confidence: float) -> Any:
+    """How far off a count is that cannot be negative, where normal laws would say `wide`.
+
+    Where more may be off than is there, most truths are next to nothing and few are far above: a count of
+    this mean and variance is taken to be lognormal. Its interval reaches down to zero, which it may well be.
+
+    Args:
+        wide: the half width of an error that may have either sign.
+        count: what is answered.
+        normally, unknown: the variance of its error.
+        confidence: of the interval.
+    """
+    mean = np.maximum(count, 0.0) + HIDDEN * np.sqrt(normally)
+    ratio = mean / np.sqrt(normally + unknown)
+    at = np.log(np.clip(ratio, exp(_SMALL[0]), exp(_SMALL[-1])))
+    part = np.interp(at, _SMALL, _small(confidence)) / normal(confidence, 1)
+    return np.minimum(wide, np.maximum(wide * part, mean))
+
+
+@lru_cache(maxsize=64)
+def _small(confidence: float) -> Floats:
+    """Half widths of lognormal numbers of the deviation 1, at every mean of the grid."""
+    means = np.exp(_SMALL)
+    spreads = np.sqrt(np.log1p(means**-2.0))
+
+    def below(x: Floats) -> Floats:
+        at = np.asarray((np.log(np.maximum(x, 1e-300) / means) / spreads + spreads / 2.0) / sqrt(2.0))
+        return np.asarray(1.0 + np.asarray(_erf(at), dtype=np.float64)) / 2.0
+
+    low, high = np.zeros(len(means)), np.full(len(means), 64.0)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2.0
+        inside = below(means + middle) - np.where(middle < means, below(means - middle), 0.0)
+        low, high = np.where(inside < confidence, middle, low), np.where(inside < confidence, high, middle)
+    return high
+
+
+def lognormal(deviation: float) -> Floats:
     """Ten numbers of the mean 1 that a logarithm with this deviation has."""
     at = [NormalDist().inv_cdf((i + 0.5) / 10.0) for i in range(10)]
     numbers = np.exp(deviation * np.array(at))
     return np.asarray(numbers / numbers.mean())
 
 
-VARIED = tuple(_varied(VARIES).tolist())
+VARIED = tuple(lognormal(VARIES).tolist())
 
 
 @lru_cache(maxsize=256)

@@ -79,7 +79,8 @@ class StatedErrors:
         value, noisy = float((table * weights).sum()), float((known.counts * weights).sum())
         wide = known.half_width(confidence, weights, numbers)
         counts, deviation = bool((weights >= 0.0).all()), known.deviation(weights)
-        stated = float(_stated(value, noisy, deviation, wide, counts=counts, numbers=numbers))
+        apart = not counts and float(weights.max()) > 0.0
+        stated = float(_stated(value, noisy, deviation, wide, counts=counts, numbers=numbers, apart=apart))
         if len(attributes) > 1 and any(map(self._is_thin, attributes)):  # all but nothing was measured
             stated = min(stated, self._unmeasured(attributes, table, weights, confidence, numbers))
         for t in self._grouped(attributes) if np.count_nonzero(weights) > 1 else ():
@@ -148,13 +149,15 @@ class StatedErrors:
     ) -> float:
         """The same by noise, chance and what a look at other tables found."""
         factors = _factors(weights) if table.size > _WRITTEN else None
+        largest = 1.0 if factors is None else factors[0]
+        count = float((table * weights).sum()) / largest
         if factors is None:
-            found, largest = self.bars.variances(attributes, table, weights), 1.0
+            found = self.bars.variances(attributes, table, weights)
         else:
-            largest, each = factors
-            count = float((table * weights).sum()) / largest
-            found = self.bars.of_product(attributes, each, count, table)
-        return largest * float(self.bars.half_width(attributes, found, confidence, numbers))
+            found = self.bars.of_product(attributes, factors[1], count, table)
+        sums = np.count_nonzero(weights) > 1 and float(weights.min()) >= 0.0
+        width = self.bars.half_width(attributes, found, confidence, numbers, count if sums else None)
+        return largest * float(width)
 
     def _unseen(self, attributes: Names, table: Floats, weights: Floats) -> float:
         """The standard deviation by how numbers may go together with what they were not measured with.
@@ -225,9 +228,8 @@ class StatedErrors:
         """Of every cell of a table."""
         known = self.known(attributes)
         if known is None:
-            return np.asarray(
-                self.bars.half_width(attributes, self.bars.of_cells(attributes, table), confidence, numbers)
-            )
+            found = self.bars.of_cells(attributes, table)
+            return np.asarray(self.bars.half_width(attributes, found, confidence, numbers, table))
         deviation, wide = known.variance**0.5, known.cell_width(confidence, numbers)
         return np.asarray(
             _stated(table, known.counts, deviation, wide, counts=True, numbers=numbers), dtype=np.float64
@@ -240,8 +242,11 @@ class StatedErrors:
         tops = [float(f.max(initial=0.0)) or 1.0 for f in factors]
         weights = [f / top for f, top in zip(factors, tops, strict=True)]
         largest = query.largest / ONE
-        found = self.bars.of_product(query.attributes, weights, count / max(largest, 1e-300))
-        return largest * float(self.bars.half_width(query.attributes, found, confidence, numbers))
+        count = count / max(largest, 1e-300)
+        found = self.bars.of_product(query.attributes, weights, count)
+        sums = any(np.count_nonzero(w) > 1 for w in weights)
+        width = self.bars.half_width(query.attributes, found, confidence, numbers, count if sums else None)
+        return largest * float(width)
 
     def known(self, attributes: Names) -> KnownTable | None:
         """The table as it was measured at full detail, if it was, and the noise of its cells."""
@@ -323,7 +328,16 @@ def _factors(weights: Floats) -> tuple[float, list[Floats]] | None:
     return (largest, each) if np.allclose(made, weights, rtol=1e-9, atol=0.0) else None
 
 
-def _stated(value: Any, noisy: Any, deviation: float, wide: float, *, counts: bool, numbers: int) -> Any:
+def _stated(
+    value: Any,
+    noisy: Any,
+    deviation: float,
+    wide: float,
+    *,
+    counts: bool,
+    numbers: int,
+    apart: bool = False,
+) -> Any:
     """The error of an answer that was measured: what is usual, and never more than what is certain.
 
     Many numbers that are to hold at once keep what is certain: the largest of them is no usual one.
@@ -331,7 +345,7 @@ def _stated(value: Any, noisy: Any, deviation: float, wide: float, *, counts: bo
     certain = _reach(value, noisy, wide, counts=counts)
     if numbers > _FEW:
         return certain
-    return np.minimum(measured_bar(value, noisy, deviation, wide, counts=counts), certain)
+    return np.minimum(measured_bar(value, noisy, deviation, wide, counts=counts, apart=apart), certain)
 
 
 def _reach(value: Any, noisy: Any, wide: float, *, counts: bool) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -87,3 +88,30 @@ def of_weights(table: Floats, weights: Floats, measured: Sequence[Axes]) -> floa
         for out, whole in zip(others, inside, strict=True):
             left = left - (rows * left).sum(axis=out, keepdims=True) / whole
     return float((rows * left**2).sum())
+
+
+def aligned(energy: Floats, part: float) -> float:
+    """By how much what is off adds up in a weighted count, where a usual part of it is along the weights.
+
+    Args:
+        energy: of the weights, by levels of some attributes: squares by how many rows there are.
+        part: of all that is off.
+    """
+    most = 1.0
+    for axis in range(energy.ndim):
+        each = np.sqrt(energy.sum(axis=tuple(i for i in range(energy.ndim) if i != axis)))
+        squares = float((each**2).sum())
+        if squares > 0.0:
+            most = max(most, part * float(each.sum()) ** 2 / squares)
+    return most
+
+
+def conjunction(weights: Floats) -> list[Floats] | None:
+    """The levels of each attribute that a conjunction's weights hold; None if they are none's."""
+    there = weights > 0.0
+    if not there.any() or float(weights.min()) < 0.0 or np.ptp(weights[there]) > 1e-9 * float(weights.max()):
+        return None
+    axes = range(weights.ndim)
+    masks = [np.asarray(there.any(axis=tuple(i for i in axes if i != axis))) for axis in axes]
+    whole = prod(int(m.sum()) for m in masks) == int(there.sum())
+    return [m.astype(np.float64) for m in masks] if whole else None

@@ -10,8 +10,9 @@ from scipy.stats import norm
 
 import hedgerow as hr
 from hedgerow.learning.residuals.basis import Basis
-from hedgerow.synopsis.bars import ROOM, SMALLEST, Bars, conjunction, measured_bar, near_zero
-from hedgerow.synopsis.quantiles import VARIED, quantile
+from hedgerow.synopsis.bars import ROOM, SMALLEST, Bars, measured_bar, near_zero
+from hedgerow.synopsis.quantiles import VARIED, of_count, quantile
+from hedgerow.synopsis.unheld import conjunction
 
 SIZES = {"a": 3, "b": 2, "c": 4}
 ONES = {"a": np.array([0.2, 0.3, 0.5]), "b": np.array([0.6, 0.4]), "c": np.array([0.1, 0.2, 0.3, 0.4])}
@@ -44,6 +45,38 @@ def test_a_count_near_zero_has_a_narrower_bar_and_a_large_one_all_of_its_noise()
     assert measured_bar(0.0, 0.0, 10.0, 19.6, counts=False) == pytest.approx(ROOM * 19.6)
     for count in (5.0, 12.0, 19.0):  # what noise alone may have made may be nothing
         assert measured_bar(count, count, 10.0, 19.6, counts=True) >= count
+
+
+def test_counts_that_are_weighed_against_each_other_have_no_less_than_their_noise():
+    for off, wide in ((0.0, 19.6), (9.0, 19.6), (30.0, 19.6 * 9.0**0.5)):
+        bar = measured_bar(0.0, off, 10.0, 19.6, counts=False, apart=True)
+        assert bar == pytest.approx(wide)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95, 0.99])
+def test_a_count_of_which_more_may_be_off_than_is_there_is_a_lognormal_one_that_may_be_nothing(confidence):
+    z = norm.ppf(0.5 + confidence / 2)
+    draws = np.random.default_rng(8).normal(size=100_000)
+    for count in (0.0, 0.5, 5.0, 40.0, 300.0, 1e5):
+        bar = of_count(z * 100.0, count, 0.0, 1e4, confidence)
+        assert bar <= z * 100.0
+        assert bar >= min(count, z * 100.0)
+        if count:
+            spread = np.log1p(1e4 / count**2) ** 0.5
+            truths = count * np.exp(spread * draws - spread**2 / 2)
+            inside = float((np.abs(truths - count) <= bar).mean())
+            assert inside >= confidence - 0.005 or bar == pytest.approx(z * 100.0)
+    assert of_count(z * 100.0, 1e5, 0.0, 1e4, confidence) == pytest.approx(z * 100.0, rel=1e-2)
+    assert of_count(z * 100.0, 0.0, 25.0, 1e4, confidence) > 0.0  # noise hides some of it
+
+
+def test_a_single_cell_has_the_bar_of_a_person_who_is_there_and_a_range_that_of_a_count():
+    names, some = ("a", "b", "c"), bars((), ("a",), ("b",), ("c",))
+    found = some.variances(names, table(), np.ones((3, 2, 4)))
+    assert some.half_width(names, (400.0, 0.0), 0.8, 1, 3.0) < some.half_width(names, (400.0, 0.0), 0.8, 1)
+    both = [some.half_width(names, (400.0, 0.0), 0.8, 9, c) for c in (3.0, None)]
+    assert both[0] == both[1]  # of many numbers at once the largest error is no usual one
+    assert found[1] == 0.0
 
 
 @pytest.mark.parametrize("measured", [[()], [(), ("a",)], [(), ("a",), ("b",), ("c",), ("a", "c")]])

@@ -22,7 +22,7 @@ from hedgerow.curator.statistics.distances import TableDistances
 from hedgerow.errors import RequestReused
 from hedgerow.learning.residuals.basis import Names
 from hedgerow.queries.query import Norms
-from hedgerow.synopsis.beyond import USUAL, Beyond
+from hedgerow.synopsis.beyond import APART, Beyond
 from hedgerow.synopsis.quantiles import VARIED
 from hedgerow.synopsis.stated import StatedErrors
 
@@ -103,7 +103,7 @@ class Farther:
                 self._run.refused()
         return learned
 
-    def unlooked(self, learned: Learned, apart: float = USUAL) -> Learned:
+    def unlooked(self, learned: Learned, apart: float = APART) -> Learned:
         """What was learned, where no look is worth its price: pairs are as far off as is usual.
 
         Args:
