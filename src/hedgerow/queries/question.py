@@ -14,7 +14,7 @@ import numpy as np
 from hedgerow.errors import CutsBin, RangeTooLarge, UnsupportedQuery
 from hedgerow.queries.form import GroupAxis, LinearForm, check_cells, spread
 from hedgerow.queries.quantile import QuantileOf
-from hedgerow.queries.quotient import between
+from hedgerow.queries.quotient import Quotient, between
 from hedgerow.queries.quotient import ratio as ratio
 from hedgerow.queries.result import Result as Result
 from hedgerow.queries.result import Show as Show
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 GROUPS = 1 << 20
 _WORK = 1 << 30
-_SAME = 1e-9  # of a sum: so far apart are two readings of one table, by rounding
 
 
 class Linear(Protocol):
@@ -195,18 +194,21 @@ class Question:
         ratios = self.ratios(linear, confidence, every or 1)
         return self.combine(values, errors, confidence=confidence, ratios=ratios, open_=open_)
 
-    def ratios(self, linear: Linear, confidence: float, numbers: int) -> dict[Aggregate, NDArray[np.float64]]:
+    def ratios(
+        self, linear: Linear, confidence: float, numbers: int, *, bars: bool = True
+    ) -> dict[Aggregate, NDArray[np.float64]]:
         """Ratios of sums by the levels of bins and their errors, of all groups, where one table holds both.
 
         Args:
             linear: gives a weighted sum of a table's cells and its half-width.
             confidence, numbers: how often errors must hold, for how many numbers at once.
+            bars: whether errors are worked out.
         """
         found = {}
         for a in self.aggregates:
             if a.denominator is not None:
                 with suppress(UnsupportedQuery, RangeTooLarge):  # no one table holds both: bounds apart
-                    pairs = [self._ratio(a, g, linear, confidence, numbers) for g in range(self.size)]
+                    pairs = [self._ratio(a, g, linear, confidence, numbers, bars) for g in range(self.size)]
                     found[a] = np.array(pairs)
         return found
 
@@ -230,14 +232,9 @@ class Question:
         return out
 
     def _ratio(
-        self, a: Aggregate, group: int, linear: Linear, confidence: float, numbers: int
+        self, a: Aggregate, group: int, linear: Linear, confidence: float, numbers: int, bars: bool
     ) -> tuple[float, float]:
-        """A ratio N/D and its error from one table, by Fieller's method [F54].
-
-        For the true ratio R the sum N - R D is zero, so |n - R d| stays within the half-width h(R) of the
-        weights of N - R D: all r with |n - r d| <= h(r) are a confidence set. Noise that N and D share
-        cancels in it, which bounds for N and D apart cannot see. Unbounded when D may be zero.
-        """
+        """A ratio and its error from one table."""
         assert a.denominator is not None
         top, bottom = self.forms[a.form], self.forms[a.denominator]
         names = self.domain.order([*top.attributes, *bottom.attributes])
@@ -246,26 +243,12 @@ class Question:
             np.broadcast_to(spread(f.attributes, f.weights(group), names), self.domain.shape_of(names))
             for f in (top, bottom)
         )
-        n, _ = linear(names, over, confidence, numbers)
-        d, width = linear(names, under, confidence, numbers)
-        if not (d > 0 if bottom.nonnegative else d != 0):
-            return float("nan"), float("inf")
-        at = n / d
-        rest = linear(names, over - at * under, confidence, numbers)[0]
-        if abs(rest) > _SAME * abs(n):  # its half-width is that of another estimate than n and d are of
-            at += rest / d
-        if abs(d) <= width:
-            return at, float("inf")
-        ends = []
-        for side in (1.0, -1.0):
-            r = at
-            for _ in range(200):  # r -> at +- h(r)/|d| is a contraction, as h grows by at most width < |d|
-                before, r = r, at + side * linear(names, over - r * under, confidence, numbers)[1] / abs(d)
-                if abs(r - before) <= 1e-4 * abs(r - at):
-                    break
-            rest = abs(r - before) * width / (abs(d) - width)  # how far the fixed point can still be
-            ends.append(abs(r - at) + rest)
-        return at, max(ends)
+
+        def found(weights: NDArray[np.float64]) -> tuple[float, float]:
+            return linear(names, weights, confidence, numbers)
+
+        made = Quotient.of(found, over, under, only_positive=bottom.nonnegative)
+        return made.value, made.error if bars else 0.0
 
     def bounds(self, form: int) -> int:
         """How many bounds share the confidence of a number that uses this form: 2 in a ratio, else 1.

@@ -2,12 +2,81 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Found = Callable[[Floats], tuple[float, float]]
+
+_SAME = 1e-9  # of a sum: so far apart are two readings of one table, by rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Quotient:
+    """A quotient N/D of two weighted sums of the cells of one table.
+
+    For the true ratio R the sum N - R D is zero, so |n - R d| stays within the half-width h(R) of the weights
+    of N - R D: all r with |n - r d| <= h(r) are a confidence set (Fieller [F54]). Noise that N and D share
+    cancels in it, which bounds for N and D apart cannot see. N - r D may be read off another estimate than N
+    and D are (a count off a fit, a sum off what was measured): then r is moved by what that says it is, so
+    that value and half-width are of one.
+
+    Args:
+        found: a weighted sum and its half-width.
+        over, under: the weights of N and of D.
+        value: what is said; not a number where D is not what it can be.
+        count: what D is said to be, and
+        wide: its half-width.
+    """
+
+    found: Found
+    over: Floats
+    under: Floats
+    value: float
+    count: float
+    wide: float
+
+    @classmethod
+    def of(cls, found: Found, over: Floats, under: Floats, *, only_positive: bool) -> Quotient:
+        """From whoever holds the table.
+
+        Args:
+            found, over, under: as above.
+            only_positive: whether D cannot be negative.
+        """
+        (n, _), (d, wide) = found(over), found(under)
+        if not (d > 0 if only_positive else d != 0):
+            return cls(found, over, under, float("nan"), d, wide)
+        value = n / d
+        rest = found(over - value * under)[0]
+        if abs(rest) > _SAME * abs(n):
+            value += rest / d
+        return cls(found, over, under, value, d, wide)
+
+    @property
+    def error(self) -> float:
+        """How far off it may be; unbounded where D may be zero."""
+        if np.isnan(self.value) or abs(self.count) <= self.wide:
+            return float("inf")
+        return max(self._reach(side) for side in (1.0, -1.0))
+
+    def _reach(self, side: float) -> float:
+        """How far the confidence set goes to one side, or farther.
+
+        r -> value +- h(r) / |d| is a contraction, as h grows by at most the half-width of D, which is less.
+        """
+        r, size = self.value, abs(self.count)
+        for _ in range(200):
+            before, r = r, self.value + side * self.found(self.over - r * self.under)[1] / size
+            if abs(r - before) <= 1e-4 * abs(r - self.value):
+                break
+        return abs(r - self.value) + abs(r - before) * self.wide / (size - self.wide)
 
 
 def between(

@@ -84,7 +84,7 @@ class Footing:
         parts = [found(form, ground.confidence, 1) for form in question.forms]
         values, wide = (np.stack([p[i] for p in parts]) for i in (0, 1))
         open_ = question.open(found, ground.within, half, every)
-        ratios = question.ratios(ground.linear, ground.confidence, 1)
+        ratios = question.ratios(ground.linear, ground.confidence, 1, bars=False)
         again = question.combine(values, np.zeros_like(values), ratios=ratios, open_=open_)
         if not np.allclose(again.values, result.values, rtol=_SAME, atol=_SAME, equal_nan=True):
             return None
