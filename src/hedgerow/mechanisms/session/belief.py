@@ -18,6 +18,7 @@ from hedgerow.mechanisms.session.pooled import Pooled, numbers_of
 from hedgerow.mechanisms.session.price import width
 from hedgerow.queries.moments import BinMoments, WithinBins
 from hedgerow.queries.query import ONE
+from hedgerow.synopsis.bars import ROOM
 from hedgerow.synopsis.unseen import unseen
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ class Belief(ABC):
         """
         drawn = np.maximum(squares - count * count / self.total, 1.0 if order else 0.0)
         alone = self.spread.at(order, drawn) * drawn if order else 0.0
-        return alone + self.numbers.total_variance * (count / self.total) ** 2
+        return alone + ROOM**2 * self.numbers.total_variance * (count / self.total) ** 2
 
     def linear(
         self, attributes: tuple[str, ...], weights: Floats, confidence: float, numbers: int = 1
@@ -273,7 +274,9 @@ class Belief(ABC):
         if known is None or attributes[0] in self.thin or not known.sums(weights):
             return None
         there = known.there
-        return known.weighted(weights, float((table * there).sum()), self._off(attributes, table, there))
+        rows, off = float((table * there).sum()), self._off(attributes, table, there)
+        count, off = known.weighted(weights, rows, off)
+        return count, ROOM * off
 
     def _each(self, form: LinearForm, confidence: float, numbers: int) -> tuple[Floats, Floats]:
         """The same, one group after another."""
