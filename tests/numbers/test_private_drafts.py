@@ -79,7 +79,8 @@ def test_names_whose_noise_is_for_one_row_of_a_person_are_found_out():
 
 def ranks(curator: hr.Curator) -> list[int]:
     return [
-        curator.select(RankErrors("age", share, lean), 1) for share, lean in ((5, -3), (400, 0), (995, 9))
+        curator.select(RankErrors("age", share, lean, place), 1)
+        for share, lean, place in ((5, -3, None), (400, 0, None), (995, 9, None), (995, 9, 1))
     ]
 
 
@@ -108,6 +109,15 @@ def test_the_best_ranked_edge_has_the_share_below_it():
     table = hr.Table.open({"n": np.arange(1000) % 100}, domain)
     curator = hr.Curator(table, hr.Budget(epsilon=4000), ":memory:")
     assert [curator.select(RankErrors("n", share), 1000) for share in (100, 500, 990)] == [10, 50, 99]
+
+
+def test_a_lean_towards_a_place_is_lost_on_both_sides_of_it():
+    domain = hr.Domain({"n": bins(0, 100, 1)})
+    table = hr.Table.open({"n": np.full(10, 50)}, domain)
+    curator = hr.Curator(table, hr.Budget(epsilon=10**5), ":memory:")
+    found = [curator.select(RankErrors("n", 500, 10**6, place), 20_000) for place in (20, 80)]
+    assert found == [20, 80]
+    assert RankErrors("n", 500, 3).digest != RankErrors("n", 500, 3, 3).digest
 
 
 def test_every_cell_is_of_exactly_one_kind_by_itself():

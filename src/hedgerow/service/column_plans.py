@@ -8,17 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import floor, log10
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.drafting.calendars import calendar
-from hedgerow.curator.drafting.guess import SINGLE, stepped
+from hedgerow.curator.drafting.numbered import SINGLE, stepped
 from hedgerow.curator.statistics.ranks import PARTS
 from hedgerow.queries.domain import cell_kinds as kinds
 from hedgerow.queries.domain import written
 from hedgerow.queries.domain.attribute import Attribute, Categorical
 from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.queries.domain.lattice import exact
-from hedgerow.queries.domain.round_edges import plain, round_down, round_edges, round_up, share_of
+from hedgerow.queries.domain.round_edges import plain, round_down, round_edges, round_up, share_of, with_room
 
 if TYPE_CHECKING:
     from hedgerow.queries.measurement import Measurement
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
 _SURE = 4  # a count so many sigmas above 0 is one
 _MOST_OF = 0.8  # of the cells that are there
 _FINE = 400  # cells of a grid inside a range
-_YEARS = (1850, 2101)
+_YEARS, _NOW = (1850, 2101), 2000
+_SEEN = 1_000_000  # steps across the middle part of numbers: decimals below are not seen
+_RARE = 0.01  # of all numbers: finer ones so few are rounded
+_EVEN = 0.04  # of a column's range: so near an even run its deciles lie
+_AS_MANY = 0.1  # of the rows: so near their number the range of a column that counts them is
 
 
 @dataclass
@@ -61,6 +66,11 @@ class DayColumn:
         first, last = (f"{year}-01-01" for year in _YEARS)
         return Dates(first, last, "year", format=self.format, missing=written.USUAL)
 
+    @property
+    def usual(self) -> int:
+        """Where days are looked for first, as a place among the grid's edges."""
+        return _NOW - _YEARS[0]
+
     def calendar(self, grid: Bins, ends: list[int]) -> Attribute:
         """A calendar between two years."""
         low, high = ends
@@ -82,6 +92,11 @@ class NumberColumn:
     def grid(self) -> Bins:
         return Bins(_ladder(self.step), **self._reading)
 
+    @property
+    def usual(self) -> int:
+        """Where numbers are looked for first, as a place among the grid's edges: at 0."""
+        return _ladder(self.step).index(0)
+
     def fine(self, coarse: Bins, ends: list[int]) -> Bins:
         """A grid of equal steps over a range chosen on the coarse one, an edge wider at both ends."""
         last = len(coarse.edges) - 1
@@ -93,13 +108,26 @@ class NumberColumn:
         """Bins from quantiles on a grid, between the first and the last of them."""
         width = exact(grid.edges[1]) - exact(grid.edges[0])
         low, high = places[0], max(places[-1], places[0] + width)
-        size = self.step or round_down(float(max(places[-3] - places[2], width)) / PARTS)
         if self.step == 1 and high - low < SINGLE:
-            return stepped(list(range(int(low), int(high) + 1)), size, **self.options)
+            return stepped(list(range(int(low), int(high) + 1)), self.step, **self.options)
         inside = [(s / PARTS, float(p)) for s, p in zip(shares, places, strict=True)]
         mass = share_of([(0.0, float(low)), *inside, (1.0, float(high))])
-        least = size if self.step == 1 else max(size, width / 2)
-        return stepped(round_edges(float(low), float(high - size), least, mass), size, **self.options)
+
+        def edges(size: Fraction) -> list[int | float]:
+            least = size if self.step == 1 else max(size, width / 2)
+            return round_edges(float(low), float(max(high - size, low)), least, mass)
+
+        return stepped(*with_room(edges, self._size(max(places[-3] - places[2], width))), **self.options)
+
+    def _size(self, middle: Fraction) -> Fraction:
+        """The step to declare: no finer than matters to numbers whose middle part is so wide.
+
+        One that is known is kept, but for decimals that are as nothing beside the range: cents of fortunes.
+        """
+        if self.step is None:
+            return round_down(float(middle) / PARTS)
+        seen = Fraction(10) ** floor(log10(middle / _SEEN))
+        return max(self.step, min(seen, Fraction(1)))
 
     @property
     def _reading(self) -> dict[str, Any]:
@@ -157,11 +185,32 @@ def _day_format(votes: Votes) -> str | None:
 
 def _step_of(votes: Votes) -> Fraction | None:
     """What nearly all numbers are multiples of; None if that is too fine to say."""
-    finest = 0
-    for place, kind in enumerate(kinds.DECIMALS):
-        if votes.sure(kind) > 0:
-            finest = place + 1
+    finest, finer = 0, 0.0
+    all_of = sum(votes.sure(kind) for kind in (kinds.WHOLE, *kinds.DECIMALS, kinds.GROUPED, kinds.COMMA))
+    for place in range(len(kinds.DECIMALS), 0, -1):
+        finer += votes.sure(kinds.DECIMALS[place - 1])
+        if finer > _RARE * all_of:
+            finest = place
+            break
     return None if finest == len(kinds.DECIMALS) else Fraction(1, 10**finest)
+
+
+def counts_rows(plan: Plan, places: list[Fraction], shares: tuple[int, ...], rows: float) -> bool:
+    """Whether whole numbers run evenly over about as many as there are rows: each row has its own, it seems.
+
+    Args:
+        plan: what the column is.
+        places: its quantiles, in order.
+        shares: how many thousandths are below each.
+        rows: about how many rows there are.
+    """
+    span = float(places[-1] - places[0])
+    if not isinstance(plan, NumberColumn) or plan.step != 1 or span < SINGLE:
+        return False
+    part = (shares[-1] - shares[0]) / PARTS
+    even = (float(places[0]) + span * (s - shares[0]) / PARTS / part for s in shares)
+    off = max(abs(float(p) - e) for p, e in zip(places, even, strict=True))
+    return off < _EVEN * span and abs(span / part - rows) < _AS_MANY * rows
 
 
 def _ladder(step: Fraction | None) -> list[int | float]:

@@ -1,26 +1,35 @@
 """Drafting: a schema made of noise alone, which anybody may see; every act of it is charged to the dataset.
 
-What it goes by is public: the columns' names, and what was released. First how many cells of every column
-are of which kind (`CellKinds`, one act for all columns); then for numbers and dates a few quantiles on public
-grids (`RankErrors`, the exponential mechanism, an act each), and for words the names that many rows share
-(`frequent_names`). Each act has its own theorem and line in the ledger; together they cost what was said, by
-composition, as the ledger adds up. Acts have request ids of the draft that they are of: one that was
+What it goes by is public: the columns' names and types, and what was released. First how many cells of every
+column are of which kind (`CellKinds`, one act for all columns); then for numbers and dates a few quantiles on
+public grids (`RankErrors`, the exponential mechanism, an act each), and for words the names that many rows
+share (`frequent_names`). Each act has its own theorem and line in the ledger; together they cost what was
+said, by composition, as the ledger adds up. Acts have request ids of the draft that they are of: one that was
 interrupted goes on with what it has paid for, and one that was finished is the same again, free.
+
+Privacy. Rows are read by those acts and by nothing else; the names and types are the file's, and whoever
+drafts declares them to be public. Which acts come next, on which grids, how far an end leans and which
+columns are left out unasked are functions of counts of kinds and of chosen ends, so of what the ledger
+holds (adaptive composition); a lean is a public number, and moves no score's sensitivity. Steps, bins,
+names of levels, whether a column seems to number its rows, and the reasons of columns left out are post-
+processing. So no sentence of a draft says more about a row than its acts do. What could be refused is
+refused before the first act, or leaves one column out: a schema comes of whatever was paid for.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.curator import Curator
-from hedgerow.curator.drafting.guess import MOST_LEVELS
+from hedgerow.curator.drafting.named import MOST_LEVELS
+from hedgerow.curator.drafting.proposed import other_beside
 from hedgerow.curator.rows.files import FileEngine
 from hedgerow.curator.rows.table import Table
 from hedgerow.curator.statistics.frequent_names import frequent_names
@@ -35,7 +44,16 @@ from hedgerow.queries.domain.domain import Domain, OpenDomain
 from hedgerow.queries.domain.encoding import kind_of
 from hedgerow.queries.domain.lattice import exact
 from hedgerow.release.numerals import amount, rest
-from hedgerow.service.column_plans import DayColumn, NumberColumn, Plan, WordColumn, decided, voted
+from hedgerow.service.column_plans import (
+    DayColumn,
+    NumberColumn,
+    Plan,
+    Votes,
+    WordColumn,
+    counts_rows,
+    decided,
+    voted,
+)
 from hedgerow.service.prospect import KINDS_NOTE
 
 if TYPE_CHECKING:
@@ -49,8 +67,19 @@ _ROOM = Fraction(1, 4)  # of a column's price: the ends
 _DELTA = Fraction(1, 2)  # of the delta that is left for such acts
 # By how much, in units of the choice's own noise, an edge is preferred to the next one outwards: between rows
 # and beyond them all edges have one score. Little against the rows between two edges of a useful column.
-_LEAN, _REACH = Fraction(1, 3), 20
-_ID = re.compile(r"(?i:(^|[\W_])(id|uuid|guid)([\W_]|$))|[a-z]I[dD]$")
+_LEAN, _REACH = Fraction(1, 3), Fraction(20)
+# What all rows together weigh in a choice, in the same units. Where a lean over all edges is more than half
+# of it, it would draw ends past the rows: then ends lean to where values usually are, and by so little that
+# all rows outweigh the way there. Where rows weigh next to nothing, nothing is chosen or charged.
+_AWAY, _FAINT = 150, 8
+_METHOD = 2  # which way of drafting a draft is of: its acts are no others' of the same file
+_ID = re.compile(
+    r"(?i:(^|[\W_])(id|uuid|guid)([\W_]|$))|[a-z]I[dD]$|^id(?=[A-Z])|"
+    r"(?i:^(row[\W_]?(names?|id|num(ber)?|nr|no|index)|unnamed: ?\d+)$)"
+)
+"""Names that say that every row has its own: identifiers, and what programs put before rows."""
+_LOST = "its range would be lost in noise at this price: spend more, or draft fewer columns"
+_ROWS = "its numbers run evenly over as many as there are rows: it looks like an identifier"
 
 
 @dataclass(frozen=True)
@@ -118,22 +147,24 @@ class Drafter:
             deltas = [e.cost.delta for e in lines if e.cost.delta]  # as it was when it began
             delta = deltas[0] if deltas else first.left.delta * _DELTA / max(len(columns), 1)
             pure = first.ledger.currency == "epsilon"
-        plans = {name: decided(v) for name, v in votes.items()}
+        plans = self._readable({name: decided(v) for name, v in votes.items()})
         needy = [
             name for name, plan in plans.items() if isinstance(plan, DayColumn | NumberColumn | WordColumn)
         ]
         each = price.share((1 - _VOTES) / max(len(needy), 1))
-        found = self._grids(plans, each) | self._words(plans, each, Fraction(0) if pure else delta)
+        rows = sum(sum(v.counts.values()) for v in votes.values()) / max(len(votes), 1)
+        found = self._grids(plans, each, votes, rows) | self._words(
+            plans, each, Fraction(0) if pure else delta
+        )
         made = {name: found.get(name, plan) for name, plan in plans.items()}
         attributes = {name: a for name, a in made.items() if isinstance(a, Attribute)}
         skipped |= {name: why for name, why in made.items() if isinstance(why, str)}
-        rows = max((sum(v.counts.values()) for v in votes.values()), default=0.0)
         return PrivateDraft(Domain(attributes) if attributes else None, skipped, rest_of, rows)
 
     def _named(self, columns: list[str]) -> str:
         """What a draft is known by: its price, its columns, and the file as it is now."""
         about = self.dataset.data.stat()
-        said = repr((str(self.epsilon), columns, about.st_size, about.st_mtime_ns))
+        said = repr((_METHOD, str(self.epsilon), columns, about.st_size, about.st_mtime_ns))
         return f"draft {hashlib.sha256(said.encode()).hexdigest()[:16]}"
 
     def _request(self, act: str) -> str:
@@ -177,34 +208,68 @@ class Drafter:
         with self.dataset.curator(table, known) as curator:
             yield curator
 
-    def _grids(self, plans: Mapping[str, Plan], price: Cost) -> dict[str, Attribute]:
+    def _readable(self, plans: Mapping[str, Plan]) -> dict[str, Plan]:
+        """The plans, but for those that a column's type refuses: what is charged for must be of use."""
+        reading = {k: getattr(self.dataset, k) for k in ("encoding", "delimiter", "multiline")}
+        file = FileEngine(self.dataset.data, **reading)
+        schema, kept = file.schema(), dict(plans)
+        for name, plan in plans.items():
+            asked = plan.grid() if isinstance(plan, DayColumn | NumberColumn) else plan
+            if isinstance(asked, Attribute) and asked.check_column(
+                schema.field(name).type, untyped=file.untyped
+            ):
+                kept[name] = "the type of its column is another than that of its values"
+        return kept
+
+    def _grids(
+        self, plans: Mapping[str, Plan], price: Cost, votes: Mapping[str, Votes], rows: float
+    ) -> dict[str, Attribute | str]:
         """Calendars and bins: ranges on coarse grids, then, of numbers, the inside on fine ones."""
         coarse = {name: p.grid() for name, p in plans.items() if isinstance(p, DayColumn | NumberColumn)}
         if not coarse:
             return {}
-        made: dict[str, Attribute] = {}
+        made: dict[str, Attribute | str] = {}
         fine: dict[str, Bins] = {}
         with self._curator(Domain(coarse)) as curator:
             for done, (name, grid) in enumerate(coarse.items()):
                 self.step(f"Drafting {name!r} from noise", done / len(coarse) / 2)
                 plan = plans[name]
+                assert isinstance(plan, DayColumn | NumberColumn)
                 part = price.share(_ROOM) if isinstance(plan, NumberColumn) else price
-                ends = sorted(self._choices(curator, name, ENDS, part, _LEAN))
+                weight = _weight(curator, votes[name].said, part, ENDS)
+                if weight < _FAINT:
+                    made[name] = _LOST
+                    continue
+                far = 2 * _LEAN * len(grid.edges) > weight
+                lean = min(_LEAN, weight / _AWAY) if far else _LEAN
+                chosen = self._choices(curator, name, ENDS, part, lean, plan.usual if far else None)
                 if isinstance(plan, NumberColumn):
-                    fine[name] = plan.fine(grid, ends)
-                elif isinstance(plan, DayColumn):
-                    made[name] = plan.calendar(grid, ends)
-        if not fine:
-            return made
+                    fine[name] = plan.fine(grid, sorted(chosen))
+                else:
+                    made[name] = _of_use(plan.calendar, grid, sorted(chosen))
+        return made | self._insides(plans, fine, price.share(1 - _ROOM), votes, rows) if fine else made
+
+    def _insides(
+        self,
+        plans: Mapping[str, Plan],
+        fine: Mapping[str, Bins],
+        price: Cost,
+        votes: Mapping[str, Votes],
+        rows: float,
+    ) -> dict[str, Attribute | str]:
+        """Bins of numbers whose ranges are known, by deciles on grids of equal steps."""
+        made: dict[str, Attribute | str] = {}
         shares = (ENDS[0], *_INSIDE, ENDS[1])
-        with self._curator(Domain(fine)) as curator:
+        with self._curator(Domain(dict(fine))) as curator:
             for done, (name, grid) in enumerate(fine.items()):
                 self.step(f"Drafting {name!r} from noise", (1 + done / len(fine)) / 2)
-                lean = min(_LEAN, Fraction(_REACH, len(grid.edges)))
-                chosen = self._choices(curator, name, shares, price.share(1 - _ROOM), lean)
-                plan = plans[name]
+                reach = min(_REACH, _weight(curator, votes[name].said, price, shares) / 2)
+                lean = min(_LEAN, reach / len(grid.edges))
+                chosen = self._choices(curator, name, shares, price, lean)
+                plan, places = plans[name], [exact(grid.edges[i]) for i in sorted(chosen)]
                 assert isinstance(plan, NumberColumn)
-                made[name] = plan.binned([exact(grid.edges[i]) for i in sorted(chosen)], shares, grid)
+                own = counts_rows(plan, places, shares, rows)
+                made[name] = _ROWS if own else _of_use(plan.binned, places, shares, grid)
         return made
 
     def _words(self, plans: Mapping[str, Plan], price: Cost, delta: Fraction) -> dict[str, Attribute | str]:
@@ -217,7 +282,13 @@ class Drafter:
         return found
 
     def _choices(
-        self, curator: Curator, name: str, shares: tuple[int, ...], price: Cost, lean: Fraction
+        self,
+        curator: Curator,
+        name: str,
+        shares: tuple[int, ...],
+        price: Cost,
+        lean: Fraction,
+        around: int | None = None,
     ) -> list[int]:
         """Edges with about so many thousandths below them, an act each."""
         told = f"where {name!r} has a share of its values below, for a private draft of the schema"
@@ -226,10 +297,10 @@ class Drafter:
         found = []
         for share in shares:
             moves = curator.privacy.sensitivity(RankErrors(name, share).norms).l1
-            side = (2 * share > PARTS) - (2 * share < PARTS)
+            side = (2 * share > PARTS) - (2 * share < PARTS) if around is None else 1
             inwards = side * min(ceil(lean * 2 * moves / epsilon), _MOST)
             act = self._request(f"{'inside' if len(shares) > len(ENDS) else 'ends'} {share} {name}")
-            score = RankErrors(name, share, inwards)
+            score = RankErrors(name, share, inwards, around)
             found.append(curator.select(score, each, note=told, request=act, run=self._name))
         return found
 
@@ -250,10 +321,28 @@ class Drafter:
             return "no value of it is shared by enough rows to be shown"
         if 2 * sum(found[v] for v in levels) < said:
             return "the values that may be shown are those of less than half of the rows"
-        other = "other"
-        while other in levels:
-            other = f"({other})"
-        return Categorical(levels, other=True if other == "other" else other, missing=written.USUAL)
+        return _of_use(Categorical, levels, other=other_beside(levels), missing=written.USUAL)
+
+
+def _weight(curator: Curator, said: float, price: Cost, shares: tuple[int, ...]) -> Fraction:
+    """What all values of a column together weigh in each of some choices, in units of its noise."""
+    epsilon = selection_epsilon(price.share(Fraction(1, len(shares))), bounded_range=True)
+    score = RankErrors("", ENDS[1])
+    moves = curator.privacy.sensitivity(score.norms).l1
+    return Fraction(max(said, 0.0)) * score.norms.l1 * epsilon / (2 * moves)
+
+
+def _of_use(make: Callable[..., Attribute], *given: Any, **options: Any) -> Attribute | str:
+    """An attribute of what was released; why there is none, where a schema cannot have it.
+
+    It was paid for, so one column that a schema cannot have must not take the others with it.
+    """
+    try:
+        made = make(*given, **options)
+        Domain.from_schema({"attributes": {"a": made.to_schema()}})
+    except DomainMismatch as error:
+        return f"what was released of it makes no attribute: {error}"
+    return made
 
 
 def _refuse_a_row(names: list[str]) -> None:

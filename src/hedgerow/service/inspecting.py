@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.curator.drafting.guess import EMPTY, MOST_LEVELS
+from hedgerow.curator.drafting.guess import EMPTY
 from hedgerow.curator.drafting.inspector import Inspector
+from hedgerow.curator.drafting.named import MOST_LEVELS
 from hedgerow.curator.rows.csv_rows import unread_words
 from hedgerow.curator.rows.star import StarEngine
 from hedgerow.curator.rows.table import Table
 from hedgerow.errors import DomainMismatch
+from hedgerow.service.foretold import stretched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -72,7 +75,10 @@ def propose(
             f"{MOST_LEVELS} values that {least} or more rows share; say a smaller --least, or write the "
             "schema by hand"
         )
-    return found
+    notes = dict(found.notes)
+    for name, words in stretched(found).items():
+        notes[name] = f"{notes[name]}; {words}" if name in notes else words
+    return replace(found, notes=notes)
 
 
 def fit(

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 TRACKED = 100_000  # different values; beyond, a column has too many to be told apart
 _SAMPLE = 1 << 18  # numbers kept of a column
 _DECIMALS = 6
+_WORDS = 1000  # different words that are tracked apart
+_FEW = 12  # numbers so few may be codes
+_TAKEN, _MOST_TAKEN, _STRAY = 5, 0.1, 0.01  # words beside numbers: how many, and which part, at most
 _MARKS = {
     ",": "^\\s*[+-]?(\\d{1,3}([. \u00a0\u202f']\\d{3})+|\\d+),\\d+\\s*$",  # with decimals after a comma
     ".": "^\\s*[+-]?[1-9]\\d{0,2}([, \u00a0\u202f']\\d{3})+(\\.\\d*)?\\s*$",  # with marks between thousands
@@ -62,6 +65,10 @@ class SeenColumn:
     formats: DateFormats = field(default_factory=DateFormats)
     codes: Codes = field(default_factory=Codes)
     unanswered: tuple[int, ...] = ()
+    words: Counter[str] | None = field(default_factory=Counter)
+    wordy: int = 0
+    taken: tuple[str, ...] = ()
+    stray: int = 0
 
     def __post_init__(self) -> None:
         self._sample: list[NDArray[np.float64]] = []
@@ -88,7 +95,20 @@ class SeenColumn:
         if kind in ("text", "date"):
             self._see_days(*((cells, times) if kind == "text" else (array, None)))
         if kind in ("text", "integer"):
-            self.formats.see([t for t, nothing in zip(texts, blank.tolist(), strict=True) if not nothing])
+            held = _matches(cells, r"\d")  # without a digit it is no date, and no number
+            self._see_words([texts[i] for i in np.flatnonzero(~held & ~blank)], times[~held & ~blank])
+            self.formats.see([texts[i] for i in np.flatnonzero(held & ~blank)])
+
+    def _see_words(self, texts: list[str], times: NDArray[np.int64]) -> None:
+        """Take in different texts without any digit, and how often each comes."""
+        endless = np.isinf(as_numbers(pa_text(texts))[0])
+        self.wordy += int(times[~endless].sum())
+        if self.words is None:
+            return
+        for i in np.flatnonzero(~endless).tolist():
+            self.words[texts[i].strip()] += int(times[i])
+        if len(self.words) > _WORDS:
+            self.words = None
 
     def _tally(self, array: pa.Array) -> tuple[list[str], NDArray[np.int64]]:
         """The different texts of a batch that are there, and how often each is."""
@@ -141,7 +161,35 @@ class SeenColumn:
             self.hours.update(np.unique(hours[~np.isnan(hours)]).tolist())
 
     def answered(self, least: int) -> SeenColumn:
-        """The same column, in which numbers that stand for no answer are words for nothing."""
+        """The same column, in which words and numbers that stand for no answer are words for nothing."""
+        return self._without_words(least)._without_codes(least)
+
+    def _without_words(self, least: int) -> SeenColumn:
+        """The same without a few repeated words, where nearly all else are numbers, dates or times.
+
+        Those without a digit: `75+` is an answer. A word for yes or no may be one, and so may a letter
+        beside a handful of numbers.
+        """
+        held = self.words or Counter()
+        common = Counter({word: n for word, n in held.items() if n >= least})
+        stray = self.wordy - common.total()
+        few = len(common) <= _TAKEN and 0 < self.wordy <= _MOST_TAKEN * self.said
+        if not few or not held or self.zeros or stray > _STRAY * self.said:
+            return self
+        if {word.lower() for word in held} & {*written.TRUE, *written.FALSE}:
+            return self
+        made = copy.copy(self)
+        made.blanks, made.wordy = self.blanks + common, 0
+        made.taken, made.stray = tuple(sorted(common)), stray
+        if self.counts is not None:
+            made.counts = Counter({text: n for text, n in self.counts.items() if text.strip() not in held})
+        letters = any(len(word) == 1 and word.isalpha() for word in held)
+        if letters and made.number and (made.different or _FEW) <= _FEW:
+            return self
+        kinds = (made.number, made.dates == made.said, made.day is not None, made.time is not None)
+        return made if made.said >= least and any(kinds) else self
+
+    def _without_codes(self, least: int) -> SeenColumn:
         codes = self.codes.missing(least) if self.number else ()
         if not codes:
             return self
@@ -164,7 +212,7 @@ class SeenColumn:
     @property
     def said(self) -> int:
         """How many of them are more than a word for nothing."""
-        return self.present - self.blanks.total()
+        return self.present - self.blanks.total() - self.stray
 
     @property
     def values(self) -> Counter[str] | None:
@@ -196,6 +244,16 @@ class SeenColumn:
         """Whether all that is said are numbers."""
         all_ = self.numbers > 0 and self.numbers + self.endless == self.said
         return self.said > 0 and (all_ or self.decimal is not None)
+
+    @property
+    def day(self) -> tuple[str, float, float] | None:
+        """The format of its days, with the first and the last of them, if all that is said are such."""
+        return None if self.wordy else self.formats.day
+
+    @property
+    def time(self) -> str | None:
+        """The format of its times of day, if all that is said are such."""
+        return None if self.wordy else self.formats.time
 
     @property
     def whole(self) -> bool:
@@ -230,9 +288,21 @@ class SeenColumn:
     def repeated(self) -> str | None:
         """What is odd about texts that mean the same, or None if there are none."""
         values = list(self.values or ())
-        if self.number or len({v.strip() for v in values}) == len(values):
+        if self.number:
             return None
-        return "some values differ in spaces around them alone, and are different levels: clean the data"
+        plain, folded = ({fold(v.strip()) for v in values} for fold in (str, str.casefold))
+        how = [
+            words
+            for words, same in (
+                ("in spaces around them", len(plain) == len(values)),
+                ("in upper and lower case", len(folded) == len(plain)),
+            )
+            if not same
+        ]
+        if not how:
+            return None
+        ways = " or ".join(how)
+        return f"some values differ {ways} alone, and are different levels: clean the data"
 
 
 def pa_text(texts: list[str]) -> pa.Array:

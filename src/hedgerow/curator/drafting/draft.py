@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hedgerow.curator.drafting.calendars import hours_beside
 from hedgerow.curator.drafting.column import SeenColumn
 from hedgerow.curator.drafting.glimpse import Glimpse
-from hedgerow.curator.drafting.guess import Guess, guess
+from hedgerow.curator.drafting.guess import guess
+from hedgerow.curator.drafting.proposed import Guess
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.domain.encoding import kind_of
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from hedgerow.curator.rows.engine import Engine
     from hedgerow.queries.domain.attribute import Attribute
 
@@ -30,9 +34,12 @@ class Draft:
         skipped: columns left out, each with the reason.
         keep: for some of them, the line of a schema that would keep them.
         notes: what to look at in proposed columns.
-        unit: the column that seems to name people, and how many rows nearly all of them have.
+        unit: the column that names people, or seems to, and how many rows nearly all of them have; 0 where
+            nobody has several.
         rows: how many rows were read.
         glimpses: PRIVATE, a few values of each column, if the owner asked to see them.
+        numbers: PRIVATE, those of columns that have bins, in order, all or every so many, and how many there
+            are.
     """
 
     domain: Domain | None
@@ -42,6 +49,7 @@ class Draft:
     unit: tuple[str, int] | None = None
     rows: int = 0
     glimpses: dict[str, Glimpse] = field(default_factory=dict, repr=False)
+    numbers: dict[str, tuple[NDArray[np.float64], int]] = field(default_factory=dict, repr=False)
 
 
 def draft(engine: Engine, *, least: int = 20, unit: str | None = None, look: bool = False) -> Draft:
@@ -64,7 +72,7 @@ def draft(engine: Engine, *, least: int = 20, unit: str | None = None, look: boo
     skipped = {n: "its name is empty or comes twice" for n in names if n not in once}
     skipped |= dict.fromkeys(nested, "its values are neither text, numbers, dates nor booleans")
     guesses = {c.name: guess(c, least) for c in columns}
-    person = (unit, 0) if unit is not None else _person(columns, guesses)
+    person = _person(columns, guesses) if unit is None else (unit, _rows_of_one(columns, unit))
     if unit is not None:
         guesses[unit] = Guess(
             None, f"it names people, and is no attribute: say --unit {shlex.quote(unit)} with --max-rows"
@@ -73,9 +81,10 @@ def draft(engine: Engine, *, least: int = 20, unit: str | None = None, look: boo
     attributes, notes = _with_hours(columns, attributes, names)
     skipped = {n: g.reason for n, g in guesses.items() if g.attribute is None} | skipped
     notes |= {n: g.reason for n, g in guesses.items() if n in attributes and g.reason}
-    for name, words in (_constant(columns) | _copies(columns)).items():
-        if name in attributes:
-            notes[name] = f"{notes[name]}; {words}" if name in notes else words
+    for found in (_single(attributes) | _constant(columns), _copies(columns)):
+        for name, words in found.items():
+            if name in attributes:
+                notes[name] = f"{notes[name]}; {words}" if name in notes else words
     return Draft(
         Domain(attributes) if attributes else None,
         skipped,
@@ -84,6 +93,7 @@ def draft(engine: Engine, *, least: int = 20, unit: str | None = None, look: boo
         person,
         max((c.rows for c in columns), default=0),
         {c.name: Glimpse.of(c, least) for c in columns if c.present} if look else {},
+        {n: g.numbers for n, g in guesses.items() if g.numbers is not None},
     )
 
 
@@ -108,13 +118,31 @@ def _person(columns: Sequence[SeenColumn], guesses: dict[str, Guess]) -> tuple[s
     """
     for column in columns:
         values = column.values
-        said = column.said
         if not column.named_id or values is None or guesses[column.name].attribute is not None:
             continue
-        if 1.02 * len(values) < said:
-            rows = sorted(values.values())
-            return column.name, rows[min(len(rows) - 1, int(0.95 * len(rows)))]
+        if 1.02 * len(values) < column.said:
+            return column.name, _rows_of_most(values)
     return None
+
+
+def _rows_of_one(columns: Sequence[SeenColumn], unit: str) -> int:
+    """The same of a column that the owner says names people; 0 if hardly anybody has several."""
+    values = next((c.values for c in columns if c.name == unit), None)
+    most = _rows_of_most(values) if values else 0
+    return most if most > 1 else 0
+
+
+def _rows_of_most(values: Mapping[str, int]) -> int:
+    rows = sorted(values.values())
+    return rows[min(len(rows) - 1, int(0.95 * len(rows)))]
+
+
+def _single(attributes: Mapping[str, Attribute]) -> dict[str, str]:
+    return {
+        name: "it has a single level: all it says is who has it, and it may be left out"
+        for name, a in attributes.items()
+        if len(a.values) == 1
+    }
 
 
 def _constant(columns: Sequence[SeenColumn]) -> dict[str, str]:

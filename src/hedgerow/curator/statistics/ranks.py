@@ -40,11 +40,13 @@ class RankErrors:
         attribute: has bins.
         share: q, from 1 to 999 in a thousand.
         lean: what an edge's score loses for every edge below it; above it, if negative.
+        around: an edge's place; then the lean is lost for every edge between it and that one, on both sides.
     """
 
     attribute: str
     share: int
     lean: int = 0
+    around: int | None = None
 
     def __post_init__(self) -> None:
         """The norms rest on the share."""
@@ -52,6 +54,8 @@ class RankErrors:
             raise UnsupportedQuery("a rank is a whole number of thousandths, from 1 to 999")
         if type(self.lean) is not int or not abs(self.lean) < _MOST_LEAN:
             raise UnsupportedQuery("a lean is a whole number, below 2^40")
+        if self.around is not None and type(self.around) is not int:
+            raise UnsupportedQuery("a lean goes towards the place of an edge, a whole number")
 
     def check(self, domain: Domain) -> None:
         """The attribute is there and has edges, and numbers beyond them are clipped."""
@@ -68,7 +72,8 @@ class RankErrors:
     @property
     def digest(self) -> str:
         """A fingerprint of what is asked."""
-        return fingerprint("ranks", self.attribute, self.share, self.lean)
+        place = () if self.around is None else (self.around,)
+        return fingerprint("ranks", self.attribute, self.share, self.lean, *place)
 
     def exact(self, rows: Rows) -> NDArray[np.int64]:
         """The score of every edge, the first and the last included."""
@@ -77,5 +82,6 @@ class RankErrors:
         present = counts[: len(bins.values)]
         below = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(present)])
         above = below[-1] - below
-        lost = self.lean * np.arange(len(below), dtype=np.int64)
+        places = np.arange(len(below), dtype=np.int64)
+        lost = self.lean * (places if self.around is None else np.abs(places - self.around))
         return np.asarray(-np.abs((PARTS - self.share) * below - self.share * above) - lost)

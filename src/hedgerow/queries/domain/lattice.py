@@ -49,7 +49,7 @@ class Lattice:
         """The lattice of bins; DomainMismatch when a bin holds none of it, or there are too many."""
         ends = [exact(e) for e in edges]
         size = _fine_step(ends) if step is None else exact(step)
-        if max(abs(ends[0]), abs(ends[-1])) / size > _FARTHEST or (ends[-1] - ends[0]) / size > WIDEST:
+        if not fits(ends[0], ends[-1], size):
             raise DomainMismatch(f"the step is too small: a range has {WIDEST:,} steps at most")
         small = max(abs(e) for e in ends) < 1 << 62
         if step is not None and size.denominator == 1 and small and all(e.denominator == 1 for e in ends):
@@ -127,6 +127,11 @@ class Lattice:
         place = np.clip(near.astype(np.int64), low, high)
         out: Integers = np.where(inside, 2 * place - (low + high), 0)
         return out
+
+
+def fits(low: Fraction, high: Fraction, step: Fraction) -> bool:
+    """Whether a range has no more steps than a lattice can, and none that is too far from zero."""
+    return max(abs(low), abs(high)) / step <= _FARTHEST and (high - low) / step <= WIDEST
 
 
 def exact(number: Any) -> Fraction:

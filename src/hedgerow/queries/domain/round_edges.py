@@ -12,11 +12,14 @@ from fractions import Fraction
 from itertools import pairwise
 from math import floor, log10
 
+from hedgerow.queries.domain.lattice import exact, fits
+
 Mass = Callable[[float, float], float]
 """The share of all numbers in [a, b)."""
 
 _MOST = 24  # bins
 _LARGE, _SMALL = 0.08, 0.015  # a bin with more is divided if it can be; neighbours with less are joined
+_PARTS, _FAR = 20, Fraction(1, 4)  # an end farther out than a quarter of the range is brought to a twentieth
 _DIGITS = 15
 
 
@@ -61,13 +64,34 @@ def round_edges(low: float, high: float, step: Fraction, mass: Mass, most: int =
     [0, 5, 10, 15, 20]
     >>> round_edges(18, 18, Fraction(1), lambda a, b: float(a <= 18 < b))
     [18, 19]
+    >>> round_edges(0, 52, Fraction(1), lambda a, b: float(a <= 0 < b))
+    [0, 1, 55]
     """
     large = _LARGE
     while True:
         edges = _joined(_divided(low, high, step, mass, large), mass)
         if len(edges) <= most + 1 or large > 1:
-            return [plain(e) for e in edges]
+            return [plain(e) for e in _cut(edges, _decimal(low), _decimal(high), step)]
         large *= 1.5
+
+
+def with_room(
+    edges: Callable[[Fraction], list[int | float]], step: Fraction
+) -> tuple[list[int | float], Fraction]:
+    """Edges and the step that they are for, ten times as coarse until a range has room for all of its steps.
+
+    Args:
+        edges: the edges of bins of numbers with some step.
+        step: the one that is wished for.
+
+    >>> with_room(lambda step: [0, 10**9, 10**10], Fraction(1, 100))
+    ([0, 1000000000, 10000000000], Fraction(10, 1))
+    """
+    while True:
+        made = edges(step)
+        if fits(exact(made[0]), exact(made[-1]), step):
+            return made, step
+        step *= 10
 
 
 def plain(edge: Fraction) -> int | float:
@@ -112,6 +136,19 @@ def _divided(low: float, high: float, step: Fraction, mass: Mass, large: float) 
         left += [(start + i * child, child) for i in range(parts - 1, -1, -1)]
     held = [leaf for leaf in leaves if leaf[1] > least and leaf[0] <= most]
     return [held[0][0], *(end for _, end in held)]
+
+
+def _cut(edges: list[Fraction], low: Fraction, high: Fraction, step: Fraction) -> list[Fraction]:
+    """The edges with ends that are no farther out than a part of the range: every sum pays for those."""
+    span = max(high - low, step)
+    width = max(round_up(float(span) / _PARTS), step)
+    first, last = floor(low / width) * width, (floor(high / width) + 1) * width
+    far = span * _FAR
+    start = first if len(edges) > 1 and low - edges[0] > far and edges[0] < first < edges[1] else edges[0]
+    made = [start, *edges[1:]]
+    if edges[-1] - high > far and made[-2] < last < edges[-1]:
+        made[-1] = last
+    return made
 
 
 def _decimal(number: float) -> Fraction:
