@@ -295,6 +295,28 @@ class Question:
             ranges=self.ranges,
         )
 
+    def ratios_of_fewer(
+        self,
+        values: NDArray[np.float64],
+        errors: NDArray[np.float64],
+        parts: Mapping[int, NDArray[np.float64]],
+    ) -> dict[Aggregate, NDArray[np.float64]]:
+        """Ratios with the errors that they would have of fewer rows, as `combine` takes them.
+
+        Args:
+            values, errors: as in `combine`.
+            parts: by forms that are divided by, which part of it would be there in each group.
+        """
+        out = {}
+        for a in self.aggregates:
+            if a.denominator is not None and a.denominator in parts:
+                top, bottom, part = values[a.form], values[a.denominator], parts[a.denominator]
+                given = errors[a.form], errors[a.denominator], self.forms[a.denominator].nonnegative
+                value, _ = ratio(top, given[0], bottom, *given[1:])
+                _, error = ratio(top * part, given[0], bottom * part, *given[1:])
+                out[a] = np.stack([value, error], axis=1)
+        return out
+
     @cached_property
     def ranges(self) -> NDArray[np.float64]:
         """Between which two numbers each aggregate lies by the schema alone."""

@@ -262,9 +262,11 @@ class Vouch(Decision):
             compares, cost = certify.worst_one_by_one(pieces, later=later)
             needed = cost
         said = self._said(_source(compares), cost, self._expected(), needed)
-        if self.bargain is None or not self.bargain.mixes:
+        if self.bargain is None:
             return said
-        return replace(said, source="learned", words=f"{said.words} {self.bargain.split}")
+        if self.bargain.mixes:
+            said = replace(said, source="learned", words=f"{said.words} {self.bargain.split}")
+        return replace(said, words=f"{said.words} {self.bargain.doubts}".rstrip())
 
     def _certify(self) -> Certify:
         together = self.promise.simultaneous
