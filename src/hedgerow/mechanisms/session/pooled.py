@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedgerow.queries.domain.bins import Bins
+from hedgerow.queries.domain.bins import Bins, Dates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,5 +105,6 @@ class Pooled:
 
 
 def numbers_of(body: Attribute) -> tuple[float, ...]:
-    """What the bins of a number are worth; nothing of other attributes."""
-    return tuple(map(float, body.values)) if isinstance(body, Bins) else ()
+    """What the bins of a number are worth; nothing of other attributes, and of dates."""
+    numbers = isinstance(body, Bins) and not isinstance(body, Dates)
+    return tuple(map(float, body.values)) if numbers else ()
