@@ -210,6 +210,7 @@ class Statement:
             (a.form, a.denominator, a.scale, *(x for x in (a.plus, a.quantile) if x)) for a in q.aggregates
         ]
         parts = [numbers, q.order, q.limit, [(g.attribute, g.hierarchy) for g in q.groups]]
+        parts += [q.doubts] if q.doubts else []
         h = hashlib.sha256(repr(parts).encode())
         for form in q.forms:
             h.update(repr((form.attributes, form.units)).encode())
@@ -233,7 +234,7 @@ class Statement:
     def counts(self) -> bool:
         """Whether rows are counted, and every group is shown in its place: each number is one count."""
         q = self.question
-        plain = all(f.counts and not f.units for f in q.forms) and not q.order and q.limit is None
+        plain = all(f.counts and not f.units for f in q.forms) and not q.order and q.limit is None and not q.doubts
         return plain and all(a.denominator is None and a.quantile is None for a in q.aggregates)
 
     @cached_property

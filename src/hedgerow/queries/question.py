@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from hedgerow.errors import CutsBin, RangeTooLarge, UnsupportedQuery
+from hedgerow.queries.doubts import Doubt, widened
 from hedgerow.queries.form import GroupAxis, LinearForm, check_cells, spread
 from hedgerow.queries.quantile import QuantileOf
 from hedgerow.queries.quotient import between
@@ -100,6 +101,7 @@ class Question:
         columns: the output columns in order.
         notes: sentences to show with the answer.
         cut: what a refusal of the bins that it cuts would say, if it cuts any.
+        doubts: how much of forms is open, as it is not known whether rows with an `other` value count.
     """
 
     domain: Domain
@@ -113,6 +115,7 @@ class Question:
     limit: int | None = None
     notes: tuple[str, ...] = ()
     cut: str = ""
+    doubts: tuple[Doubt, ...] = ()
 
     def notes_of(self, source: str) -> tuple[str, ...]:
         """The notes of an answer; where rows were asked, no bin is cut."""
@@ -194,7 +197,7 @@ class Question:
         numbers = every or 1
         ratios = {}
         for a in self.aggregates:
-            if a.denominator is not None:
+            if a.denominator is not None and not self.doubts:
                 with suppress(UnsupportedQuery, RangeTooLarge):  # no one table holds both: bounds apart
                     pairs = [self._ratio(a, g, linear, confidence, numbers) for g in range(self.size)]
                     ratios[a] = np.array(pairs)
@@ -260,6 +263,9 @@ class Question:
         """
         ratios = [a for a in self.aggregates if a.denominator is not None]
         bands = [len(a.quantile.forms) for a in self.aggregates if a.quantile and form in a.quantile.forms]
+        if self.doubts:  # then each has another one beside it, which any of them may be
+            most = (len(a.quantile.forms) if a.quantile else 1 for a in self.aggregates)
+            return 2 * max([*most, 2 if ratios else 1])
         return max([*bands, 2 if any(form in (a.form, a.denominator) for a in ratios) else 1])
 
     def combine(
@@ -281,6 +287,7 @@ class Question:
             open_: what bins leave open of forms, where the values are those of bins.
         """
         known, left = ratios or {}, open_ or {}
+        values, errors = widened(values, errors, self.doubts, left) if self.doubts else (values, errors)
         pairs = [self._aggregate(a, values, errors, known.get(a), left) for a in self.aggregates]
         out, wide = (np.stack([p[i] for p in pairs], axis=1) for i in (0, 1))
         rows = self._arrange(out)

@@ -297,7 +297,7 @@ def _counts(asked: Statement) -> bool:
     """Whether every number of a statement is a count of rows."""
     q = asked.question
     plain = all(a.denominator is None and a.quantile is None for a in q.aggregates)
-    return plain and all(form.counts for form in q.forms)
+    return plain and not q.doubts and all(form.counts for form in q.forms)
 
 
 def _aligned(free: Reply, bought: Reply) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from hedgerow.figures import NULL
 from hedgerow.queries import argument
 from hedgerow.queries.cuts import whole
 from hedgerow.queries.domain.domain import Domain, OpenDomain
-from hedgerow.queries.domain.refined import Refined, cutting
+from hedgerow.queries.domain.refined import cutting
 from hedgerow.queries.form import GroupAxis
 from hedgerow.queries.question import GROUPS, GroupColumn, Question, Show, Sort
 from hedgerow.queries.sql.aggregate import Aggregates
@@ -126,7 +126,7 @@ class _Statement:
             limit=None if limit is None else _limit(limit),
             notes=tuple(dict.fromkeys([*self.aggregates.notes, *self.predicates.notes, *self.null_notes])),
         )
-        return whole(made, self.domain) if isinstance(self.domain, Refined) else made
+        return whole(made, self.domain)
 
     def _groups(self, group: exp.Expr) -> tuple[tuple[GroupColumn, ...], tuple[GroupAxis, ...]]:
         """GROUP BY columns, and one axis per attribute: the parts that its columns together tell apart."""

@@ -15,7 +15,6 @@ from sqlglot import exp
 
 from hedgerow.errors import CutsBin, HedgerowError, RangeTooLarge, UnsupportedSQL
 from hedgerow.queries.cuts import whole
-from hedgerow.queries.domain.refined import Refined
 from hedgerow.queries.question import Question, Result, Show
 from hedgerow.queries.sql.aggregate import Aggregates
 from hedgerow.queries.sql.column import SqlColumn
@@ -254,7 +253,7 @@ class FirstStage:
                 dict.fromkeys([*aggregates.notes, *self.predicates.notes, *null_notes(keys.columns)])
             ),
         )
-        return whole(made, self.domain) if isinstance(self.domain, Refined) else made
+        return whole(made, self.domain)
 
     def empty(self) -> dict[str, tuple[str, list[Any]]]:
         """The released table without a row, for a look at types before anything is paid."""

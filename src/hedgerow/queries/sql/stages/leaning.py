@@ -66,7 +66,7 @@ class Footing:
     @classmethod
     def of(cls, question: Question, result: Result, ground: Ground) -> Footing | None:
         """None where the answer is not what is read off now."""
-        if question.cut or question.units:
+        if question.cut or question.units or question.doubts:
             return None
 
         def found(form: LinearForm, sure: float, numbers: int) -> tuple[Floats, Floats]:
