@@ -118,7 +118,9 @@ def test_a_count_of_undeclared_values_alone_is_never_vouched_for_as_none(doors):
 
 
 def test_groups_of_an_other_level_have_their_doubts_and_the_declared_ones_none(doors):
-    answer = doors[1].ask("SELECT liens, COUNT(*) AS n FROM t WHERE liens > 1 GROUP BY liens", within_count=20)
+    answer = doors[1].ask(
+        "SELECT liens, COUNT(*) AS n FROM t WHERE liens > 1 GROUP BY liens", within_count=20
+    )
     errors = dict(zip([g[0] for g in answer.table.groups], answer.table.errors[:, 0], strict=True))
     values = dict(zip([g[0] for g in answer.table.groups], answer.table.values[:, 0], strict=True))
     others = int(FRAME.liens.isin([5, 1.5]).sum())
@@ -134,7 +136,10 @@ def test_the_value_is_the_same_whatever_confidence_is_asked_for(doors):
 
 
 def test_questions_with_other_doubts_are_other_questions():
-    keys = [by_queries(hr.sql(DOMAIN, f"SELECT COUNT(*) FROM t WHERE {w}")).key for w in ("liens > 2", "liens = 2")]
+    keys = [
+        by_queries(hr.sql(DOMAIN, f"SELECT COUNT(*) FROM t WHERE {w}")).key
+        for w in ("liens > 2", "liens = 2")
+    ]
     assert len(set(keys)) == 2
 
 
@@ -146,7 +151,10 @@ CLAMPED = [
     ("income BETWEEN 50 AND 99", "rows above it count as 99 in income <= 99"),
     ("income < -5", "rows below it count as 0 in income < -5"),
     ("income < 0", "rows below it count as 0 in income < 0"),
-    ("born > DATE '2030-01-01'", "2000-01-01 to 2003-12-31: rows above it count as 2003-12-31 in born > 2030-01-01"),
+    (
+        "born > DATE '2030-01-01'",
+        "2000-01-01 to 2003-12-31: rows above it count as 2003-12-31 in born > 2030-01-01",
+    ),
     ("born < DATE '2000-01-01'", "rows below it count as 2000-01-01 in born < 2000-01-01"),
 ]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.errors import CutsBin
-from hedgerow.queries.domain.beyond import Beyond
+from hedgerow.queries.domain.divided import Divided
 from hedgerow.queries.domain.refined import Cut, Refined
 from hedgerow.queries.doubts import settled
 from hedgerow.queries.form import Factor, GroupAxis, LinearForm, check_cells, spread
@@ -36,7 +36,7 @@ _SHOWN = 3  # of the comparisons that cut bins
 
 def whole(question: Question, domain: Domain) -> Question:
     """The same question about the declared cells, after it was compiled for parts of them."""
-    if isinstance(domain, Beyond):
+    if isinstance(domain, Divided):
         return whole(settled(question, domain), domain.inner)
     if not isinstance(domain, Refined):
         return question

@@ -1,9 +1,9 @@
-"""Doubts: a question of which it is not known whether rows of an `other` level count, as one about declared cells.
+"""Doubts: a question of which it is not known whether rows of an `other` level count, about declared cells.
 
-A statement that compares such a level is compiled on a `Beyond` domain. Here each of its forms becomes one over
-declared cells, in which rows of the level count as those that meet no comparison, and a second one, beside it, of
-how much more or less they may count (`Doubt`). Both are asked like any other: so the number takes half of what is
-open, and its error covers all of it, whoever answers.
+A statement that compares such a level is compiled on a `Divided` domain. Here each of its forms becomes one
+over declared cells, in which rows of the level count as those that meet no comparison, and a second one,
+beside it, of how much more or less they may count (`Doubt`). Both are asked like any other: so the number
+takes half of what is open, and its error covers all of it, whoever answers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hedgerow.queries.form import Factor, GroupAxis, LinearForm, times
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hedgerow.queries.domain.beyond import Beyond, Parts
+    from hedgerow.queries.domain.divided import Divided, OtherParts
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.question import Question
     from hedgerow.queries.within import Opened
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _SAID = (
-    "Whether rows with a value that is not declared meet {comparisons} is not known: the number takes half of them, "
-    "and its error covers all."
+    "Whether rows with a value that is not declared meet {comparisons} is not known: the number takes half "
+    "of them, and its error covers all."
 )
 _SHOWN = 3  # of the comparisons
 
@@ -69,8 +69,8 @@ def widened(
     return values, errors
 
 
-def settled(question: Question, domain: Beyond) -> Question:
-    """The same question about the domain whose `other` levels it divides, with what is open beside each form."""
+def settled(question: Question, domain: Divided) -> Question:
+    """The same question about the domain whose `other` levels it divides, with what is open of each form."""
     forms: list[LinearForm] = []
     beside: list[tuple[int, LinearForm, bool, bool]] = []
     for i, form in enumerate(question.forms):
@@ -89,12 +89,12 @@ def settled(question: Question, domain: Beyond) -> Question:
     )
 
 
-def _axis(domain: Beyond, axis: GroupAxis) -> GroupAxis:
+def _axis(domain: Divided, axis: GroupAxis) -> GroupAxis:
     parts = domain.parts.get(axis.attribute)
     return axis if parts is None else replace(axis, parent=axis.parent[parts.firsts])
 
 
-def _form(domain: Beyond, form: LinearForm) -> tuple[LinearForm, tuple[LinearForm, bool, bool] | None]:
+def _form(domain: Divided, form: LinearForm) -> tuple[LinearForm, tuple[LinearForm, bool, bool] | None]:
     """A form of rows that meet no comparison where that is open; and how much they may count, which way."""
     axes = tuple(_axis(domain, axis) for axis in form.axes)
     divided = [f for f in form.factors if not all(_same(domain, f, a) for a in _arrays(f))]
@@ -111,13 +111,15 @@ def _form(domain: Beyond, form: LinearForm) -> tuple[LinearForm, tuple[LinearFor
             falls, rises = bool((ends[0] < 0).any()), bool((ends[1] > 0).any())
             down, up = (down and rises) or (up and falls), (up and rises) or (down and falls)
             kept[i] = Factor(factor.attributes, np.maximum(-ends[0], ends[1]))
-    open_ = replace(made, factors=(*kept, Factor(whole.attributes, most)), name=f"{form.name} in doubt".strip())
+    open_ = replace(
+        made, factors=(*kept, Factor(whole.attributes, most)), name=f"{form.name} in doubt".strip()
+    )
     made = replace(made, factors=(*made.factors, base))
     return made, (open_, down, up) if (down or up) else None
 
 
-def _open(domain: Beyond, factor: Factor) -> tuple[NDArray[Any], bool, bool]:
-    """How far a row of each cell can be from one that meets no comparison, and whether it can be less or more."""
+def _open(domain: Divided, factor: Factor) -> tuple[NDArray[Any], bool, bool]:
+    """How far a row of each cell can be from one that meets no comparison, and whether below or above."""
     axes, weights = _axes(domain, factor), factor.weights
     if weights.dtype == np.bool_:
         base, some, every = weights, weights, weights
@@ -146,7 +148,7 @@ def _range(domain: Domain, factor: Factor) -> tuple[Floats, Floats]:
     return even - far, even + far
 
 
-def _taken(domain: Beyond, factor: Factor) -> Factor:
+def _taken(domain: Divided, factor: Factor) -> Factor:
     """A factor over the levels, of which an `other` one is as what meets no comparison."""
     arrays = _arrays(factor)
     for axis, parts in _axes(domain, factor):
@@ -155,11 +157,11 @@ def _taken(domain: Beyond, factor: Factor) -> Factor:
     return Factor(factor.attributes, arrays[0], worth)
 
 
-def _same(domain: Beyond, factor: Factor, array: NDArray[Any]) -> bool:
+def _same(domain: Divided, factor: Factor, array: NDArray[Any]) -> bool:
     return all(parts.same(array, axis) for axis, parts in _axes(domain, factor))
 
 
-def _axes(domain: Beyond, factor: Factor) -> list[tuple[int, Parts]]:
+def _axes(domain: Divided, factor: Factor) -> list[tuple[int, OtherParts]]:
     return [(i, domain.parts[a]) for i, a in enumerate(factor.attributes) if a in domain.parts]
 
 

@@ -210,8 +210,7 @@ class Statement:
             (a.form, a.denominator, a.scale, *(x for x in (a.plus, a.quantile) if x)) for a in q.aggregates
         ]
         parts = [numbers, q.order, q.limit, [(g.attribute, g.hierarchy) for g in q.groups]]
-        parts += [q.doubts] if q.doubts else []
-        h = hashlib.sha256(repr(parts).encode())
+        h = hashlib.sha256((repr(parts) + (repr(q.doubts) if q.doubts else "")).encode())
         for form in q.forms:
             h.update(repr((form.attributes, form.units)).encode())
             for f in sorted(form.factors, key=lambda f: f.attributes):
@@ -234,8 +233,9 @@ class Statement:
     def counts(self) -> bool:
         """Whether rows are counted, and every group is shown in its place: each number is one count."""
         q = self.question
-        plain = all(f.counts and not f.units for f in q.forms) and not q.order and q.limit is None and not q.doubts
-        return plain and all(a.denominator is None and a.quantile is None for a in q.aggregates)
+        if q.doubts or q.order or q.limit is not None or not all(f.counts and not f.units for f in q.forms):
+            return False
+        return all(a.denominator is None and a.quantile is None for a in q.aggregates)
 
     @cached_property
     def workload(self) -> Workload:
@@ -300,7 +300,7 @@ class Statement:
     def assemble(
         self, counts: Floats, errors: Floats, confidence: float, rows: float, parts: Parts | None = None
     ) -> Reply:
-        """From counts of the pieces, and a number that the rows do not exceed; errors perhaps of fewer rows."""
+        """From counts of the pieces, and a number that rows do not exceed; errors perhaps of fewer rows."""
         q = self.question
         if q.units:
             shape = (len(q.forms), q.size)

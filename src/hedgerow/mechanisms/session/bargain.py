@@ -49,11 +49,11 @@ def expected(core: Core, asked: Asked, goal: Goal) -> Reply:
 
 
 @dataclass(frozen=True, eq=False)
-class Offer:
+class Purchase:
     """What an accuracy would get of a statement: nothing is told of the mean of fewer rows than it is.
 
-    How many rows there are is what was learned, which may be off: so errors are of what is there at the least,
-    but for one time of twenty, by what was learned and by the noise that the accuracy allows.
+    How many rows there are is what was learned, which may be off: so errors are of what is there at the
+    least, but for one time of twenty, by what was learned and by the noise that the accuracy allows.
 
     Args:
         core: the session.
@@ -68,7 +68,7 @@ class Offer:
     below: dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]]
 
     @classmethod
-    def of(cls, core: Core, asked: Statement) -> Offer:
+    def of(cls, core: Core, asked: Statement) -> Purchase:
         """By what is learned now."""
         q, below = asked.question, {}
         for i in sorted({a.denominator for a in q.aggregates if a.denominator is not None}):
@@ -125,7 +125,7 @@ class Bargain:
         free: the learned answer as it is given to who names no accuracy, with the confidence of that.
         shown: its bounds, in the order of the groups of what would be bought.
         promise: how often those are meant to hold, and whether at once.
-        offer: what accuracies would get.
+        purchase: what accuracies would get.
     """
 
     core: Core
@@ -136,7 +136,7 @@ class Bargain:
     free: Reply
     shown: NDArray[np.float64]
     promise: Promise
-    offer: Offer
+    purchase: Purchase
 
     @classmethod
     def of(cls, core: Core, payer: Curator, asked: Asked, goal: Goal, free: Promise) -> Bargain | None:
@@ -147,10 +147,10 @@ class Bargain:
             return None
         if core.own_goal is not None:
             return None
-        offer = Offer.of(core, asked)
-        bought = offer.within(goal)
+        purchase = Purchase.of(core, asked)
+        bought = purchase.within(goal)
         learned = asked.learned(core.belief, free.confidence, free.simultaneous)
-        return cls(core, payer, asked, goal, bought, learned, _aligned(learned, bought), free, offer)
+        return cls(core, payer, asked, goal, bought, learned, _aligned(learned, bought), free, purchase)
 
     @property
     def none(self) -> bool:
@@ -178,7 +178,7 @@ class Bargain:
         said = "; by what was released there may be too few rows for that"
         alpha = self.goal.alpha
         while (alpha := Fraction(int(alpha / _STEP))) >= 1:
-            errors = self.offer.within(Goal(alpha, self.goal.confidence)).table.errors
+            errors = self.purchase.within(Goal(alpha, self.goal.confidence)).table.errors
             price = self._price(Goal(alpha, self.goal.confidence))
             if price is None:
                 break
@@ -195,8 +195,8 @@ class Bargain:
         if not none:
             return ""
         return (
-            f"{none:,} of {errors.size:,} numbers are likely to have no bound: by what was released there may be "
-            "too few rows of them for this accuracy."
+            f"{none:,} of {errors.size:,} numbers are likely to have no bound: by what was released there "
+            "may be too few rows of them for this accuracy."
         )
 
     @property
@@ -283,7 +283,7 @@ class Bargain:
     def _part(self, alpha: Fraction) -> float:
         """What part of the free bounds the bounds of an accuracy would be, for the number in the middle."""
         goal = Goal(alpha, self.goal.confidence)
-        bought = self.offer.within(goal).table.errors
+        bought = self.purchase.within(goal).table.errors
         known = np.isfinite(self.shown) & (self.shown > 0) & ~np.isnan(bought)
         return float(np.median(bought[known] / self.shown[known])) if known.any() else np.inf
 

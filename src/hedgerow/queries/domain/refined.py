@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from hedgerow.errors import CutsBin, DomainMismatch, RangeTooLarge
-from hedgerow.queries.domain.beyond import Beyond, BeyondAt
 from hedgerow.queries.domain.bins import Bins
+from hedgerow.queries.domain.divided import Divided, DividedAt
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.domain.lattice import Lattice
 
@@ -190,13 +190,13 @@ class Refined(Domain):
 def cutting(domain: Domain, compiled: Callable[[Domain], Made]) -> Made:
     """What a compiler makes of a domain whose bins, and `other` levels, are divided where it asks for it."""
     cells, known = domain, 0
-    others: list[BeyondAt] = []
+    others: list[DividedAt] = []
     while True:
         try:
-            return compiled(Beyond.of(cells, others) if others else cells)
+            return compiled(Divided.of(cells, others) if others else cells)
         except CutAt as found:
             cut = found
-        except BeyondAt as found:
+        except DividedAt as found:
             if len(others) == MOST or any(found.same(o) for o in others):
                 raise RangeTooLarge(f"{found} and more comparisons with `other` levels than {MOST}") from None
             others.append(found)

@@ -15,8 +15,8 @@ import numpy as np
 
 from hedgerow.errors import CutsBin, UnknownLevel, UnsupportedSQL
 from hedgerow.queries.domain.attribute import Attribute
-from hedgerow.queries.domain.beyond import Parts
 from hedgerow.queries.domain.bins import Bins, Dates
+from hedgerow.queries.domain.divided import OtherParts
 from hedgerow.queries.domain.encoding import text_of
 from hedgerow.queries.domain.refined import Cut, CutAt, places_inside
 
@@ -70,7 +70,7 @@ class SqlColumn:
     kind: Kind
     values: tuple[Any, ...]
     cut: Cut | None = None  # the levels are the parts of bins that a statement cuts
-    others: Parts | None = None  # and of its `other` level
+    others: OtherParts | None = None  # and of its `other` level
 
     @property
     def parts(self) -> Sequence[int]:
@@ -84,7 +84,7 @@ class SqlColumn:
             return replace(SqlColumn.of(self.attribute, body), cut=cut)
         return replace(self, body=body, values=tuple(self.values[k] for k in cut.parent.tolist()), cut=cut)
 
-    def of_others(self, parts: Parts, body: Attribute) -> SqlColumn:
+    def of_others(self, parts: OtherParts, body: Attribute) -> SqlColumn:
         """The same column over the parts of an `other` level."""
         return replace(self, body=body, values=tuple(self.values[k] for k in parts.parent), others=parts)
 

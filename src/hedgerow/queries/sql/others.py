@@ -1,4 +1,4 @@
-"""Others: what a comparison says of rows whose value is not declared - of an `other` level, or beyond the range."""
+"""Others: what a comparison says of rows whose value is not declared: `other` ones, and beyond the range."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.queries.domain.beyond import BeyondAt, Declared
 from hedgerow.queries.domain.bins import Bins, Dates
+from hedgerow.queries.domain.divided import Declared, DividedAt
 from hedgerow.queries.domain.hours import Hours
 from hedgerow.queries.domain.lattice import exact, spelled
 from hedgerow.queries.sql.column import OPS, Constant, SqlColumn, date_of
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def compared(column: SqlColumn, op: str, constant: Constant) -> Pair:
     """Where `column op constant` is true and where it is false, also of the parts of an `other` level.
 
-    Text has none that is not a name, and a value that is none of the declared ones equals none of them. Where it
-    may be greater or less, the compiler is told to divide the level (`BeyondAt`).
+    Text has none that is not a name, and a value that is none of the declared ones equals none of them. Where
+    it may be greater or less, the compiler is told to divide the level (`DividedAt`).
     """
     true, false = column.compare(op, constant)
     asked = column.body.other and constant.kind != "null" and column.hierarchy is None
@@ -33,7 +33,7 @@ def compared(column: SqlColumn, op: str, constant: Constant) -> Pair:
         return true, false
     number, parts = _number(constant), column.others
     if parts is None or number not in parts.numbers:
-        raise BeyondAt(column.attribute, declared(column), number, f"{column.name} {op} {constant}")
+        raise DividedAt(column.attribute, declared(column), number, f"{column.name} {op} {constant}")
     for i, stand_in in enumerate(parts.stand_ins):
         met = stand_in is not None and bool(OPS[op](stand_in, number))
         true[parts.code + i], false[parts.code + i] = met, stand_in is not None and not met
@@ -52,7 +52,7 @@ def declared(column: SqlColumn) -> Declared:
 
 
 def clamped(column: SqlColumn, op: str, constant: Constant) -> str | None:
-    """What to say of a comparison that rows beyond the declared range meet otherwise than the end that they count as.
+    """What to say of a comparison that tells rows beyond the declared range from the end that they count as.
 
     Nothing of a range from 0 on whose numbers are compared with 0: there such numbers begin.
     """

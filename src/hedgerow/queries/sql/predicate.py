@@ -10,8 +10,8 @@ import numpy as np
 from sqlglot import exp
 
 from hedgerow.errors import UnknownColumn, UnsupportedSQL
-from hedgerow.queries.domain.beyond import Beyond
 from hedgerow.queries.domain.bins import Bins
+from hedgerow.queries.domain.divided import Divided
 from hedgerow.queries.domain.refined import Refined
 from hedgerow.queries.form import check_cells, spread
 from hedgerow.queries.sql.column import (
@@ -62,7 +62,7 @@ class Scope:
 
     def __init__(self, domain: Domain, tables: Sequence[str] = ()) -> None:
         self.domain = domain
-        self._cut = domain.inner if isinstance(domain, Beyond) else domain
+        self._cut = domain.inner if isinstance(domain, Divided) else domain
         self._declared = self._cut.coarse if isinstance(self._cut, Refined) else self._cut
         self.tables = {t.casefold() for t in tables}
         self._columns: dict[tuple[str, str | None], SqlColumn] = {}
@@ -124,7 +124,7 @@ class Scope:
             column = SqlColumn.of(attribute, self._declared[attribute], hierarchy)
             cut = self._cut.cuts.get(attribute) if isinstance(self._cut, Refined) else None
             column = column if cut is None else column.of_parts(cut, self._cut[attribute])
-            parts = self.domain.parts.get(attribute) if isinstance(self.domain, Beyond) else None
+            parts = self.domain.parts.get(attribute) if isinstance(self.domain, Divided) else None
             self._columns[key] = column if parts is None else column.of_others(parts, self.domain[attribute])
         return self._columns[key]
 

@@ -1,8 +1,8 @@
-"""Beyond: a domain whose `other` levels are divided by what their values are compared with.
+"""Divided: a domain whose `other` levels are divided by what their values are compared with.
 
 Rows of an `other` level have values of which only that is known: that they are none of the declared ones. A
-comparison may hold for some of them and not for others. Whoever compiles SQL works on cells in which it holds for
-all or for none; what becomes of that on declared cells, which nobody can divide, is `queries/doubts.py`.
+comparison may hold for some of them and not for others. Whoever compiles SQL works on cells in which it holds
+for all or for none; what becomes of that on declared cells, which nobody can divide, is `queries/doubts.py`.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class BeyondAt(Exception):
+class DividedAt(Exception):
     """A comparison divides the `other` level of an attribute at a number (a day is its ordinal)."""
 
     def __init__(self, attribute: str, declared: Declared, number: Fraction, words: str) -> None:
         super().__init__(words)
         self.attribute, self.declared, self.number, self.words = attribute, declared, number, words
 
-    def same(self, other: BeyondAt) -> bool:
+    def same(self, other: DividedAt) -> bool:
         """Whether another one divides the level alike."""
         return (self.attribute, self.number) == (other.attribute, other.number)
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class OtherParts:
     """The parts of an attribute's `other` level, of each of which every comparison is known.
 
     Args:
@@ -52,7 +52,7 @@ class Parts:
     numbers: tuple[Fraction, ...]
 
     @classmethod
-    def of(cls, body: Attribute, numbers: tuple[Fraction, ...], declared: Declared) -> Parts:
+    def of(cls, body: Attribute, numbers: tuple[Fraction, ...], declared: Declared) -> OtherParts:
         """The parts that some numbers make of what is not declared."""
         assert body.other_code is not None
         ends = sorted({*numbers, *declared.ends})
@@ -104,7 +104,7 @@ class Declared:
         return inside or number in self.levels or (self.whole and number.denominator > 1)
 
     def none_of(self, low: Fraction | None, high: Fraction | None) -> Fraction | None:
-        """A number between two that the `other` level can hold; None if there is none, without an end if None."""
+        """A number between two, either of which may be missing, that the `other` level can hold."""
         for i in range(1, len(self.levels) + 2):
             if low is None or high is None or self.whole:
                 found = low + i if low is not None else -i if high is None else high - i
@@ -117,7 +117,7 @@ class Declared:
         return None
 
 
-class Beyond(Domain):
+class Divided(Domain):
     """A domain with the parts of `other` levels as levels; for compiling one statement, and for nothing else.
 
     Args:
@@ -126,21 +126,21 @@ class Beyond(Domain):
         said: the comparisons, as they were typed.
     """
 
-    def __init__(self, inner: Domain, parts: Mapping[str, Parts], said: tuple[str, ...]) -> None:
+    def __init__(self, inner: Domain, parts: Mapping[str, OtherParts], said: tuple[str, ...]) -> None:
         self.inner, self.parts, self.said = inner, dict(parts), said
         super().__init__({n: _divided(b, parts[n]) if n in parts else b for n, b in inner.items()})
         self.lookups, self.tables = inner.lookups, inner.tables
 
     @classmethod
-    def of(cls, inner: Domain, found: Sequence[BeyondAt]) -> Beyond:
+    def of(cls, inner: Domain, found: Sequence[DividedAt]) -> Divided:
         """With what some comparisons divide."""
         declared = {at.attribute: at.declared for at in found}
         numbers = {name: tuple(at.number for at in found if at.attribute == name) for name in declared}
-        parts = {name: Parts.of(inner[name], numbers[name], declared[name]) for name in declared}
+        parts = {name: OtherParts.of(inner[name], numbers[name], declared[name]) for name in declared}
         return cls(inner, parts, tuple(at.words for at in found))
 
 
-def _divided(body: Attribute, parts: Parts) -> Attribute:
+def _divided(body: Attribute, parts: OtherParts) -> Attribute:
     """The same attribute with more levels than it has, all of which are called `other`."""
     kind = type(body)
     made: Attribute = object.__new__(type(kind.__name__, (kind,), {"size": parts.size}))
