@@ -173,3 +173,38 @@ def test_a_comparison_that_the_clamping_decides_says_so(where, words, doors):
 )  # fmt: skip
 def test_a_comparison_inside_the_range_says_nothing_of_clamping(where):
     assert not any("clamped" in n for n in hr.sql(DOMAIN, f"SELECT COUNT(*) FROM t WHERE {where}").notes)
+
+
+@pytest.mark.parametrize(
+    ("where", "groups"),
+    [
+        ("g = 'b'", ["b"]),
+        ("g <> 'b' AND income < 50", ["a"]),
+        ("income < 50", ["a", "b"]),
+    ],
+)
+def test_groups_that_a_condition_on_their_own_column_excludes_are_left_out_at_every_door(
+    where, groups, doors
+):
+    text = f"SELECT g, AVG(income) AS m, COUNT(*) AS n FROM t WHERE {where} GROUP BY g"
+    for order in ("", " ORDER BY n DESC", " ORDER BY g LIMIT 1"):
+        for answer in (doors[0].answer(text + order), doors[1].ask(text + order),
+                       doors[1].ask(text + order, within_count=20, simultaneous=True)):  # fmt: skip
+            shown = [g for (g,) in answer.table.groups]
+            assert shown == groups[:1] if "LIMIT" in order else sorted(shown) == groups
+            for group, (mean, rows), (off, wide) in zip(
+                shown, answer.table.values, answer.table.errors, strict=True
+            ):
+                known = duckdb.connect()
+                known.register("t", FRAME)
+                sql = f"SELECT AVG(income), COUNT(*) FROM t WHERE {where} AND g = '{group}'"
+                (true,) = known.sql(sql).fetchall()
+                assert abs(mean - true[0]) <= off
+                assert abs(rows - true[1]) <= wide
+
+
+def test_a_group_of_missing_values_that_is_left_out_has_no_note():
+    said = {where: hr.sql(DOMAIN, f"SELECT liens, COUNT(*) FROM t WHERE {where} GROUP BY liens").notes
+            for where in ("liens = 1", "g = 'a'")}  # fmt: skip
+    assert not any("NULL is the group" in n for n in said["liens = 1"])
+    assert any("NULL is the group" in n for n in said["g = 'a'"])

@@ -101,6 +101,7 @@ class Question:
         columns: the output columns in order.
         notes: sentences to show with the answer.
         cut: what a refusal of the bins that it cuts would say, if it cuts any.
+        left: the groups that conditions leave by the schema alone, if not all; SQL has no others either.
         doubts: how much of forms is open, as it is not known whether rows with an `other` value count.
     """
 
@@ -116,6 +117,7 @@ class Question:
     notes: tuple[str, ...] = ()
     cut: str = ""
     doubts: tuple[Doubt, ...] = ()
+    left: NDArray[np.bool_] | None = None
 
     def notes_of(self, source: str) -> tuple[str, ...]:
         """The notes of an answer; where rows were asked, no bin is cut."""
@@ -373,6 +375,7 @@ class Question:
                 null = key < 0
             keys += [-key if sort.descending else key, ~null if sort.nulls_first else null]
         rows = np.lexsort(keys) if keys else np.arange(self.size)
+        rows = rows if self.left is None else rows[self.left[rows]]
         return rows if self.limit is None else rows[: self.limit]
 
     def _refuse_units(self) -> None:
