@@ -208,3 +208,33 @@ def test_a_group_of_missing_values_that_is_left_out_has_no_note():
             for where in ("liens = 1", "g = 'a'")}  # fmt: skip
     assert not any("NULL is the group" in n for n in said["liens = 1"])
     assert any("NULL is the group" in n for n in said["g = 'a'"])
+
+
+PARTS = {
+    "100.0 * COUNT(CASE WHEN income < 30 THEN 1 END) / COUNT(*)": (0.0, 100.0),
+    "SUM(CASE WHEN liens > 2 THEN 1 ELSE 0 END) / COUNT(*)": (0.0, 1.0),
+    "-COUNT(CASE WHEN g = 'a' THEN 1 END) / COUNT(*)": (-1.0, 0.0),
+    "COUNT(CASE WHEN g = 'a' AND income < 30 THEN 1 END) / COUNT(CASE WHEN g = 'a' THEN 1 END)": (0.0, 1.0),
+    "COUNT(*) / COUNT(CASE WHEN g = 'a' THEN 1 END)": (-np.inf, np.inf),
+    "COUNT(CASE WHEN g = 'b' THEN 1 END) / COUNT(CASE WHEN g = 'a' THEN 1 END)": (-np.inf, np.inf),
+    "SUM(income) / COUNT(*)": (-np.inf, np.inf),
+}
+
+
+@pytest.mark.parametrize("number", PARTS)
+def test_a_part_of_rows_is_between_none_and_all_of_them(number, doors):
+    for where in (
+        "",
+        "WHERE born < DATE '2001-01-01'",
+        "WHERE liens = 2 AND age < 30 AND day = DATE '2024-01-01'",
+    ):
+        text = f"SELECT {number} FROM t {where}"
+        (aggregate,) = hr.sql(DOMAIN, text).aggregates
+        assert aggregate.range == PARTS[number]
+        for answer in (doors[0].answer(text), doors[1].ask(text)):
+            low, high = np.ravel(answer.low)[0], np.ravel(answer.high)[0]
+            assert not np.isfinite(answer.error) or PARTS[number][0] <= low <= high <= PARTS[number][1]
+    by_group = f"SELECT g, ROUND({number}, 2) AS p FROM t WHERE income < 90 GROUP BY g"
+    low, high = doors[0].answer(by_group).table.ends
+    assert (low[np.isfinite(low)] >= PARTS[number][0]).all()
+    assert (high[np.isfinite(high)] <= PARTS[number][1]).all()

@@ -162,8 +162,8 @@ class LinearForm:
         """
         if self.units:
             raise UnsupportedQuery(
-                f"{self.name or 'COUNT(DISTINCT ...)'} counts people, no weighted sum of rows: ask "
-                "a Session within_count=, or Curator.measure"
+                f"{self.name or 'COUNT(DISTINCT ...)'} counts people, no weighted sum of rows: `hedgerow "
+                "ask DATA SQL --within-count N` does, as do a Session within_count= and Curator.measure"
             )
         factors = self._of_group(group)
         signed = next((f for f in factors if f.weights.dtype != np.bool_), None)

@@ -382,8 +382,9 @@ class Question:
         for form in self.forms:
             if form.units:
                 raise UnsupportedQuery(
-                    f"{form.name} counts people, which must be measured (released tables count rows): ask a "
-                    "Session within_count=, or Curator.measure"
+                    f"{form.name} counts people, which must be measured (released tables count rows): "
+                    "`hedgerow ask DATA SQL --within-count N` does, as do a Session within_count= and "
+                    "Curator.measure"
                 )
 
     def __repr__(self) -> str:

@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hedgerow.queries.form import spread
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from hedgerow.queries.form import LinearForm
 
 
 def between(
@@ -43,3 +47,17 @@ def ratio(
         sure = np.isfinite(value) & (margin > 0)
         np.divide(top_error + np.abs(value) * bottom_error, margin, out=error, where=sure)
     return value, error
+
+
+def part_of(top: LinearForm, bottom: LinearForm) -> bool:
+    """Whether all rows that the one counts are among those that the other counts: a part of them."""
+    if not (top.counts and bottom.counts) or top.units != bottom.units:
+        return False
+    return all(
+        any(
+            set(b.attributes) <= set(a.attributes)
+            and not (a.weights & ~spread(b.attributes, b.weights, a.attributes)).any()
+            for a in top.factors
+        )
+        for b in bottom.factors
+    )

@@ -230,3 +230,18 @@ def test_groups_of_too_few_rows_are_told_before_they_are_paid_for():
     assert not np.isfinite(told.error[1])
     few = int((~np.isfinite(told.error)).sum())
     assert f"{few} of 4 numbers are likely to have no bound" in told.words
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT COUNT(*) FROM t WHERE kind = 'rare'", "SELECT kind, COUNT(*) FROM t GROUP BY kind"]
+)
+def test_a_refusal_of_an_accuracy_in_rows_names_one_that_is_there(sql):
+    table = hr.Table.open({"kind": ["rare", "usual"] * 500}, hr.Domain({"kind": ["rare", "usual"]}))
+    curator = hr.Curator(table, hr.Budget(1, 1e-9), ":memory:", entropy=hr.testing.seeded(8))
+    desk = Desk(hr.Session(epsilon=0.3).open(curator), curator)
+    with pytest.raises(hr.errors.BudgetExceeded) as refused:
+        desk.ask(Ask(sql, within_count=2, spend=True))
+    rows = int(refused.value.hint.split("--within-count ")[1].split("`")[0])
+    assert 2 < rows < 100
+    assert not desk.explain(Ask(sql, within_count=rows / 2)).affordable
+    assert np.all(desk.ask(Ask(sql, within_count=rows, spend=True)).answer.error <= rows)
