@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -287,11 +289,14 @@ def of_open(text: str, error: float = 3.0) -> tuple[Result, tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("kind", ["AVG", "MIN", "MEDIAN", "STDDEV"])
-def test_an_average_over_groups_says_which_may_have_no_rows_and_how_to_leave_them_out(
+def test_an_average_over_groups_says_which_may_have_no_rows_and_how_to_leave_out_those_that_have_none(
     kind: str,
 ) -> None:
     text = "SELECT {}(k) FROM (SELECT g, COUNT(*) AS k FROM t {} GROUP BY g) q"
-    result, notes = of_open(text.format(kind, ""))
+    assert not any(
+        ", as WHERE" in note for note in of_open(text.format(kind, ""))[1]
+    )  # up to three rows each
+    result, notes = of_open(text.format(kind, ""), error=0.9)
     (said,) = [note for note in notes if note.startswith("Groups that may have no rows")]
     assert ": other; NULL." in said
     condition = said.split(", as WHERE ")[1].removesuffix(" does.")
@@ -301,6 +306,7 @@ def test_an_average_over_groups_says_which_may_have_no_rows_and_how_to_leave_the
     true = {"AVG": 100 / 3, "MIN": 20, "MEDIAN": 30, "STDDEV": np.std([50, 30, 20], ddof=1)}[kind]
     assert better.value == pytest.approx(true)
     assert result.value != pytest.approx(true)
+    assert result.low <= true <= result.high
 
 
 @pytest.mark.parametrize(
@@ -313,3 +319,59 @@ def test_an_average_over_groups_says_which_may_have_no_rows_and_how_to_leave_the
 )
 def test_what_empty_groups_do_not_change_says_nothing_of_them(text: str) -> None:
     assert not any("may have no rows" in note for note in of_open(text)[1])
+
+
+def subsets(sure: Sequence[float], maybe: Sequence[float]) -> list[list[float]]:
+    picks = product([False, True], repeat=len(maybe))
+    return [[*sure, *(m for m, p in zip(maybe, pick, strict=True) if p)] for pick in picks]
+
+
+@pytest.mark.parametrize("name", ["AVG", "MIN", "MAX", "MEDIAN", "SUM", "COUNT"])
+@pytest.mark.parametrize("error", [0.5, 8.0, 25.0])
+def test_the_error_of_groups_covers_those_that_may_be_none(name: str, error: float) -> None:
+    """Of every choice of the groups that may have no rows, and of numbers at either end of their errors."""
+    text = f"SELECT {name}(k) FROM (SELECT n, COUNT(*) AS k FROM t WHERE n IS NOT NULL GROUP BY n) q"
+    text = text.replace("COUNT(k)", "COUNT(*)")
+    counts = np.bincount(ROWS["n"], minlength=6).astype(float)
+    counts = counts + np.array([0, 0, 0, 3, -1, 0])
+    tables = {"n": np.append(counts, 0.0)}
+
+    class Given:
+        def __init__(self, question: Question) -> None:
+            found = question.evaluate(lambda names: tables["n"])
+            self.table = replace(found, errors=np.full_like(found.values, error))
+
+    asked = sql(OPEN, text)
+    assert isinstance(asked, TwoStages)
+    made, _ = asked.answered(lambda questions: [Given(q) for q in questions])
+    work = {"AVG": np.mean, "MIN": np.min, "MAX": np.max, "MEDIAN": np.median, "SUM": np.sum, "COUNT": len}[
+        name
+    ]
+    for end in (-error, error):
+        moved = np.maximum(counts + end, 0.0)
+        sure, maybe = moved[counts > error], moved[counts <= error]
+        for chosen in subsets(sure.tolist(), maybe.tolist()):
+            if chosen:
+                assert made.result.low - 1e-9 <= work(chosen) <= made.result.high + 1e-9
+    assert np.isfinite(made.result.error) or not (counts > error).any()
+
+
+def test_which_groups_are_there_is_known_through_subqueries_joins_and_unions() -> None:
+    inner = "(SELECT g, COUNT(*) AS k FROM t GROUP BY g)"
+    for text, true in (
+        (f"SELECT AVG(k) FROM (SELECT k FROM {inner} a WHERE g <> 'c') b", (50 + 30) / 2),
+        (f"WITH w AS {inner} SELECT AVG(a.k + b.k) FROM w a JOIN w b USING (g)", 200 / 3),
+        (f"SELECT AVG(k) FROM (SELECT g, k FROM {inner} a UNION ALL SELECT 'z', 4) b", 104 / 4),
+        (f"SELECT COUNT(*) FROM {inner} a", 3),
+        ("SELECT COUNT(*) FROM (SELECT DISTINCT g FROM t) a", 3),
+        (f"SELECT MAX(m) FROM (SELECT g, AVG(k) OVER () AS m FROM {inner} a) b", 100 / 3),
+    ):
+        result, _ = of_open(text, error=2.0)
+        assert np.isfinite(result.error), text
+        assert result.low <= true <= result.high, text
+
+
+def test_what_lost_which_groups_are_there_has_no_error() -> None:
+    inner = "(SELECT g, COUNT(*) AS k FROM t GROUP BY g)"
+    text = f"SELECT AVG(k) FROM (SELECT g, k FROM {inner} a UNION SELECT g, k FROM {inner} b) c"
+    assert not np.isfinite(of_open(text)[0].error)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 _NOTE = "what numbers are within their bins"
 _SUMS = "sums of numbers with long tails"
-OWN = Fraction(1, 5)  # of a price: for the sums of all rows of numbers with long tails
+OWN = Fraction(1, 4)  # of a price: for the sums of all rows of numbers with long tails
 BEFORE = (Fraction(1, 8), Fraction(1, 12))  # the same in ledgers of before
 
 

@@ -14,9 +14,14 @@ def percent(cost: Cost, budget: Budget) -> str:
     >>> from hedgerow.privacy.budget import Budget
     >>> percent(Budget(rho="1/100", delta=0).cost, Budget(rho=1, delta=0))
     '1%'
+    >>> percent(Budget(rho="11/2", delta=0).cost, Budget(rho=1, delta=0))
+    '550%'
     """
     whole = budget.cost.amount
-    return f"{100 * float(cost.amount / whole):.2g}%" if whole else "all"
+    if not whole:
+        return "all"
+    part = 100 * float(cost.amount / whole)
+    return f"{part:.2g}%" if part < 99.5 else f"{part:,.0f}%"
 
 
 def used_up(left: Cost, budget: Budget) -> bool:

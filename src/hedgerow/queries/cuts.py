@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.errors import CutsBin
+from hedgerow.queries.domain.divided import Divided
 from hedgerow.queries.domain.refined import Cut, Refined
+from hedgerow.queries.doubts import settled
 from hedgerow.queries.form import Factor, GroupAxis, LinearForm, check_cells, spread
 from hedgerow.queries.worth import Worth
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.question import Question
 
 _SAID = (
@@ -31,8 +34,12 @@ _SAID = (
 _SHOWN = 3  # of the comparisons that cut bins
 
 
-def whole(question: Question, domain: Refined) -> Question:
+def whole(question: Question, domain: Domain) -> Question:
     """The same question about the declared cells, after it was compiled for parts of them."""
+    if isinstance(domain, Divided):
+        return whole(settled(question, domain), domain.inner)
+    if not isinstance(domain, Refined):
+        return question
     forms = tuple(_form(domain, form) for form in question.forms)
     kept = any(f.worth is not None and f.worth.cuts for form in forms for f in form.factors)
     said = domain.said if kept else ()

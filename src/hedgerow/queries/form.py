@@ -162,8 +162,8 @@ class LinearForm:
         """
         if self.units:
             raise UnsupportedQuery(
-                f"{self.name or 'COUNT(DISTINCT ...)'} counts people, no weighted sum of rows: ask "
-                "a Session within_count=, or Curator.measure"
+                f"{self.name or 'COUNT(DISTINCT ...)'} counts people, no weighted sum of rows: `hedgerow "
+                "ask DATA SQL --within-count N` does, as do a Session within_count= and Curator.measure"
             )
         factors = self._of_group(group)
         signed = next((f for f in factors if f.weights.dtype != np.bool_), None)
@@ -314,7 +314,7 @@ def merge(domain: Domain, factors: Sequence[Factor]) -> list[Factor]:
         apart = [f for f in out if not set(f.attributes) & set(factor.attributes)]
         for f in out:
             if f not in apart:
-                factor = _times(domain, factor, f)
+                factor = times(domain, factor, f)
         out = [*apart, factor]
     return out
 
@@ -335,7 +335,8 @@ def check_cells(domain: Domain, attributes: Sequence[str]) -> None:
         )
 
 
-def _times(domain: Domain, a: Factor, b: Factor) -> Factor:
+def times(domain: Domain, a: Factor, b: Factor) -> Factor:
+    """The product of two factors, of which one at most is what rows are worth."""
     onto = domain.order([*a.attributes, *b.attributes])
     if len(onto) > 1:
         check_cells(domain, onto)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hedgerow.queries.form import Piece
 
     Floats = NDArray[np.float64]
+    Parts = Mapping[int, Floats]  # of what forms count: a number for each group
 
 PIECES = 1 << 14
 """The most queries that one question may need when its accuracy is given."""
@@ -209,7 +210,7 @@ class Statement:
             (a.form, a.denominator, a.scale, *(x for x in (a.plus, a.quantile) if x)) for a in q.aggregates
         ]
         parts = [numbers, q.order, q.limit, [(g.attribute, g.hierarchy) for g in q.groups]]
-        h = hashlib.sha256(repr(parts).encode())
+        h = hashlib.sha256((repr(parts) + (repr(q.doubts) if q.doubts else "")).encode())
         for form in q.forms:
             h.update(repr((form.attributes, form.units)).encode())
             for f in sorted(form.factors, key=lambda f: f.attributes):
@@ -232,8 +233,9 @@ class Statement:
     def counts(self) -> bool:
         """Whether rows are counted, and every group is shown in its place: each number is one count."""
         q = self.question
-        plain = all(f.counts and not f.units for f in q.forms) and not q.order and q.limit is None
-        return plain and all(a.denominator is None and a.quantile is None for a in q.aggregates)
+        if q.doubts or q.order or q.limit is not None or not all(f.counts and not f.units for f in q.forms):
+            return False
+        return all(a.denominator is None and a.quantile is None for a in q.aggregates)
 
     @cached_property
     def workload(self) -> Workload:
@@ -295,8 +297,10 @@ class Statement:
             result = q.combine(values, errors, confidence=confidence, open_=left)
         return Reply(result.value, result.error, result, q.notes)
 
-    def assemble(self, counts: Floats, errors: Floats, confidence: float, rows: float) -> Reply:
-        """From known counts of the pieces, and a number that the rows do not exceed."""
+    def assemble(
+        self, counts: Floats, errors: Floats, confidence: float, rows: float, parts: Parts | None = None
+    ) -> Reply:
+        """From counts of the pieces, and a number that rows do not exceed; errors perhaps of fewer rows."""
         q = self.question
         if q.units:
             shape = (len(q.forms), q.size)
@@ -307,8 +311,9 @@ class Statement:
         widths = np.array(
             [sum(_width(p, counts[i], errors[i], rows) for p, i in pairs) for pairs in sums], dtype=np.float64
         )
-        shape = (len(q.forms), q.size)
-        result = q.combine(values.reshape(shape), widths.reshape(shape), confidence=confidence)
+        values, widths = (x.reshape(len(q.forms), q.size) for x in (values, widths))
+        ratios = q.ratios_of_fewer(values, widths, parts) if parts else None
+        result = q.combine(values, widths, confidence=confidence, ratios=ratios)
         return Reply(result.value, result.error, result, q.notes_of("measured"))
 
     def shown(self, answer: Shown) -> Shown:

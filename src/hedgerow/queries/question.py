@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from hedgerow.errors import CutsBin, RangeTooLarge, UnsupportedQuery
+from hedgerow.queries.doubts import Doubt, widened
 from hedgerow.queries.form import GroupAxis, LinearForm, check_cells, spread
 from hedgerow.queries.quantile import QuantileOf
-from hedgerow.queries.quotient import Quotient, between
+from hedgerow.queries.quotient import Quotient, between, of_fewer
 from hedgerow.queries.quotient import ratio as ratio
 from hedgerow.queries.result import Result as Result
 from hedgerow.queries.result import Show as Show
@@ -100,6 +101,8 @@ class Question:
         columns: the output columns in order.
         notes: sentences to show with the answer.
         cut: what a refusal of the bins that it cuts would say, if it cuts any.
+        left: the groups that conditions leave by the schema alone, if not all; SQL has no others either.
+        doubts: how much of forms is open, as it is not known whether rows with an `other` value count.
     """
 
     domain: Domain
@@ -113,6 +116,8 @@ class Question:
     limit: int | None = None
     notes: tuple[str, ...] = ()
     cut: str = ""
+    doubts: tuple[Doubt, ...] = ()
+    left: NDArray[np.bool_] | None = None
 
     def notes_of(self, source: str) -> tuple[str, ...]:
         """The notes of an answer; where rows were asked, no bin is cut."""
@@ -206,7 +211,7 @@ class Question:
         """
         found = {}
         for a in self.aggregates:
-            if a.denominator is not None:
+            if a.denominator is not None and not self.doubts:
                 with suppress(UnsupportedQuery, RangeTooLarge):  # no one table holds both: bounds apart
                     pairs = [self._ratio(a, g, linear, confidence, numbers, bars) for g in range(self.size)]
                     found[a] = np.array(pairs)
@@ -257,6 +262,9 @@ class Question:
         """
         ratios = [a for a in self.aggregates if a.denominator is not None]
         bands = [len(a.quantile.forms) for a in self.aggregates if a.quantile and form in a.quantile.forms]
+        if self.doubts:  # then each has another one beside it, which any of them may be
+            most = (len(a.quantile.forms) if a.quantile else 1 for a in self.aggregates)
+            return 2 * max([*most, 2 if ratios else 1])
         return max([*bands, 2 if any(form in (a.form, a.denominator) for a in ratios) else 1])
 
     def combine(
@@ -278,6 +286,7 @@ class Question:
             open_: what bins leave open of forms, where the values are those of bins.
         """
         known, left = ratios or {}, open_ or {}
+        values, errors = widened(values, errors, self.doubts, left) if self.doubts else (values, errors)
         pairs = [self._aggregate(a, values, errors, known.get(a), left) for a in self.aggregates]
         out, wide = (np.stack([p[i] for p in pairs], axis=1) for i in (0, 1))
         rows = self._arrange(out)
@@ -291,6 +300,17 @@ class Question:
             grouped=bool(self.groups),
             ranges=self.ranges,
         )
+
+    def ratios_of_fewer(
+        self,
+        values: NDArray[np.float64],
+        errors: NDArray[np.float64],
+        parts: Mapping[int, NDArray[np.float64]],
+    ) -> dict[Aggregate, NDArray[np.float64]]:
+        """Ratios with the errors that they would have of such parts of the rows that are divided by."""
+        found = {a: d for a in self.aggregates if (d := a.denominator) is not None and d in parts}
+        each = {a: (values[a.form], errors[a.form], values[d], errors[d]) for a, d in found.items()}
+        return {a: of_fewer(*each[a], parts[d], self.forms[d].nonnegative) for a, d in found.items()}
 
     @cached_property
     def ranges(self) -> NDArray[np.float64]:
@@ -366,14 +386,16 @@ class Question:
                 null = key < 0
             keys += [-key if sort.descending else key, ~null if sort.nulls_first else null]
         rows = np.lexsort(keys) if keys else np.arange(self.size)
+        rows = rows if self.left is None else rows[self.left[rows]]
         return rows if self.limit is None else rows[: self.limit]
 
     def _refuse_units(self) -> None:
         for form in self.forms:
             if form.units:
                 raise UnsupportedQuery(
-                    f"{form.name} counts people, which must be measured (released tables count rows): ask a "
-                    "Session within_count=, or Curator.measure"
+                    f"{form.name} counts people, which must be measured (released tables count rows): "
+                    "`hedgerow ask DATA SQL --within-count N` does, as do a Session within_count= and "
+                    "Curator.measure"
                 )
 
     def __repr__(self) -> str:

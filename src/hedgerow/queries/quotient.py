@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hedgerow.queries.form import spread
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from hedgerow.queries.form import LinearForm
 
     Floats = NDArray[np.float64]
     Found = Callable[[Floats], tuple[float, float]]
@@ -112,3 +116,26 @@ def ratio(
         sure = np.isfinite(value) & (margin > 0)
         np.divide(top_error + np.abs(value) * bottom_error, margin, out=error, where=sure)
     return value, error
+
+
+def of_fewer(
+    top: Floats, top_error: Floats, bottom: Floats, bottom_error: Floats, part: Floats, only_positive: bool
+) -> Floats:
+    """Ratios, and the errors that they would have if there were only such a part of the rows."""
+    value, _ = ratio(top, top_error, bottom, bottom_error, only_positive)
+    _, error = ratio(top * part, top_error, bottom * part, bottom_error, only_positive)
+    return np.stack([value, error], axis=1)
+
+
+def part_of(top: LinearForm, bottom: LinearForm) -> bool:
+    """Whether all rows that the one counts are among those that the other counts: a part of them."""
+    if not (top.counts and bottom.counts) or top.units != bottom.units:
+        return False
+    return all(
+        any(
+            set(b.attributes) <= set(a.attributes)
+            and not (a.weights & ~spread(b.attributes, b.weights, a.attributes)).any()
+            for a in top.factors
+        )
+        for b in bottom.factors
+    )

@@ -263,7 +263,7 @@ def _digits(largest: int) -> list[tuple[tuple[int, int], int, int]]:
     """How whole numbers up to `largest` are weighed, by weights of which ONE is the largest.
 
     What has more than 20 binary digits is weighed in two parts. The lower one weighs next to nothing: it has
-    the noise of the other, in a unit that is so much smaller, and adds as little to the norms. Beyond 40
+    the noise of the other, in a unit that is so much smaller, and adds as little to the norms. Divided 40
     digits the rest is left out of every row's number: less than the third number says.
     """
     if not largest:

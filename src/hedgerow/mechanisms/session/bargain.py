@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hedgerow.errors import HedgerowError
+from hedgerow.figures import bound
 from hedgerow.mechanisms.session.certify import Certify
-from hedgerow.mechanisms.session.price import Goal
+from hedgerow.mechanisms.session.price import Goal, width
 from hedgerow.queries.pieces import Statement
 
 if TYPE_CHECKING:
@@ -28,22 +30,86 @@ if TYPE_CHECKING:
     from hedgerow.mechanisms.session.cache import Promise
     from hedgerow.mechanisms.session.core import Core
     from hedgerow.queries.reply import Asked, Reply
+    from hedgerow.queries.result import Result
     from hedgerow.synopsis.answer import Answer
 
+_USUAL = 0.95  # what is decided is, whatever confidence is asked for
 _HALF = Fraction(1, 2)  # a closer accuracy is proposed at which bounds are about this part of the free ones
 _ABOUT_HALF = 0.6
+_TOO_MUCH = ", which is more than is left"
 _STEP = Fraction(5, 4)  # at least so much closer is each accuracy that is tried
 _NARROWER = 0.95  # of the free bound: one that is paid for is less, else it is as wide as shown
 
 
 def expected(core: Core, asked: Asked, goal: Goal) -> Reply:
     """What is learned with the errors that a kept goal means, in the question's unit."""
-    return _kept(core, asked, goal, core.belief.counts(list(asked.pieces)))
-
-
-def _kept(core: Core, asked: Asked, goal: Goal, counts: NDArray[np.float64]) -> Reply:
+    counts = core.belief.counts(list(asked.pieces))
     errors = np.full(len(counts), float(goal.alpha))
     return asked.assemble(counts, errors, goal.confidence, core.most_rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Purchase:
+    """What an accuracy would get of a statement: nothing is told of the mean of fewer rows than it is.
+
+    How many rows there are is what was learned, which may be off: so errors are of what is there at the
+    least, but for one time of twenty, by what was learned and by the noise that the accuracy allows.
+
+    Args:
+        core: the session.
+        asked: the statement.
+        counts: what is learned of the counts behind it.
+        below: by forms that are divided by, what is learned of each group, and its standard deviation.
+    """
+
+    core: Core
+    asked: Statement
+    counts: NDArray[np.float64]
+    below: dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]]
+
+    @classmethod
+    def of(cls, core: Core, asked: Statement) -> Purchase:
+        """By what is learned now."""
+        q, below = asked.question, {}
+        for i in sorted({a.denominator for a in q.aggregates if a.denominator is not None}):
+            there, off = core.belief.form(q.forms[i], _USUAL, 1)
+            below[i] = there, off / width(_USUAL)
+        return cls(core, asked, core.belief.counts(list(asked.pieces)), below)
+
+    def within(self, goal: Goal) -> Reply:
+        """What is learned, with the errors to expect."""
+        noise = float(goal.alpha) / width(goal.confidence)
+        parts = {i: least_part(there, np.hypot(off, noise)) for i, (there, off) in self.below.items()}
+        errors = np.full(len(self.counts), float(goal.alpha))
+        made = self.asked.assemble(self.counts, errors, goal.confidence, self.core.most_rows, parts)
+        return _worth(made) if parts else made
+
+
+def _worth(reply: Reply) -> Reply:
+    """The same with no error where it is what the schema says by itself: that is not worth a price."""
+    table: Result = reply.table
+    assert table.ranges is not None
+    ends = np.broadcast_to(table.ranges, (2, *table.values.shape))
+    most = np.maximum(table.values - ends[0], ends[1] - table.values)
+    made = replace(table, errors=np.where(table.errors < _NARROWER * most, table.errors, np.inf))
+    return replace(reply, error=made.error, table=made)
+
+
+def least_part(there: NDArray[np.float64], off: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Which part of some counts is there but for one time of twenty, if none is below zero.
+
+    Args:
+        there: what is known of them.
+        off: the standard deviation of that.
+    """
+    out = np.ones(len(there))
+    normal = NormalDist()
+    for i, (count, wide) in enumerate(zip(np.abs(there).tolist(), off.tolist(), strict=True)):
+        if count > 0 and wide > 0:
+            below = normal.cdf(-count / wide)
+            least = count + wide * normal.inv_cdf(below + (1.0 - _USUAL) * (1.0 - below))
+            out[i] = min(max(least, 0.0) / count, 1.0)
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +125,7 @@ class Bargain:
         free: the learned answer as it is given to who names no accuracy, with the confidence of that.
         shown: its bounds, in the order of the groups of what would be bought.
         promise: how often those are meant to hold, and whether at once.
-        counts: what is learned of the counts behind the question.
+        purchase: what accuracies would get.
     """
 
     core: Core
@@ -70,7 +136,7 @@ class Bargain:
     free: Reply
     shown: NDArray[np.float64]
     promise: Promise
-    counts: NDArray[np.float64]
+    purchase: Purchase
 
     @classmethod
     def of(cls, core: Core, payer: Curator, asked: Asked, goal: Goal, free: Promise) -> Bargain | None:
@@ -81,10 +147,10 @@ class Bargain:
             return None
         if core.own_goal is not None:
             return None
-        counts = core.belief.counts(list(asked.pieces))
-        bought = _kept(core, asked, goal, counts)
+        purchase = Purchase.of(core, asked)
+        bought = purchase.within(goal)
         learned = asked.learned(core.belief, free.confidence, free.simultaneous)
-        return cls(core, payer, asked, goal, bought, learned, _aligned(learned, bought), free, counts)
+        return cls(core, payer, asked, goal, bought, learned, _aligned(learned, bought), free, purchase)
 
     @property
     def none(self) -> bool:
@@ -97,12 +163,41 @@ class Bargain:
         rows = f"within {_rows(self.goal.alpha)}"
         said = f"Measuring this {rows} would give no narrower bounds than these, which are free: "
         said += "nothing is charged"
+        if not np.isfinite(self.shown).any():
+            return said + self._bounded
         closer = self._closer()
         if closer is None:
             return said
-        alpha, part, epsilon = closer
+        alpha, part, price = closer
         wide = "half" if 0.4 < part <= _ABOUT_HALF else f"{100 * part:.0f}%"
-        return f"{said}; within {_rows(alpha)} they would be about {wide} as wide, for epsilon {epsilon:.3g}"
+        return f"{said}; within {_rows(alpha)} they would be about {wide} as wide, for {price}"
+
+    @property
+    def _bounded(self) -> str:
+        """Why no bound is to be expected, and at what accuracy one would be; of groups for half of them."""
+        said = "; by what was released there may be too few rows for that"
+        alpha = self.goal.alpha
+        while (alpha := Fraction(int(alpha / _STEP))) >= 1:
+            errors = self.purchase.within(Goal(alpha, self.goal.confidence)).table.errors
+            price = self._price(Goal(alpha, self.goal.confidence))
+            if price is None:
+                break
+            if np.isfinite(errors).mean() >= float(_HALF):
+                wide = bound(float(np.max(errors[np.isfinite(errors)])))
+                return f"{said}: within {_rows(alpha)} bounds of up to {wide} are to be expected, for {price}"
+        return said
+
+    @property
+    def doubts(self) -> str:
+        """How many numbers of an answer that is paid for may get no bound, and why; nothing if none does."""
+        errors = np.asarray(self.errors(), dtype=np.float64)
+        none = int((~np.isfinite(errors)).sum())
+        if not none:
+            return ""
+        return (
+            f"{none:,} of {errors.size:,} numbers are likely to have no bound: by what was released there "
+            "may be too few rows of them for this accuracy."
+        )
 
     @property
     def _better(self) -> NDArray[np.bool_]:
@@ -144,7 +239,7 @@ class Bargain:
         mixed = np.where(self._better, self.free.table.errors, self.bought.table.errors)
         return replace(self.bought.table, errors=mixed).error
 
-    def _closer(self) -> tuple[Fraction, float, float] | None:
+    def _closer(self) -> tuple[Fraction, float, str] | None:
         """An accuracy at which bounds are about half of the free ones, what part they are, and its price.
 
         Bounds of quantiles have steps, from bin to bin: then it is the first accuracy after which they get no
@@ -159,7 +254,7 @@ class Bargain:
         if found is None or not 0 < found[1] < _NARROWER:
             return None
         price = self._price(Goal(found[0], self.goal.confidence))
-        return None if price is None else (*found, price)
+        return None if price is None or price.endswith(_TOO_MUCH) else (*found, price)
 
     def _tries(self) -> Iterator[tuple[Fraction, float]]:
         """Accuracies, each closer than the last, with what part of the free bounds theirs would be."""
@@ -174,20 +269,21 @@ class Bargain:
             part = self._part(alpha)
             yield alpha, part
 
-    def _price(self, goal: Goal) -> float | None:
-        """The epsilon that an accuracy would cost at most; None if it cannot be had."""
+    def _price(self, goal: Goal) -> str | None:
+        """What an accuracy would cost at most; None if it cannot be had."""
         pieces, together = list(self.asked.pieces), self.promise.simultaneous
         certify = Certify(self.core, self.payer, goal, self.asked.bounds(together))
         try:
             cost = certify.worst(pieces)[1]
         except HedgerowError:  # more noise, or less, than can be drawn
             return None
-        return self.payer.ledger.budget.part(cost).epsilon if cost <= self.payer.left else None
+        said = f"epsilon {self.payer.ledger.budget.part(cost).epsilon:.3g}"
+        return said if cost <= self.payer.left else f"{said}{_TOO_MUCH}"
 
     def _part(self, alpha: Fraction) -> float:
         """What part of the free bounds the bounds of an accuracy would be, for the number in the middle."""
         goal = Goal(alpha, self.goal.confidence)
-        bought = _kept(self.core, self.asked, goal, self.counts).table.errors
+        bought = self.purchase.within(goal).table.errors
         known = np.isfinite(self.shown) & (self.shown > 0) & ~np.isnan(bought)
         return float(np.median(bought[known] / self.shown[known])) if known.any() else np.inf
 
@@ -201,7 +297,7 @@ def _counts(asked: Statement) -> bool:
     """Whether every number of a statement is a count of rows."""
     q = asked.question
     plain = all(a.denominator is None and a.quantile is None for a in q.aggregates)
-    return plain and all(form.counts for form in q.forms)
+    return plain and not q.doubts and all(form.counts for form in q.forms)
 
 
 def _aligned(free: Reply, bought: Reply) -> NDArray[np.float64]:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hedgerow.errors import UnsupportedQuery
+from hedgerow.errors import BudgetExceeded, UnsupportedQuery
 from hedgerow.mechanisms.session.bargain import Bargain, expected
 from hedgerow.mechanisms.session.certify import Certify, Known
 from hedgerow.mechanisms.session.explain import Explanation
+from hedgerow.mechanisms.session.fitting import told
 from hedgerow.mechanisms.session.people import People, people_price
 from hedgerow.mechanisms.session.price import Goal, direct_price
 from hedgerow.privacy.budget import Cost
@@ -165,8 +166,15 @@ class Count(Decision):
 
     def carry_out(self) -> tuple[Answer, Cost]:
         """Measure what nobody has paid for yet."""
-        reply, cost = self.people.measure()
+        try:
+            reply, cost = self.people.measure()
+        except BudgetExceeded as error:
+            raise told(error, self._price, self.goal, self.payer.left) from None
         return self._kept(reply_as(reply, self.promise, "measured"), self.goal), cost
+
+    def _price(self, goal: Goal) -> Cost:
+        assert isinstance(self.asked, Statement)
+        return people_price(self.payer, self.asked, goal, self.promise.simultaneous)
 
     def describe(self, *, later: bool = False) -> Explanation:
         """The noise that the accuracy allows."""
@@ -231,10 +239,11 @@ class Vouch(Decision):
         certify = self._certify()
         if not pieces:  # the schema alone says that it is zero
             known = Known(nothing, nothing, np.ones(0, np.bool_), certify.cost)
-        elif self.asked.joint:
-            known = certify.together(pieces)
         else:
-            known = self._stream(pieces, certify)
+            try:
+                known = certify.together(pieces) if self.asked.joint else self._stream(pieces, certify)
+            except BudgetExceeded as error:
+                raise told(error, self._price, self.goal, self.payer.left) from None
         reply = self.asked.assemble(known.counts, known.errors, self.goal.confidence, self.core.most_rows)
         answer = reply_as(reply, self.promise, _source(known.certified))
         answer = replace(answer, simultaneous=self.promise.simultaneous or known.certified)
@@ -262,9 +271,16 @@ class Vouch(Decision):
             compares, cost = certify.worst_one_by_one(pieces, later=later)
             needed = cost
         said = self._said(_source(compares), cost, self._expected(), needed)
-        if self.bargain is None or not self.bargain.mixes:
+        if self.bargain is None:
             return said
-        return replace(said, source="learned", words=f"{said.words} {self.bargain.split}")
+        if self.bargain.mixes:
+            said = replace(said, source="learned", words=f"{said.words} {self.bargain.split}")
+        return replace(said, words=f"{said.words} {self.bargain.doubts}".rstrip())
+
+    def _price(self, goal: Goal) -> Cost:
+        return direct_price(
+            self.payer, list(self.asked.pieces), goal, self.asked.bounds(self.promise.simultaneous)
+        )
 
     def _certify(self) -> Certify:
         together = self.promise.simultaneous

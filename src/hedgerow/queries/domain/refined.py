@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from hedgerow.errors import CutsBin, DomainMismatch
+from hedgerow.errors import CutsBin, DomainMismatch, RangeTooLarge
 from hedgerow.queries.domain.bins import Bins
+from hedgerow.queries.domain.divided import Divided, DividedAt
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.domain.lattice import Lattice
 
@@ -177,6 +178,7 @@ class Refined(Domain):
                 for n, b in coarse.items()
             }
         )
+        self.lookups, self.tables = coarse.lookups, coarse.tables
 
     def more(self, cut: CutAt) -> Refined:
         """With one more cut."""
@@ -186,13 +188,19 @@ class Refined(Domain):
 
 
 def cutting(domain: Domain, compiled: Callable[[Domain], Made]) -> Made:
-    """What a compiler makes of a domain whose bins are cut where it asks for it."""
+    """What a compiler makes of a domain whose bins, and `other` levels, are divided where it asks for it."""
     cells, known = domain, 0
+    others: list[DividedAt] = []
     while True:
         try:
-            return compiled(cells)
+            return compiled(Divided.of(cells, others) if others else cells)
         except CutAt as found:
             cut = found
+        except DividedAt as found:
+            if len(others) == MOST or any(found.same(o) for o in others):
+                raise RangeTooLarge(f"{found} and more comparisons with `other` levels than {MOST}") from None
+            others.append(found)
+            continue
         cells = (cells if isinstance(cells, Refined) else Refined(domain, {}, ())).more(cut)
         before, known = known, sum(map(len, cells.places.values()))
         if not before < known <= MOST:

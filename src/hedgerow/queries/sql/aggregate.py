@@ -15,6 +15,7 @@ from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.form import Factor, GroupAxis, LinearForm, spread
 from hedgerow.queries.quantile import QuantileOf, ladder
 from hedgerow.queries.question import Aggregate
+from hedgerow.queries.quotient import part_of
 from hedgerow.queries.sql.column import Constant
 from hedgerow.queries.sql.node import only, refuse, spell
 from hedgerow.queries.sql.predicate import DEPTH, Predicates, Truth, constant
@@ -129,7 +130,8 @@ class Aggregates:
             return a.times(1.0 / b.scale)
         if a.form is None or a.denominator is not None or b.denominator is not None:
             raise UnsupportedSQL("/ is supported between two counts or sums, or by a constant, nothing else")
-        return _Number(1.0, a.form, b.form).times(a.scale).times(1.0 / b.scale)
+        ends = (0.0, 1.0) if part_of(self.forms[a.form], self.forms[b.form]) else None
+        return _Number(1.0, a.form, b.form, ends=ends).times(a.scale).times(1.0 / b.scale)
 
     def _count(self, node: exp.Expr, depth: int) -> _Number:
         only(node, "this", "big_int")

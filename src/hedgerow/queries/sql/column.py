@@ -16,6 +16,7 @@ import numpy as np
 from hedgerow.errors import CutsBin, UnknownLevel, UnsupportedSQL
 from hedgerow.queries.domain.attribute import Attribute
 from hedgerow.queries.domain.bins import Bins, Dates
+from hedgerow.queries.domain.divided import OtherParts
 from hedgerow.queries.domain.encoding import text_of
 from hedgerow.queries.domain.refined import Cut, CutAt, places_inside
 
@@ -69,17 +70,23 @@ class SqlColumn:
     kind: Kind
     values: tuple[Any, ...]
     cut: Cut | None = None  # the levels are the parts of bins that a statement cuts
+    others: OtherParts | None = None  # and of its `other` level
 
     @property
     def parts(self) -> Sequence[int]:
         """What tells the levels apart for whoever groups by them: the declared ones."""
-        return range(self.size) if self.cut is None else self.cut.parent.tolist()
+        parts = range(self.size) if self.cut is None else self.cut.parent.tolist()
+        return parts if self.others is None else [parts[k] for k in self.others.parent.tolist()]
 
     def of_parts(self, cut: Cut, body: Attribute) -> SqlColumn:
         """The same column over the parts of bins."""
         if self.hierarchy is None:
             return replace(SqlColumn.of(self.attribute, body), cut=cut)
         return replace(self, body=body, values=tuple(self.values[k] for k in cut.parent.tolist()), cut=cut)
+
+    def of_others(self, parts: OtherParts, body: Attribute) -> SqlColumn:
+        """The same column over the parts of an `other` level."""
+        return replace(self, body=body, values=tuple(self.values[k] for k in parts.parent), others=parts)
 
     @classmethod
     def of(cls, attribute: str, body: Attribute, hierarchy: str | None = None) -> SqlColumn:

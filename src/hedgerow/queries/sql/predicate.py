@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from hedgerow.errors import UnknownColumn, UnsupportedSQL
 from hedgerow.queries.domain.bins import Bins
+from hedgerow.queries.domain.divided import Divided
 from hedgerow.queries.domain.refined import Refined
 from hedgerow.queries.form import check_cells, spread
 from hedgerow.queries.sql.column import (
@@ -25,6 +26,7 @@ from hedgerow.queries.sql.column import (
     number_of,
 )
 from hedgerow.queries.sql.node import bare, only, refuse
+from hedgerow.queries.sql.others import clamped, compared
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,7 +62,8 @@ class Scope:
 
     def __init__(self, domain: Domain, tables: Sequence[str] = ()) -> None:
         self.domain = domain
-        self._declared = domain.coarse if isinstance(domain, Refined) else domain
+        self._cut = domain.inner if isinstance(domain, Divided) else domain
+        self._declared = self._cut.coarse if isinstance(self._cut, Refined) else self._cut
         self.tables = {t.casefold() for t in tables}
         self._columns: dict[tuple[str, str | None], SqlColumn] = {}
 
@@ -119,8 +122,10 @@ class Scope:
         key = (attribute, hierarchy)
         if key not in self._columns:
             column = SqlColumn.of(attribute, self._declared[attribute], hierarchy)
-            cut = self.domain.cuts.get(attribute) if isinstance(self.domain, Refined) else None
-            self._columns[key] = column if cut is None else column.of_parts(cut, self.domain[attribute])
+            cut = self._cut.cuts.get(attribute) if isinstance(self._cut, Refined) else None
+            column = column if cut is None else column.of_parts(cut, self._cut[attribute])
+            parts = self.domain.parts.get(attribute) if isinstance(self.domain, Divided) else None
+            self._columns[key] = column if parts is None else column.of_others(parts, self.domain[attribute])
         return self._columns[key]
 
 
@@ -299,14 +304,9 @@ class Predicates:
         return constant_truth(bool(OPS[op](left.value, right.value)))
 
     def _with(self, column: SqlColumn, op: str, value: Constant) -> Truth:
-        """A column and a literal; a note where `other` is neither true nor false, as of numbers and dates."""
-        true, false = column.compare(op, value)
-        code = column.body.other_code
-        if value.kind != "null" and code is not None and not (true | false)[code]:
-            self.notes.append(
-                f"the {column.body.labels[code]!r} level of {column.name} has no value to compare: "
-                "its rows meet no comparison"
-            )
+        """A column and a literal; a note where rows beyond the declared range count as an end of it."""
+        true, false = compared(column, op, value)
+        self.notes += filter(None, [clamped(column, op, value)])
         return Truth((column.attribute,), true, false)
 
     def _columns(self, op: str, left: SqlColumn, right: SqlColumn) -> Truth:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sqlglot import exp
@@ -15,15 +15,18 @@ from hedgerow.figures import NULL
 from hedgerow.queries import argument
 from hedgerow.queries.cuts import whole
 from hedgerow.queries.domain.domain import Domain, OpenDomain
-from hedgerow.queries.domain.refined import Refined, cutting
+from hedgerow.queries.domain.refined import cutting
 from hedgerow.queries.form import GroupAxis
 from hedgerow.queries.question import GROUPS, GroupColumn, Question, Show, Sort
 from hedgerow.queries.sql.aggregate import Aggregates
 from hedgerow.queries.sql.column import SqlColumn
 from hedgerow.queries.sql.node import only, refuse, spell
-from hedgerow.queries.sql.predicate import Predicates, Scope
+from hedgerow.queries.sql.predicate import Predicates, Scope, Truth
 from hedgerow.queries.sql.printing import printed
 from hedgerow.queries.sql.tokens import parse
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _CLAUSES = {
     "joins": "a join",
@@ -114,6 +117,7 @@ class _Statement:
         columns = tuple(self._show(item) for item in self.items)
         if not self.aggregates.out:
             raise UnsupportedSQL("the SELECT list has no aggregate; ask for COUNT(*), SUM or AVG")
+        keep = possible(self.axes, conditions)
         made = Question(
             domain=self.domain,
             text=self.text,
@@ -124,9 +128,12 @@ class _Statement:
             columns=columns,
             order=() if order is None else self._order(order, columns),
             limit=None if limit is None else _limit(limit),
+            left=None if keep.all() or not keep.any() else keep,
             notes=tuple(dict.fromkeys([*self.aggregates.notes, *self.predicates.notes, *self.null_notes])),
         )
-        return whole(made, self.domain) if isinstance(self.domain, Refined) else made
+        if made.left is not None and not any(NULL in made.labels[g] for g in np.flatnonzero(made.left)):
+            made = replace(made, notes=tuple(n for n in made.notes if n not in self.null_notes))
+        return whole(made, self.domain)
 
     def _groups(self, group: exp.Expr) -> tuple[tuple[GroupColumn, ...], tuple[GroupAxis, ...]]:
         """GROUP BY columns, and one axis per attribute: the parts that its columns together tell apart."""
@@ -342,3 +349,17 @@ def _group(column: SqlColumn, axis: int, first: First) -> GroupColumn:
     none = [value is None and code in _nulls(column) for code, value in enumerate(column.values)]
     picked = tuple(NULL if none[code] else str(labels[code]) for code in first.tolist())
     return GroupColumn(column.name, column.attribute, column.hierarchy, axis, picked, column.ranks[first])
+
+
+def possible(axes: Sequence[GroupAxis], conditions: Sequence[Truth]) -> NDArray[np.bool_]:
+    """The groups that conditions on their own attributes leave: the schema says that others are empty."""
+    keep = np.ones([axis.size for axis in axes], dtype=np.bool_)
+    for truth in (t for t in conditions if t.attributes):
+        met = dict(zip(truth.attributes, np.nonzero(truth.true), strict=True))
+        mine = [axis.attribute in met for axis in axes]
+        if any(mine):
+            known = list(zip(axes, mine, strict=True))
+            parts = np.zeros([axis.size if there else 1 for axis, there in known], dtype=np.bool_)
+            parts[tuple(axis.parent[met[axis.attribute]] if there else 0 for axis, there in known)] = True
+            keep &= parts
+    return keep.reshape(-1)

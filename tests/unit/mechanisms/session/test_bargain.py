@@ -8,6 +8,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.curator.rows.table import Rows
+from hedgerow.figures import bound
 from hedgerow.service import wire
 from hedgerow.service.asking import Ask, Desk
 
@@ -186,3 +187,61 @@ def test_a_price_says_which_part_of_the_budget_it_takes(desk):
     assert float(paid.cost.amount) == pytest.approx(float(taken.amount), rel=1e-3)
     assert f"It takes up to {part:.2g}% of the whole budget." in told.words
     assert part < 100 * paid.epsilon / desk.payer.ledger.budget.epsilon
+
+
+def few(rows):
+    """A desk of many rows, of which `rows` are of the one kind that is asked for."""
+    rng = np.random.default_rng(7)
+    kind = np.where(np.arange(4000) < rows, "rare", "usual")
+    domain = hr.Domain({"kind": ["rare", "usual"], "rate": hr.bins(0, 40, 1, step=1, missing=False)})
+    table = hr.Table.open({"kind": kind, "rate": rng.integers(0, 40, 4000)}, domain)
+    curator = hr.Curator(table, hr.Budget(40, 1e-9), ":memory:", entropy=hr.testing.seeded(8))
+    return Desk(hr.Session(epsilon=0.2).open(curator), curator)
+
+
+def test_an_average_of_perhaps_no_more_rows_than_the_error_is_not_charged_and_says_so():
+    """What was learned may be off: of so few rows the paid average could be without a bound."""
+    sql, desk = "SELECT AVG(rate) FROM t WHERE kind = 'rare'", few(3)
+    spent = desk.payer.ledger.spent(desk.payer.account)
+    told = desk.explain(Ask(sql, within_count=20))
+    assert told.cost.cost.is_zero
+    assert "nothing is charged; by what was released there may be too few rows for that" in told.words
+    answer = desk.ask(Ask(sql, within_count=20, spend=True)).answer
+    assert answer.cost is None
+    assert any("too few rows" in note for note in answer.notes)
+    assert desk.payer.ledger.spent(desk.payer.account) == spent
+    closer = float(told.words.split(": within ")[1].split(" row")[0])
+    expected = desk.explain(Ask(sql, within_count=closer))
+    assert expected.source == "measured"
+    assert f"bounds of up to {bound(expected.error)} are to be expected" in told.words
+
+
+def test_groups_of_too_few_rows_are_told_before_they_are_paid_for():
+    rng = np.random.default_rng(9)
+    kinds = ["none", "few", "many", "most"]
+    rows = {"kind": rng.choice(kinds, 4000, p=[0, 0.005, 0.2, 0.795]), "rate": rng.integers(0, 40, 4000)}
+    domain = hr.Domain({"kind": kinds, "rate": hr.bins(0, 40, 1, step=1, missing=False)})
+    table = hr.Table.open(rows, domain)
+    curator = hr.Curator(table, hr.Budget(40, 1e-9), ":memory:", entropy=hr.testing.seeded(8))
+    desk = Desk(hr.Session(epsilon=0.2).open(curator), curator)
+    told = desk.explain(Ask("SELECT kind, AVG(rate) FROM t GROUP BY kind", within_count=30))
+    assert told.cost.epsilon > 0
+    assert np.isfinite(told.error[2:]).all()
+    assert not np.isfinite(told.error[1])
+    few = int((~np.isfinite(told.error)).sum())
+    assert f"{few} of 4 numbers are likely to have no bound" in told.words
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT COUNT(*) FROM t WHERE kind = 'rare'", "SELECT kind, COUNT(*) FROM t GROUP BY kind"]
+)
+def test_a_refusal_of_an_accuracy_in_rows_names_one_that_is_there(sql):
+    table = hr.Table.open({"kind": ["rare", "usual"] * 500}, hr.Domain({"kind": ["rare", "usual"]}))
+    curator = hr.Curator(table, hr.Budget(1, 1e-9), ":memory:", entropy=hr.testing.seeded(8))
+    desk = Desk(hr.Session(epsilon=0.3).open(curator), curator)
+    with pytest.raises(hr.errors.BudgetExceeded) as refused:
+        desk.ask(Ask(sql, within_count=2, spend=True))
+    rows = int(refused.value.hint.split("--within-count ")[1].split("`")[0])
+    assert 2 < rows < 100
+    assert not desk.explain(Ask(sql, within_count=rows / 2)).affordable
+    assert np.all(desk.ask(Ask(sql, within_count=rows, spend=True)).answer.error <= rows)

@@ -36,12 +36,25 @@ SETTINGS: Mapping[str, Any] = {
 _KNOWN = "isfinite(a::DOUBLE) AND isfinite(b::DOUBLE) AND isfinite(c::DOUBLE) AND isfinite(d::DOUBLE)"
 _APART = "(c > 0 OR d < 0)"
 _ALL = {"times": "a * c, a * d, b * c, b * d", "over": "a / c, a / d, b / c, b / d"}
-_MACROS = tuple(
+_CORNERS = tuple(
     f"{name}_{end}(a, b, c, d) AS CASE WHEN {_KNOWN}{'' if name == 'times' else f' AND {_APART}'} "
     f"THEN {pick}({_ALL[name]}) ELSE '{none}'::DOUBLE END"
     for name in _ALL
     for end, pick, none in (("low", "least", "-inf"), ("high", "greatest", "inf"))
 )
+# Averages and medians of numbers of which some may not be there: `s` are those that surely are (or the sum),
+# `n` is how many; `m` are the others. The least has as many of the lowest of those as make it lowest.
+_MANY = 500  # of the others: of more no end is known
+_SETS = tuple(
+    f"{kind}_{end}(s, n, m) AS CASE WHEN n > 0 AND len(m) <= {_MANY} THEN list_{pick}(list_transform("
+    f"range(len(m) + 1), lambda k: {inner})) ELSE '{none}'::DOUBLE END"
+    for kind, inner in (
+        ("avg", "(s + coalesce(list_sum(m[1:k]), 0)) / (n + k)"),
+        ("median", "list_aggregate(list_concat(s, m[1:k]), 'median')"),
+    )
+    for end, pick, none in (("least", "min", "-inf"), ("most", "max", "inf"))
+)
+_MACROS = (*_CORNERS, *_SETS)
 
 Rows = list[tuple[Any, ...]]
 Columns = Mapping[str, tuple[str, Sequence[Any]]]

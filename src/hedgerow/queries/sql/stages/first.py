@@ -15,15 +15,16 @@ from sqlglot import exp
 
 from hedgerow.errors import CutsBin, HedgerowError, RangeTooLarge, UnsupportedSQL
 from hedgerow.queries.cuts import whole
-from hedgerow.queries.domain.refined import Refined
 from hedgerow.queries.question import Question, Result, Show
 from hedgerow.queries.sql.aggregate import Aggregates
 from hedgerow.queries.sql.column import SqlColumn
 from hedgerow.queries.sql.node import bare
 from hedgerow.queries.sql.predicate import Scope, Truth
 from hedgerow.queries.sql.printing import printed
+from hedgerow.queries.sql.stages.among import maybe_none, surely_none
 from hedgerow.queries.sql.stages.compilers import StagedAggregates, StagedPredicates
 from hedgerow.queries.sql.stages.keys import Keys
+from hedgerow.queries.sql.stages.relation import THERE
 from hedgerow.queries.sql.statement import null_notes
 
 if TYPE_CHECKING:
@@ -254,7 +255,7 @@ class FirstStage:
                 dict.fromkeys([*aggregates.notes, *self.predicates.notes, *null_notes(keys.columns)])
             ),
         )
-        return whole(made, self.domain) if isinstance(self.domain, Refined) else made
+        return whole(made, self.domain)
 
     def empty(self) -> dict[str, tuple[str, list[Any]]]:
         """The released table without a row, for a look at types before anything is paid."""
@@ -267,7 +268,7 @@ class FirstStage:
             made[name] = next(plain) if single else _type_of(next(labels))
         for i in range(len(self._columns)):
             made |= {f"n{i}": "DOUBLE", f"n{i}_low": "DOUBLE", f"n{i}_high": "DOUBLE"}
-        return made
+        return made | {THERE: "BOOLEAN"}
 
     def table(self, results: Sequence[Result]) -> dict[str, tuple[str, list[Any]]]:
         """The released table: keys, and for each number its value and between which two it lies.
@@ -288,28 +289,28 @@ class FirstStage:
             for i, place in enumerate(self._columns):
                 for end, numbers in zip(_ENDS, self._numbers(place, answered, s.conditions), strict=True):
                     made[f"n{i}{end}"][1].extend(_listed(numbers[keep], _ENDS[end]))
+            made[THERE][1].extend((~self._nothing(answered))[keep].tolist())
         return made
 
-    def maybe_empty(self, results: Sequence[Result]) -> list[str]:
-        """The names of groups that no released number tells from one without rows."""
-        if self._none or len(self.slices) > 1 or not self.keys.columns or not self.slices[0].rows.out:
-            return []
-        (s,), result = self.slices, results[0]
-        nothing = self.keys.possible(s.conditions)
-        low, high = result.ends
-        for i, number in enumerate(s.rows.out):
-            least, most = number.range if number.quantile is not None else (0.0, 0.0)
-            inside = (low[:, i] <= least) & (high[:, i] >= most)
-            unknown = ~np.isfinite(result.errors[:, i]) | np.isnan(result.values[:, i])
-            nothing = nothing & (unknown if number.denominator is not None else inside | unknown)
+    def _nothing(self, answered: Sequence[_Answered]) -> NDArray[np.bool_]:
+        """The groups that no number tells from one without rows; none where rows are in no groups."""
+        found = [(n.out, result) for part, _, n, result in answered if part != "distinct"]
+        return maybe_none(found, self.keys.size) & bool(self._single)
+
+    def maybe_empty(self, results: Sequence[Result]) -> tuple[list[str], list[str]]:
+        """The names of groups that no number tells from one without rows, and of those surely without."""
+        s, *more = self.slices
+        if self._none or more or not self.keys.columns or not s.rows.out:
+            return [], []
+        answered = [(*asked, found) for asked, found in zip(self._asked(s), results, strict=True)]
+        nothing = self.keys.possible(s.conditions) & self._nothing(answered)
+        none = nothing & surely_none(s.rows.out, s.rows.forms, results[0])
         labels = self.questions()[0].labels
-        return [", ".join(labels[g]) for g in np.flatnonzero(nothing).tolist()]
+        maybe, sure = ([", ".join(labels[g]) for g in np.flatnonzero(x).tolist()] for x in (nothing, none))
+        return maybe, sure
 
     def origins(self) -> list[tuple[int, int, list[int | None]]]:
-        """Of every row of the table: which of the `questions`, which group, and which of its numbers each is.
-
-        None where a number is not smooth.
-        """
+        """Of every row of the table: which of the `questions`, which group, its smooth numbers or None."""
         out: list[tuple[int, int, list[int | None]]] = []
         question = 0
         for s in [] if self._none else self.slices:

@@ -16,7 +16,7 @@ from hedgerow.queries.sql.column import SqlColumn
 from hedgerow.queries.sql.predicate import Truth
 from hedgerow.queries.sql.stages.expression import quoted
 from hedgerow.queries.sql.stages.levels import is_exact, sql_type
-from hedgerow.queries.sql.statement import grouped
+from hedgerow.queries.sql.statement import grouped, possible
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,13 +73,4 @@ class Keys:
 
     def possible(self, conditions: Sequence[Truth]) -> NDArray[np.bool_]:
         """The groups that conditions on their own attributes leave: the schema says that others are empty."""
-        keep = np.ones([axis.size for axis in self.axes], dtype=np.bool_)
-        for truth in (t for t in conditions if t.attributes):
-            met = dict(zip(truth.attributes, np.nonzero(truth.true), strict=True))
-            mine = [axis.attribute in met for axis in self.axes]
-            if any(mine):
-                known = list(zip(self.axes, mine, strict=True))
-                parts = np.zeros([axis.size if there else 1 for axis, there in known], dtype=np.bool_)
-                parts[tuple(axis.parent[met[axis.attribute]] if there else 0 for axis, there in known)] = True
-                keep &= parts
-        return keep.reshape(-1)
+        return possible(self.axes, conditions)

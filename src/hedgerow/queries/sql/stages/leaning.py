@@ -68,7 +68,7 @@ class Footing:
     @classmethod
     def of(cls, question: Question, result: Result, ground: Ground) -> Footing | None:
         """None where the answer is not what is read off now."""
-        if question.cut or question.units:
+        if question.cut or question.units or question.doubts:
             return None
 
         def found(form: LinearForm, sure: float, numbers: int) -> tuple[Floats, Floats]:
@@ -132,6 +132,8 @@ def leaned(
     found: Mapping[str, Sequence[Any]],
     tables: Tables,
     ground: Ground,
+    *,
+    whole: bool = True,
 ) -> dict[int, list[float]] | None:
     """The errors of shown numbers, by the places of their columns; None if there is nothing to say of any.
 
@@ -140,8 +142,10 @@ def leaned(
         rows: what the engine made of it.
         stages, found, tables: what rows were asked, the answers, and the released tables that they make.
         ground: what those were read off.
+        whole: whether all rows that are worked on are there; slopes know nothing of those that may not be.
     """
-    shown = [i for i, out in enumerate(relation.columns) if out.smooth or out.outer]
+    moves = [i for i, out in enumerate(relation.columns) if out.smooth or out.outer]
+    shown = [i for i in moves if whole or not relation.columns[i].merged]
     if not shown or len(rows) * len(shown) > _MOST:
         return None
     if ground.simultaneous:

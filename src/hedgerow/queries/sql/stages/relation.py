@@ -25,6 +25,7 @@ class Output:
         parts: over how many events the union bound goes, where a row is worked out from one released row.
         smooth: whether it moves smoothly with released numbers.
         outer: else what is made, step by step, of what does; a column c0_core holds that.
+        merged: whether it depends on which of the rows are there at all.
     """
 
     name: str
@@ -33,6 +34,11 @@ class Output:
     parts: int = 1
     smooth: bool = False
     outer: tuple[str, ...] = ()
+    merged: bool = False
+
+
+THERE = "there"
+LOST = "lost"
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,8 @@ class Released:
         single: whether it surely has one row at most.
         local: whether each row is worked out from one row of one released table, and all are there.
         merged: whether a number is an average, or the like, of groups: one without rows would be none in SQL.
+        there: a column that says of each row whether SQL surely has it too, as the group has rows; empty if
+            it has all, `LOST` if that is not known.
     """
 
     text: str
@@ -54,6 +62,7 @@ class Released:
     single: bool
     local: bool = False
     merged: bool = False
+    there: str = ""
 
     @property
     def places(self) -> list[int]:
@@ -150,6 +159,14 @@ class Sources:
         """Whether all of them are."""
         return all(relation.steady for _, _, relation in self.found)
 
+    @property
+    def there(self) -> str:
+        """Whether a row of them surely is one in SQL, as a condition; empty if all are, `LOST` if unknown."""
+        held = [(alias, relation.there) for _, alias, relation in self.found if relation.there]
+        if any(there == LOST for _, there in held):
+            return LOST
+        return " AND ".join(f"coalesce({alias}.{there}, FALSE)" for alias, there in held)
+
     def column(self, name: str, table: str | None) -> Term:
         """What a name means."""
         hits = [
@@ -197,16 +214,24 @@ def listed(items: Sequence[tuple[str, Term]]) -> tuple[str, tuple[Output, ...]]:
             texts += [f"{term.low} AS c{i}_low", f"{term.high} AS c{i}_high"]
         outer = term.outer if bounded and term.core is not None else ()
         texts += [f"{term.core} AS c{i}_core"] if outer else []
-        columns.append(Output(name, term.sure, bounded, term.parts, bounded and term.smooth, outer))
+        smooth = bounded and term.smooth
+        columns.append(Output(name, term.sure, bounded, term.parts, smooth, outer, term.merged))
     return ", ".join(texts), tuple(columns)
 
 
-def aligned(relation: Released, bounded: Sequence[bool], sure: Sequence[bool]) -> str:
-    """The same with bounds just where they are asked for; those of what is sure are itself."""
+def aligned(relation: Released, bounded: Sequence[bool], sure: Sequence[bool], there: str) -> str:
+    """The same with bounds where they are asked for, and whether rows are there; of what is sure, itself."""
     texts = []
     for i, out in enumerate(relation.columns):
         texts.append(f"c{i}")
         if bounded[i] and not sure[i]:
             ends = (f"c{i}_low", f"c{i}_high") if out.bounded else (f"c{i}", f"c{i}")
             texts += [f"{ends[0]} AS c{i}_low", f"{ends[1]} AS c{i}_high"]
+    texts += [f"{relation.there or 'TRUE'} AS {there}"] if there == THERE else []
     return f"SELECT {', '.join(texts)} FROM ({relation.text}) AS u"
+
+
+def of_both(left: Released, right: Released, *, keeps: bool) -> str:
+    """Which rows of two relations are there (`Released`), if all of them are kept."""
+    both = {left.there, right.there} - {""}
+    return "" if not both else THERE if keeps and LOST not in both else LOST

@@ -13,7 +13,7 @@ from hedgerow.queries.sql.node import bare, only, spell
 from hedgerow.queries.sql.printing import printed
 from hedgerow.queries.sql.stages.first import FirstStage
 from hedgerow.queries.sql.stages.moments import by_moments, middle
-from hedgerow.queries.sql.stages.relation import Released
+from hedgerow.queries.sql.stages.relation import THERE, Released
 from hedgerow.queries.sql.stages.selects import Select, Subquery, has_aggregate, is_aggregate, named
 from hedgerow.queries.sql.stages.sums import as_one_sum
 from hedgerow.queries.sql.stages.term import Term
@@ -59,6 +59,7 @@ class SelectRows(Select):
         self.keys = [grounded(bare(node), rows) for node in self._key_nodes()]
         self.stage = stage(conditions, self.keys)
         self._spelled = {_spelling(key): i for i, key in enumerate(self.keys)}
+        self.there, self.apart = f"{alias}.{THERE}" if self.keys else "", tree.args.get("group") is None
 
     def _key_nodes(self) -> list[exp.Expr]:
         group = self.tree.args.get("group")
@@ -152,7 +153,7 @@ class SelectRows(Select):
         if having is not None:
             condition = self.term(having.this)
             source, self.steady = f"{source} WHERE {condition.text}", condition.sure
-        terms = [(name, self.term(node)) for node, name, _ in self.items]
+        terms = [(name, self.entry(node)) for node, name, _ in self.items]
         made = self.finished(terms, source, single=not self.keys, steady=self.steady)
         return replace(made, local=self._local)
 

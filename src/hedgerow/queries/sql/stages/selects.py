@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -10,7 +11,7 @@ from sqlglot import exp
 from hedgerow.errors import UnsupportedSQL
 from hedgerow.queries.sql.node import only, refuse
 from hedgerow.queries.sql.printing import printed
-from hedgerow.queries.sql.stages.relation import Released, Sources, listed
+from hedgerow.queries.sql.stages.relation import LOST, THERE, Released, Sources, listed
 from hedgerow.queries.sql.stages.term import Term, made
 from hedgerow.queries.sql.stages.windows import AGGREGATES, Ordering, ReleasedExpressions
 
@@ -73,6 +74,8 @@ class Select(ReleasedExpressions):
         for window in tree.args.get("windows") or ():
             self.windows[window.name.casefold()] = window
         self.items: list[tuple[exp.Expr, str, bool]] = []
+        self.apart = False  # whether no two rows are alike
+        self.held = False  # whether what is selected from depends on which rows are there
 
     def other(self, node: Any) -> Term:
         """Windows and subqueries."""
@@ -111,6 +114,13 @@ class Select(ReleasedExpressions):
         text = f"({left.text} IN (SELECT c0 FROM ({relation.text}) AS q))"
         steady = relation.steady and relation.columns[0].sure
         return made(text, [left]) if steady else Term(text, sure=False)
+
+    def entry(self, node: Any) -> Term:
+        """An entry of the list, and whether it depends on which of the rows are there."""
+        before, self.merged = self.merged, self.held
+        term = self.term(node)
+        mine, self.merged = self.merged, self.merged or before
+        return replace(term, merged=mine)
 
     def item_of(self, node: Any) -> int | None:
         """Which entry of the SELECT list an entry of GROUP BY or ORDER BY names, by position or alias."""
@@ -178,8 +188,11 @@ class Select(ReleasedExpressions):
             source += f" LIMIT {most}" if most is not None else ""
             source += f" OFFSET {whole(offset, 'OFFSET', 0)}" if offset is not None else ""
         what, columns = listed(terms)
+        there = LOST if self.there and distinct is not None and not self.apart else self.there
+        if there not in ("", LOST):
+            what, there = f"{what}, {there} AS {THERE}", THERE
         text = f"SELECT {'DISTINCT ' if distinct is not None else ''}{what}{source}"
-        return Released(text, columns, steady, single or most in (0, 1), merged=self.merged)
+        return Released(text, columns, steady, single or most in (0, 1), merged=self.merged, there=there)
 
 
 class SelectReleased(Select):
@@ -197,7 +210,8 @@ class SelectReleased(Select):
     ) -> None:
         super().__init__(tree, subquery)
         self.sources, self.source, self.steady = sources, source, steady
-        self.merged = sources.merged
+        self.merged = self.held = sources.merged
+        self.there = sources.there
 
     def column(self, node: Any) -> Term:
         """A column of a released relation."""
@@ -230,6 +244,8 @@ class SelectReleased(Select):
                 condition = self.term(having.this)
                 source += f" HAVING {condition.text}"
         terms = self._terms()
+        if grouped and self.there not in ("", LOST):
+            self.there = f"bool_or({self.there})" if keys else ""
         if having is not None:
             self.steady = self.steady and condition.sure
         return self.finished(
@@ -258,10 +274,11 @@ class SelectReleased(Select):
                 only(star)
                 table = node.args.get("table")
                 every = list(self.sources.all(None if table is None else table.name))
+                every = [(name, replace(term, merged=self.held)) for name, term in every]
                 out += every
                 kept += [(exp.Column(this=exp.to_identifier(n)), n, True) for n, _ in every]
             else:
-                out.append((name, self.term(node)))
+                out.append((name, self.entry(node)))
                 kept.append((node, name, alias))
         self.items = kept
         return out

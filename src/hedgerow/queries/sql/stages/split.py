@@ -17,7 +17,7 @@ from hedgerow.queries.sql.stages.first import FirstStage
 from hedgerow.queries.sql.stages.hours import in_hours
 from hedgerow.queries.sql.stages.levels import ends_of_levels, literal
 from hedgerow.queries.sql.stages.lookups import NOT_JOINED, as_released, declared, with_lookup
-from hedgerow.queries.sql.stages.relation import Output, Released, RowsOf, Sources, aligned
+from hedgerow.queries.sql.stages.relation import Output, Released, RowsOf, Sources, aligned, of_both
 from hedgerow.queries.sql.stages.rewriting import as_union, has_query, rewritten, unaliased, without_tuples
 from hedgerow.queries.sql.stages.select_rows import ROWS_ARE_NOT_SHOWN, SelectRows
 from hedgerow.queries.sql.stages.selects import SelectReleased, has_aggregate, named
@@ -135,14 +135,15 @@ class Split:
         keeps = type(node) is exp.Union and not node.args.get("distinct")
         bounded = [keeps and (a.sure or a.bounded) and (b.sure or b.bounded) for a, b in pairs]
         word = _SETS[type(node)] + ("" if node.args.get("distinct") else " ALL")
-        text = " ".join((aligned(left, bounded, sure), word, aligned(right, bounded, sure)))
+        there = of_both(left, right, keeps=keeps)
+        text = " ".join((aligned(left, bounded, sure, there), word, aligned(right, bounded, sure, there)))
         smooth = [all(out.sure or out.smooth for out in pair) for pair in pairs]
         columns = tuple(
-            Output(a.name, s, b and not s, smooth=m and b and not s)
-            for (a, _), s, b, m in zip(pairs, sure, bounded, smooth, strict=True)
+            Output(a.name, s, b and not s, smooth=m and b and not s, merged=a.merged or o.merged)
+            for (a, o), s, b, m in zip(pairs, sure, bounded, smooth, strict=True)
         )
         steady = left.steady and right.steady and (keeps or all(sure))
-        made = Released(text, columns, steady, single=False, merged=left.merged or right.merged)
+        made = Released(text, columns, steady, False, merged=left.merged or right.merged, there=there)
         return self._arranged(node, made)
 
     def _arranged(self, node: Any, relation: Released) -> Released:

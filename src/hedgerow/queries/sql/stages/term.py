@@ -31,6 +31,7 @@ class Term:
         smooth: whether it moves smoothly with the released numbers, so that slopes say how far off it is.
         core: where it does not, an expression that does, and
         outer: what is made of that, step by step: functions of one argument that never fall.
+        merged: of a whole entry of a list, whether it depends on which of the rows are there at all.
     """
 
     text: str
@@ -42,6 +43,7 @@ class Term:
     smooth: bool = False
     core: str | None = None
     outer: tuple[str, ...] = ()
+    merged: bool = False
 
     @property
     def bounds(self) -> tuple[str, str] | None:

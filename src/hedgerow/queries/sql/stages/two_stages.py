@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _INNER = 8  # statements inside conditions
 _EMPTY = (
     "Groups that may have no rows count as groups here, and in SQL they would not if they have none: {}. The "
-    "errors do not cover that; a condition on rows leaves them out{}."
+    "errors cover both; a condition on rows leaves out those that are known to have none{}."
 )
 _SHOWN = 8  # groups that are named
 _LEVELS = "These are the declared levels; which of them have rows is private."
@@ -206,13 +206,14 @@ class TwoStages(Staged):
         tables = _tables(split.stages, found)
         with engine().holding(tables):
             rows = engine().run(relation.text)
-        lean = None
-        if ground is not None and relation.steady and (not self.row_by_row or self.numbers > 1):
-            lean = leaned(relation, rows, split.stages, found, tables, ground)
+        empty, lean = list(_empty(split.stages, found)) if relation.merged else [], None
+        leans = relation.steady and (not self.row_by_row or self.numbers > 1)
+        if ground is not None and leans:
+            lean = leaned(relation, rows, split.stages, found, tables, ground, whole=not empty)
         asked = [q for stage in split.stages for q in stage.questions()]
         notes = [note for q in asked for note in q.notes_of("measured")]  # their answers say more
         notes += self.notes
-        notes += _empty(split.stages, found) if relation.merged else []
+        notes += empty
         for inner, values in zip(split.inner, self.values, strict=True):
             shown = ", ".join(
                 "NULL" if v is None else f"{v:.6g}" if isinstance(v, float) else str(v) for v in values[:8]
@@ -299,11 +300,11 @@ def _between(domain: Domain) -> Iterator[float]:
 def _empty(stages: Sequence[FirstStage], found: dict[str, list[Any]]) -> Iterator[str]:
     """Of which groups of each stage it is not known whether there are any rows of them."""
     for stage in stages:
-        names = stage.maybe_empty([a.table for a in found[stage.name]])
+        names, none = stage.maybe_empty([a.table for a in found[stage.name]])
         if names:
             more = len(names) - _SHOWN
             shown = "; ".join(names[:_SHOWN]) + (f"; and {more:,} more" if more > 0 else "")
-            without = stage.keys.without(names) if more <= 0 else None
+            without = stage.keys.without(none) if 0 < len(none) <= _SHOWN else None
             yield _EMPTY.format(shown, f", as WHERE {without} does" if without else "")
 
 

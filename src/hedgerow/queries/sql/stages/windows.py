@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
 
 from hedgerow.errors import UnsupportedSQL
 from hedgerow.queries.sql.node import only, refuse, spell
+from hedgerow.queries.sql.stages.among import Among
 from hedgerow.queries.sql.stages.expression import Expressions
+from hedgerow.queries.sql.stages.relation import LOST
 from hedgerow.queries.sql.stages.term import Term, made, smoothly
 
 _RANKS: dict[type[exp.Expr], str] = {
@@ -43,7 +45,9 @@ _OTHER: dict[type[exp.Expr], str] = {
     exp.VariancePop: "var_pop",
     exp.Corr: "corr",
 }
-_BY_NUMBER = frozenset({*_RISING, *_OTHER} - {exp.Sum, exp.Max})  # those that a group of nothing moves
+_BY_NUMBER = frozenset(
+    {*_RISING, *_OTHER, exp.Count} - {exp.Sum, exp.Max}
+)  # those that a group of nothing moves
 AGGREGATES = frozenset({*_RISING, *_OTHER, exp.Count, exp.CountIf})
 _SIDES = ("PRECEDING", "FOLLOWING")
 
@@ -73,13 +77,14 @@ class ReleasedExpressions(Expressions):
 
     `steady` says whether the rows that are aggregated or looked through would be the same with the true
     numbers: only then do bounds of numbers give bounds of a sum over them. `merged` says whether a
-    number depends on which of the rows are there at all.
+    number depends on which of the rows are there at all, and `there` which of them surely are (`Released`).
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.steady = True
         self.merged = False
+        self.there = ""
         self.windows: dict[str, exp.Expr] = {}
 
     def orderings(self, nodes: Sequence[Any]) -> list[Ordering]:
@@ -103,25 +108,29 @@ class ReleasedExpressions(Expressions):
             over: the printed window.
             calm: whether the same rows would be aggregated with the true numbers.
         """
-        calm = self.steady if calm is None else calm
-        kind, where = type(node), ""
+        calm = (self.steady if calm is None else calm) and self.there != LOST
+        kind, chosen = type(node), ""
         if kind is exp.Filter:
             only(node, "this", "expression")
             condition = self.term(node.expression.this)
-            where, calm = f" FILTER (WHERE {condition.text})", calm and condition.sure
+            chosen, calm = condition.text, calm and condition.sure
             node, kind = node.this, type(node.this)
-        tail = f"{where}{over}"
+        among = Among(chosen, over, self.there)
+        tail = among.all
         self.merged = self.merged or kind in _BY_NUMBER
         if kind is exp.Count:
-            return self._count(node, tail, calm)
+            return self._count(node, among, calm)
         if kind is exp.CountIf:
             inner = self.term(node.this)
             return self._settled(f"count_if({inner.text}){tail}", [inner], calm)
         if kind in _RISING:
             only(node, "this")
             inner = self.term(node.this)
-            texts = [f"{_RISING[kind]}({t}){tail}" for t in (inner.text, *(inner.bounds or ()))]
-            found = self._settled(texts[0], [inner], calm, *texts[1:])
+            name = _RISING[kind]
+            if inner.sure and self.there and kind in (exp.Avg, exp.Median):  # which of them are there is not
+                inner = replace(inner, sure=False, low=inner.text, high=inner.text)
+            ends = [] if inner.sure or inner.bounds is None else among.ends(name, *inner.bounds)
+            found = self._settled(f"{name}({inner.text}){tail}", [inner], calm, *ends)
             return smoothly(found, [inner]) if calm and kind in (exp.Sum, exp.Avg) else found
         if kind in _OTHER:
             only(node, "this", "expression")
@@ -129,16 +138,30 @@ class ReleasedExpressions(Expressions):
             return self._settled(f"{_OTHER[kind]}({', '.join(p.text for p in parts)}){tail}", parts, calm)
         raise UnsupportedSQL(f"{spell(node)} of released numbers is not supported")
 
-    def _count(self, node: Any, tail: str, calm: bool) -> Term:
+    def _count(self, node: Any, among: Among, calm: bool) -> Term:
         only(node, "this", "big_int")
-        inner = node.this
+        inner, tail = node.this, among.all
         if inner is None or type(inner) is exp.Star:
-            return self._settled(f"count(*){tail}", [], calm)
+            return self._counted("count(*)", [], among, calm)
         if type(inner) is exp.Distinct:
             parts = [self.term(e) for e in inner.expressions]
-            return self._settled(f"count(DISTINCT {', '.join(p.text for p in parts)}){tail}", parts, calm)
+            found = f"count(DISTINCT {', '.join(p.text for p in parts)}){tail}"
+            return self._settled(found, parts, calm and not self.there)
         one = self.term(inner)
-        return self._settled(f"count({one.text}){tail}", [one], calm)
+        return self._counted(f"count({one.text})", [one], among, calm)
+
+    def _counted(self, text: str, parts: Sequence[Term], among: Among, calm: bool) -> Term:
+        """How many rows there are: those that surely are, and those that may be."""
+        if not self.there or not calm or not all(p.sure for p in parts):
+            return self._settled(f"{text}{among.all}", parts, calm)
+        return Term(
+            f"{text}{among.all}",
+            f"{text}{among.sure}",
+            f"{text}{among.all}",
+            sure=False,
+            parts=1,
+            linear=False,
+        )
 
     def _settled(
         self, text: str, parts: Sequence[Term], calm: bool, low: str | None = None, high: str | None = None
