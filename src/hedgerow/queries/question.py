@@ -302,10 +302,7 @@ class Question:
         )
 
     def ratios_of_fewer(
-        self,
-        values: NDArray[np.float64],
-        errors: NDArray[np.float64],
-        parts: Mapping[int, NDArray[np.float64]],
+        self, values: NDArray[np.float64], errors: NDArray[np.float64], parts: Mapping[int, Any]
     ) -> dict[Aggregate, NDArray[np.float64]]:
         """Ratios with the errors that they would have of such parts of the rows that are divided by."""
         found = {a: d for a in self.aggregates if (d := a.denominator) is not None and d in parts}
