@@ -167,9 +167,9 @@ def questions(rng: np.random.Generator, columns: Columns, domain: Any) -> Iterat
         there = ~np.isnan(raw)
         for klass in ("overall", "by group", "where", "by group, where"):
             for _ in range(1 if klass == "overall" else 2):
-                keep, where, by = np.ones(ROWS, dtype=bool), "", ""
+                keep, where, by, on, levels = np.ones(ROWS, dtype=bool), "", "", "", range(0)
                 if "where" in klass:
-                    where, keep = _where(rng, domain, codes)
+                    where, keep, on, levels = _where(rng, domain, codes)
                 group = np.zeros(ROWS, dtype=int)
                 names, number_of = "", 1
                 if "group" in klass:
@@ -180,13 +180,14 @@ def questions(rng: np.random.Generator, columns: Columns, domain: Any) -> Iterat
                     truth = [
                         _truth(kind, value[keep & there & (group == i)], int((keep & (group == i)).sum()))
                         for i in range(number_of)
+                        if not by or on != g or i in levels  # SQL has no groups that are excluded
                     ]
                     what = "COUNT(*)" if kind == "COUNT" else f"{kind}({number})"
                     yield kind, klass, number, f"SELECT {names}{what} FROM t{where}{by}", truth
 
 
-def _where(rng: np.random.Generator, domain: Any, codes: Columns) -> tuple[str, Any]:
-    """A condition on one column, on levels of it."""
+def _where(rng: np.random.Generator, domain: Any, codes: Columns) -> tuple[str, Any, str, range]:
+    """A condition on one column, on levels of it: the rows that meet it, the column, the levels."""
     from hedgerow.queries.domain.bins import Bins, Dates
 
     name = str(rng.choice([n for n, a in domain.items() if not isinstance(a, Dates)]))
@@ -196,9 +197,9 @@ def _where(rng: np.random.Generator, domain: Any, codes: Columns) -> tuple[str, 
         last = int(rng.integers(first + 1, len(a.values)))
         low, high = (a.lattice.spell(int(k)) for k in (a.lattice.low[first], a.lattice.high[last]))
         inside = (codes[name] >= first) & (codes[name] <= last)
-        return f" WHERE {name} BETWEEN {low} AND {high}", inside
+        return f" WHERE {name} BETWEEN {low} AND {high}", inside, name, range(first, last + 1)
     level = int(rng.integers(0, len(a.values)))
-    return f" WHERE {name} = {a.values[level]}", codes[name] == level
+    return f" WHERE {name} = {a.values[level]}", codes[name] == level, name, range(level, level + 1)
 
 
 def _truth(kind: str, values: Any, rows: int) -> float:
