@@ -229,7 +229,7 @@ class StatedErrors:
         known = self.known(attributes)
         if known is None:
             found = self.bars.of_cells(attributes, table)
-            return np.asarray(self.bars.half_width(attributes, found, confidence, numbers, table))
+            return np.asarray(self.bars.half_width(attributes, found, confidence, numbers))
         deviation, wide = known.variance**0.5, known.cell_width(confidence, numbers)
         return np.asarray(
             _stated(table, known.counts, deviation, wide, counts=True, numbers=numbers), dtype=np.float64
