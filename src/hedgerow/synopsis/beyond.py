@@ -153,19 +153,22 @@ class Beyond:
             none, one = (np.add(*b.of_cells(names, table)) for b in levels)
             seen[names] = _Seen(none, one - none, table, VARIED)
         rows = float(next(iter(tables.values())).sum())
-        near = np.array([x.distance(_LEAST) for x in seen.values()])
+        near = np.array([x.distance(1.0) for x in seen.values()])  # chance is in all pairs
         even = cls(dict.fromkeys(tables, 1.0), 1.0, (1.0,))
-        return even._hidden(seen, inf, float(np.hypot(near, apart * rows).sum()))
+        return even._hidden(seen, inf, float(np.hypot(near, apart * rows).sum()), 1.0)
 
-    def _hidden(self, sets: Mapping[Names, _Seen], sigma: float, whole: float) -> Beyond:
+    def _hidden(
+        self, sets: Mapping[Names, _Seen], sigma: float, whole: float, least: float = _LEAST
+    ) -> Beyond:
         """With what each set may be, as far as the look was too noisy to tell sets apart.
 
         Args:
             sets: those that were looked at.
             sigma: the standard deviation of what was found of each.
             whole: what all distances together are taken to be.
+            least: no spread is less.
         """
-        near = np.array([x.distance(_LEAST) for x in sets.values()])[:, None]
+        near = np.array([x.distance(least) for x in sets.values()])[:, None]
         parts = lognormal(DIFFER)
 
         def apart(c: float) -> Floats:

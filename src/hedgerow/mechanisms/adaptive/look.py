@@ -49,17 +49,20 @@ class Look:
         blur: what noise of the one-way tables alone does to the product of two of them.
         evenness: (mean)^2 / (mean square) of distances over pairs: 1 where all pairs are as dependent. 0 if
             that cannot be told.
+        doubt: how far off that mean distance may be, by the noise of the look.
     """
 
     beyond: float
     chance: float
     blur: float
     evenness: float
+    doubt: float = 0.0
 
     @property
     def dependence(self) -> float:
-        """How far pairs are from independent on average, apart from chance."""
-        return float(((self.chance + max(self.beyond, 0.0)) ** 2 - self.chance**2) ** 0.5)
+        """How far pairs are from independent on average, apart from chance and from what noise may be."""
+        apart = self.chance + max(self.beyond, 0.0)
+        return float(max(apart**2 - self.chance**2 - 2.0 * apart * self.doubt, 0.0) ** 0.5)
 
     def alone(self, now: float, usual: float) -> bool:
         """Whether one-way tables alone are worth the whole price.
@@ -126,7 +129,7 @@ def look(run: Run, ones: Mapping[str, Target], tables: Mapping[Names, float]) ->
     beyond = mean - float(chance.mean())
     squares = float((apart**2).mean())
     evenness = float(apart.mean()) ** 2 / (squares - each**2) if each**2 < HEARD * squares else 0.0
-    return Look(beyond, float(chance.mean()), float(blur.mean()), min(evenness, 1.0))
+    return Look(beyond, float(chance.mean()), float(blur.mean()), min(evenness, 1.0), doubt)
 
 
 def pairs_of(tables: Iterable[Names]) -> list[Names]:
