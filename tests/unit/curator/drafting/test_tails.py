@@ -150,7 +150,7 @@ def test_what_is_said_of_a_tail_is_of_all_attributes_and_of_the_unit_that_was_fo
 
 
 def test_what_is_said_of_a_tail_stays_in_the_owners_notes(tmp_path):
-    rows = pd.DataFrame({"spend": np.round(spend(), 2), "sex": ["F", "M"] * 4000})
+    rows = pd.DataFrame({"spend": np.round(spend(4000), 2), "sex": ["F", "M"] * 2000})
     beside(rows).to_csv(tmp_path / "a.csv", index=False)
     found = proposed(tmp_path / "a.csv")
     assert "every sum pays" in found.notes["spend"]
