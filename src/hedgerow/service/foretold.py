@@ -9,12 +9,9 @@ foretold.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import hypot
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from hedgerow.curator.drafting.tails import Tail
+from hedgerow.curator.drafting.tails import AverageNoise
 from hedgerow.curator.statistics.overall import OverallSums
 from hedgerow.curator.statistics.remainders import RemainderSums
 from hedgerow.mechanisms.moments import OWN, share_of_moments
@@ -92,27 +89,18 @@ class Foretold:
         pairs = marginals(domain, min(2, len(domain)))
         return cls(domain, sums, Prospect.of(domain, pairs, privacy, price, None).ones)
 
-    def average(self, name: str, mean: float, said: int) -> float:
-        """How far off the average of a number is, by its bins' counts and, if it has one, by its own sum.
-
-        Args:
-            name: the number.
-            mean: about its average.
-            said: how many values there are.
-        """
-        middles = np.array(lattice_of(self.domain, name).middles)
-        by_counts = self.count * float(np.linalg.norm(middles - mean))
-        if name not in self.sums:
-            return by_counts / max(said, 1)
-        noise = self.sums[name]
-        by_sum = hypot(noise.off, (mean - noise.centre) * self.count)
-        return by_counts * by_sum / (hypot(by_counts, by_sum) * max(said, 1))  # the two weighed
+    def noise(self, name: str) -> AverageNoise:
+        """How far off the average of a number is, by its bins' counts and, if it has one, by its own sum."""
+        own, middles = self.sums.get(name), lattice_of(self.domain, name).middles
+        off, centre = (None, 0.0) if own is None else (own.off, own.centre)
+        return AverageNoise(middles, self.count, off, centre)
 
 
 def stretched(found: Draft) -> dict[str, str]:
     """What a drafted schema's long ranges cost averages, by the release that it is for: for the owner alone.
 
-    Of all its attributes at epsilon 1, under `add_remove`, with the unit that was found.
+    Of all its attributes at epsilon 1, under `add_remove`, with the unit that was found. Values stay in the
+    curator, which is told what a release would tell.
     """
     if found.domain is None or not found.numbers:
         return {}
@@ -121,19 +109,18 @@ def stretched(found: Draft) -> dict[str, str]:
     many = f"all {len(domain)} attributes" if len(domain) > 1 else "it"
     of = f"a release of {many} at epsilon 1" + (f" for people with up to {rows} rows" if rows > 1 else "")
     before, told = Foretold.of(domain, privacy), {}
-    for name, (sample, said) in found.numbers.items():
-        bins = domain.get(name)
-        if not isinstance(bins, Bins) or not bins.stepped:
+    for name, held in found.numbers.items():
+        body = domain.get(name)
+        if not isinstance(body, Bins) or not body.stepped:
             continue
-        mean = float(sample.mean())
-        off = before.average(name, mean, said)
-        tail = Tail.of(bins, sample, said, found.rows, off)
-        if tail is None:
-            continue
-        after = Foretold.of(Domain({**dict(domain.items()), name: tail.bins}), privacy)
-        left = after.average(name, mean - tail.taken if tail.upper else mean + tail.taken, said)
-        if left + tail.taken < off:
-            told[name] = tail.words(name, off, left, of)
+
+        def noise(bins: Bins, name: str = name, drafted: Bins = body) -> AverageNoise:
+            changed = Domain({**dict(domain.items()), name: bins})
+            return (before if bins is drafted else Foretold.of(changed, privacy)).noise(name)
+
+        words = held.told(name, body, found.rows, noise, of)
+        if words is not None:
+            told[name] = words
     return told
 
 

@@ -12,13 +12,11 @@ from hedgerow.curator.drafting.column import SeenColumn
 from hedgerow.curator.drafting.glimpse import Glimpse
 from hedgerow.curator.drafting.guess import guess
 from hedgerow.curator.drafting.proposed import Guess
+from hedgerow.curator.drafting.tails import HeldNumbers
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.domain.encoding import kind_of
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from hedgerow.curator.rows.engine import Engine
     from hedgerow.queries.domain.attribute import Attribute
 
@@ -38,8 +36,7 @@ class Draft:
             nobody has several.
         rows: how many rows were read.
         glimpses: PRIVATE, a few values of each column, if the owner asked to see them.
-        numbers: PRIVATE, those of columns that have bins, in order, all or every so many, and how many there
-            are.
+        numbers: PRIVATE, those of columns that have bins; what they tell the owner is words.
     """
 
     domain: Domain | None
@@ -49,7 +46,7 @@ class Draft:
     unit: tuple[str, int] | None = None
     rows: int = 0
     glimpses: dict[str, Glimpse] = field(default_factory=dict, repr=False)
-    numbers: dict[str, tuple[NDArray[np.float64], int]] = field(default_factory=dict, repr=False)
+    numbers: dict[str, HeldNumbers] = field(default_factory=dict, repr=False)
 
 
 def draft(engine: Engine, *, least: int = 20, unit: str | None = None, look: bool = False) -> Draft:
@@ -93,7 +90,7 @@ def draft(engine: Engine, *, least: int = 20, unit: str | None = None, look: boo
         person,
         max((c.rows for c in columns), default=0),
         {c.name: Glimpse.of(c, least) for c in columns if c.present} if look else {},
-        {n: g.numbers for n, g in guesses.items() if g.numbers is not None},
+        {n: HeldNumbers(*g.numbers) for n, g in guesses.items() if g.numbers is not None},
     )
 
 

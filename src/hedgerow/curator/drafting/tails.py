@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import hypot
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +39,64 @@ _DIGITS = (
     16,
 )  # halves: ends are tried at 1, 1.5, 2, 2.5, 3 ... in every power of ten
 _FEW_STEPS = 1000  # up to so many steps from zero an end is told to the step: 101 for what goes to 100
+
+
+@dataclass(frozen=True)
+class AverageNoise:
+    """How far off a release's average of a number would be, by its bins: public arithmetic.
+
+    Args:
+        middles: of the bins.
+        count: how far off counts of one level are, in rows.
+        off: how far off the sum of all rows' distances from a centre is; None if it is not measured.
+        centre: that centre.
+    """
+
+    middles: tuple[float, ...]
+    count: float
+    off: float | None
+    centre: float
+
+    def average(self, mean: float, said: int) -> float:
+        """Of so many values with about this mean: by counts and the sum, the two weighed."""
+        by_counts = self.count * float(np.linalg.norm(np.array(self.middles) - mean))
+        if self.off is None:
+            return by_counts / max(said, 1)
+        by_sum = hypot(self.off, (mean - self.centre) * self.count)
+        return by_counts * by_sum / (hypot(by_counts, by_sum) * max(said, 1))
+
+
+@dataclass(frozen=True, repr=False)
+class HeldNumbers:
+    """PRIVATE: a drafted number's values, in order, all or every so many; only words for the owner leave it.
+
+    Args:
+        sample: the values.
+        said: for how many they stand.
+    """
+
+    sample: NDArray[np.float64]
+    said: int
+
+    def told(
+        self, name: str, bins: Bins, rows: int, noise: Callable[[Bins], AverageNoise], of: str
+    ) -> str | None:
+        """What a long range costs averages, if a shorter one is much better.
+
+        Args:
+            name: the column's.
+            bins: as drafted.
+            rows: how many rows there are.
+            noise: what a release would tell, by the bins that the number has.
+            of: the release that this is said of.
+        """
+        mean = float(self.sample.mean())
+        off = noise(bins).average(mean, self.said)
+        tail = Tail.of(bins, self.sample, self.said, rows, off)
+        if tail is None:
+            return None
+        left = noise(tail.bins).average(mean - tail.taken if tail.upper else mean + tail.taken, self.said)
+        return tail.words(name, off, left, of) if left + tail.taken < off else None
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def test_advice_that_is_followed_to_the_letter_clamps_what_it_said(tmp_path, kin
     rows.to_csv(path, index=False)
     found = Inspector(path).propose()
     bins, values = found.domain["x"], np.sort(rows["x"].dropna().to_numpy())
-    assert np.array_equal(found.numbers["x"][0], values)
+    assert np.array_equal(found.numbers["x"].sample, values)
     tail = Tail.of(bins, values, len(values), len(rows), OFF[kind])
     said = tail.words("x", OFF[kind], 0.01, "a release")
     last, after = (
@@ -130,11 +130,11 @@ def test_averages_are_foretold_about_as_a_release_tells_them():
         made = hr.AdaptiveRelease().release(curator, hr.marginals(domain, 2))
     found = Foretold.of(domain, Privacy(max_rows=people))
     for name, values in rows.items():
-        told = found.average(name, float(np.mean(values)), n)
+        told = found.noise(name).average(float(np.mean(values)), n)
         bar = float(made.answer(hr.sql(domain, f"SELECT AVG({name}) FROM t")).error)
         assert bar / 2.5 < told < 2.5 * bar, (name, told, bar)
     alone = Foretold.of(domain, Privacy())
-    assert alone.average("pay", 1500, n) < found.average("pay", 1500, n) / 3
+    assert alone.noise("pay").average(1500, n) < found.noise("pay").average(1500, n) / 3
 
 
 def test_what_is_said_of_a_tail_is_of_all_attributes_and_of_the_unit_that_was_found(tmp_path):
@@ -175,3 +175,12 @@ def test_no_line_of_the_notes_holds_a_value_that_few_rows_carry(tmp_path):
     assert "P0000" not in said
     assert "example.org" not in said
     assert "word1" not in said
+
+
+def test_the_values_behind_a_draft_are_in_no_repr(tmp_path):
+    pd.DataFrame({"x": np.linspace(100, 50_000, 4000).round(), "sex": ["F", "M"] * 2000}).to_csv(
+        tmp_path / "a.csv"
+    )
+    found = proposed(tmp_path / "a.csv")
+    assert found.numbers
+    assert "sample" not in repr(found) + repr(dict(found.numbers))
