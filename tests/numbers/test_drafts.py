@@ -21,13 +21,6 @@ def run(*arguments: object):
     return CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
-    """Where commands run."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def drafted(rows: object, name: str = "d.csv") -> dict:
     """What is proposed for a frame that is written to a file."""
     if name.endswith(".parquet"):

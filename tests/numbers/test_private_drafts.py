@@ -34,13 +34,6 @@ def run(*arguments: object):
     return CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
-    """Where commands run."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 # -- the acts on neighbours ------------------------------------------------------------------------------
 
 

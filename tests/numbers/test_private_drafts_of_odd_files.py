@@ -22,13 +22,6 @@ def run(*arguments: object):
     return CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
-    """Where commands run."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def privately(rows: object, epsilon: object = 1, *, name: str = "odd.csv", init: tuple = ()) -> dict:
     """What is drafted of a frame; nothing fails once it was charged, and the schema loads and is of use."""
     if name.endswith(".parquet"):
