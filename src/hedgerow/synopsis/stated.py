@@ -14,6 +14,7 @@ from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.query import ONE
 from hedgerow.synopsis.bars import Bars, measured_bar
 from hedgerow.synopsis.grouped import GroupedTable
+from hedgerow.synopsis.inherited import Inherited
 from hedgerow.synopsis.limits import MeasuredTable
 from hedgerow.synopsis.margins import KnownTable, measured_whole, ones_of
 from hedgerow.synopsis.quantiles import normal
@@ -141,8 +142,8 @@ class StatedErrors:
         """Of a weighted count of a table by what is known of smaller ones."""
         usual = self._usual(attributes, table, weights, confidence, numbers)
         moved = self._moved(attributes, table, weights, confidence, numbers)
-        apart = normal(confidence, numbers) * self._unseen(attributes, table, weights)
-        return float(np.hypot(np.hypot(usual, moved), apart))
+        apart = self._unseen(attributes, table, weights) ** 2 + self._inherited(attributes, table, weights)
+        return float(np.hypot(np.hypot(usual, moved), normal(confidence, numbers) * apart**0.5))
 
     def _usual(
         self, attributes: Names, table: Floats, weights: Floats, confidence: float, numbers: int
@@ -158,6 +159,22 @@ class StatedErrors:
         sums = np.count_nonzero(weights) > 1 and float(weights.min()) >= 0.0
         width = self.bars.half_width(attributes, found, confidence, numbers, count if sums else None)
         return largest * float(width)
+
+    def _inherited(self, attributes: Names, table: Floats, weights: Floats) -> float:
+        """The variance of a sum of cells by the noise of chosen tables, through which attributes are joined.
+
+        A single cell's is part of what a look found of its table.
+        """
+        some = len(attributes) > 1 and np.count_nonzero(weights) > 1
+        if not some or self.learned.reconciled is not None or self.learned.hypothesis.whole:
+            return 0.0
+        return self._noise.variance(attributes, table, weights)
+
+    @cached_property
+    def _noise(self) -> Inherited:
+        """What chosen tables hand on."""
+        tables = MeasuredTable.all_of(self.learned.measurements)
+        return Inherited(self.domain, self.learned.hypothesis.marginal, tables)
 
     def _unseen(self, attributes: Names, table: Floats, weights: Floats) -> float:
         """The standard deviation by how numbers may go together with what they were not measured with.
