@@ -40,7 +40,7 @@ RUNS = int(os.environ.get("HEDGEROW_RUNS", "5"))
 EPSILONS = (0.1, 1.0, 10.0)
 DELTA = 1e-9
 MARGIN = 1.05  # of what noise does
-CELLS = 4_000_000  # workloads of more are not measured as a whole by the others
+CELLS = 40_000_000  # workloads of more are not measured as a whole by the others
 TRIPLES = 400  # of more tables, a quarter as many are compared
 Sets = list[tuple[str, ...]]
 
