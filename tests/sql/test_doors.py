@@ -217,6 +217,27 @@ def test_a_workload_of_a_statement_is_the_queries_behind_it(domain) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "advice", "position"),
+    [
+        ("SELECT COUNT(*) FRM t", "did you mean FROM where it says FRM?", (1, 21)),
+        ("SELECT COUNT(*) FROM t\nWHER g = 'x'", "did you mean WHERE where it says WHER?", (2, 6)),
+        ("SELECT g, COUNT(*) FROM t GROUP BY g HAVIN COUNT(*) > 3", "did you mean HAVING", (1, 38)),
+        ("SELECT COUNT(*) FROM t WHERE n BETWEN 5 AND 10", "did you mean BETWEEN", (1, 32)),
+        ("SELECT COUNT(* FROM t", "a ( is not closed", (1, 16)),
+        ("SELECT COUNT(*)) FROM t", "there is a ) too many", (1, 16)),
+        ("SELECT COUNT(*) FROM t WHERE g == = 'x'", "SELECT COUNT(*) FROM t WHERE column = 'level'", (1, 35)),
+    ],
+)
+def test_what_no_parser_reads_is_refused_with_what_to_do(
+    domain, text: str, advice: str, position: tuple[int, int]
+) -> None:
+    with pytest.raises(hr.errors.BadSQL, match="cannot be read near line") as refused:
+        hr.sql(domain, text)
+    assert advice in str(refused.value)
+    assert refused.value.position == position
+
+
+@pytest.mark.parametrize(
     ("text", "said", "position"),
     [
         ("SELECT g FROM t\nWHERE h = 'X'\nGROUP BY g HAVING COUNT(*) > 1", "did you mean 'x'?", (2, 12)),

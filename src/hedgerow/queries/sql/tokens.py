@@ -7,6 +7,7 @@ what it is given is bounded here. What a statement *means* is decided by the com
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -75,6 +76,11 @@ def parse(text: str, names: Collection[str]) -> exp.Expr:
     return tree_of(tokens, text)
 
 
+_CLAUSES = (
+    *("SELECT", "DISTINCT", "FROM", "WHERE", "GROUP", "BY", "HAVING", "ORDER", "LIMIT", "AND", "OR", "NOT"),
+    *("BETWEEN", "LIKE", "CASE", "WHEN", "THEN", "ELSE", "END"),
+)
+_LOOKED = 3  # words, the one that was not understood and those before it: one of them may be misspelled
 _OWN = {"DECODE": "DECODE_VALUES", "DATEDIFF": "DATE_GAP", "DATE_DIFF": "DATE_GAP"}
 _VALUES = frozenset({_T.VAR, _T.IDENTIFIER, _T.NUMBER, _T.STRING, _T.R_PAREN, _T.R_BRACKET, _T.ARRAY})
 
@@ -201,7 +207,7 @@ def tree_of(tokens: list[Token], text: str) -> exp.Expr:
     try:
         trees = _DUCKDB.parser(error_level=ErrorLevel.IMMEDIATE).parse(tokens, text)
     except ParseError as error:
-        refusal = BadSQL(f"the SQL text cannot be read{_place(error)}")
+        refusal = BadSQL(f"the SQL text cannot be read{_place(error)}: {_advice(tokens, error)}")
         refusal.position = _position(error)
         raise refusal from None
     except Exception:  # a parser of so many dialects fails in many ways; a refusal is right for all of them
@@ -220,8 +226,26 @@ def _place(error: ParseError) -> str:
 
 
 def _position(error: ParseError) -> tuple[int, int] | None:
+    """The line and column of the first word that was not understood."""
     first: dict[str, Any] = error.errors[0] if error.errors else {}
-    return None if first.get("line") is None else (int(first["line"]), int(first["col"]))
+    if first.get("line") is None:
+        return None
+    return int(first["line"]), max(1, int(first["col"]) - max(len(str(first.get("highlight") or "")) - 1, 0))
+
+
+def _advice(tokens: list[Token], error: ParseError) -> str:
+    """What to do about words that no parser understands."""
+    kinds = [token.token_type for token in tokens]
+    opened = kinds.count(_T.L_PAREN) - kinds.count(_T.R_PAREN)
+    if opened:
+        return "a ( is not closed" if opened > 0 else "there is a ) too many"
+    line, column = _position(error) or (0, 0)
+    before = [t for t in tokens if (t.line, t.col) <= (line, column + len(t.text) - 1)]
+    for token in reversed(before[-_LOOKED:]):
+        near = get_close_matches(token.text.upper(), _CLAUSES, n=1, cutoff=0.7)
+        if token.token_type is _T.VAR and near and near[0] != token.text.upper():
+            return f"did you mean {near[0]} where it says {_short(token)}?"
+    return "a question looks like SELECT COUNT(*) FROM t WHERE column = 'level'"
 
 
 def _short(token: Token) -> str:
