@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _SAID = (
     "Whether rows with a value that is not declared meet {comparisons} is not known: the number takes half "
-    "of them, and its error covers all."
+    "of them, and its error covers all; name both ends (BETWEEN), or the levels (IN), to leave them out."
 )
 _SHOWN = 3  # of the comparisons
 

@@ -48,8 +48,9 @@ QUESTIONS = (
         "WHERE age >= 30 AND age < 40",
     ),
     (
-        "Who moved in after the start of 2023?",
-        "SELECT housing, COUNT(*) AS rows FROM people WHERE moved_in >= '2023-01-01' GROUP BY housing",
+        "Who moved in in 2023 or 2024?",
+        "SELECT housing, COUNT(*) AS rows FROM people "
+        "WHERE moved_in BETWEEN '2023-01-01' AND '2024-12-31' GROUP BY housing",
     ),
     (
         "Which three regions earn most in all?",
