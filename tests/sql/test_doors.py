@@ -270,3 +270,48 @@ def test_groups_of_numbers_with_an_other_level_are_shown_by_name():
     assert [row[0] for row in synopsis.answer(having).table.rows] == ["other"]
     ranked = "SELECT b, RANK() OVER (ORDER BY COUNT(*)) AS place FROM t GROUP BY b"
     assert {row[0] for row in synopsis.answer(ranked).table.rows} == {"true", "rest"}
+
+
+def test_columns_may_be_called_like_statements_that_are_never_accepted() -> None:
+    domain = hr.Domain({"alter": hr.bins(0, 100, 10, step=1, missing=False), "force": ["x", "y"]})
+    asked = hr.sql(domain, "SELECT force, AVG(alter) FROM t WHERE alter >= 30 GROUP BY force")
+    assert "force" in str(asked.columns)
+    with pytest.raises(hr.errors.UnsupportedSQL, match="starts with DROP"):
+        hr.sql(domain, "DROP TABLE t")
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("SELECT MODE(g) FROM t", "count by group and take the largest"),
+        ("SELECT COUNT(*) FROM t WHERE code || 'x'", "is no condition: compare it, like"),
+        ("SELECT AVG(SQRT(real)) FROM t", "combine averages instead, or declare a step"),
+        ("SELECT AVG(big / n) FROM t", "combine averages instead, or declare a coarser step"),
+        ("SELECT AVG(SQRT(held)) FROM t", "CASE WHEN held IN (...) THEN ... END"),
+    ],
+)
+def test_expressions_that_are_not_known_of_all_rows_say_what_to_ask_instead(text: str, advice: str) -> None:
+    domain = hr.Domain(
+        {
+            "g": ["a", "b"],
+            "code": ["1", "n.a."],
+            "real": hr.bins(0, 10, 1),
+            "big": hr.bins(0, 1e6, 1e5, step=0.01),
+            "n": hr.bins(1, 10, 1, step=1, missing=False),
+            "held": hr.Categorical([1, 2], other="rest"),
+        }
+    )
+    with pytest.raises(hr.errors.UnsupportedQuery) as refused:
+        hr.sql(domain, text)
+    assert advice in str(refused.value)
+
+
+def test_a_cast_says_of_which_levels_it_makes_nothing() -> None:
+    domain = hr.Domain({"code": ["1", "2", "n.a.", "k.A.", "-", "?"]})
+    asked = hr.sql(domain, "SELECT AVG(CAST(code AS INTEGER)) FROM t")
+    notes = [n for q in asked.questions for n in q.notes]
+    assert notes == [
+        "CAST(code AS INT) makes nothing of 'n.a.', 'k.A.', '-' and 1 more: rows of such levels count as NULL"
+    ]
+    fine = hr.sql(hr.Domain({"code": ["1", "2"]}), "SELECT AVG(CAST(code AS INTEGER)) FROM t")
+    assert [n for q in fine.questions for n in q.notes] == []

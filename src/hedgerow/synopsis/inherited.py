@@ -4,11 +4,13 @@ A model joins attributes through the tables it was fitted to, and where those ar
 a month and a day of it seem to go together because each was measured with the day of the year. In the first
 order an answer moves by the sum, over cells of a measured table, of its noise times the mean weight that rows
 of the cell have in the model. Such an error is the same way in many cells, which no distance of tables shows.
+Of more than two attributes it is found pair by pair, by the mean weights of each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import combinations
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Names = tuple[str, ...]
 
-_CELLS = 1 << 18  # of a question's attributes and a measured table's: of more it is not found
+_CELLS = 1 << 15  # of a pair's attributes and a measured table's: of more it is not found
+_MOST = 3  # attributes of a question: of more, what is not known is more than such noise, and pairs are many
 _KEPT = 1 << 22  # cells of the model's tables that are kept for the next question
 _SWEEPS = 4  # of projections, for what single attributes have of the weights
 _ALIKE = 0.8  # of what the best table of the same attributes holds: so much, and their noise is averaged
@@ -54,12 +57,24 @@ class Inherited:
             table: as it is answered, in rows.
             weights: of its cells.
         """
-        left, found = _together(table, weights), dict[frozenset[str], list[tuple[float, float]]]()
+        if not 2 <= len(attributes) <= _MOST:
+            return 0.0
+        found, rows = 0.0, np.maximum(table, 0.0) + 1e-9 * (float(np.maximum(table, 0.0).mean()) + 1.0)
+        for pair in combinations(range(len(attributes)), 2):
+            out = tuple(i for i in range(len(attributes)) if i not in pair)
+            own = rows.sum(axis=out)
+            means = (rows * weights).sum(axis=out) / own
+            found += self._of_pair(tuple(attributes[i] for i in pair), _together(own, means))
+        return found
+
+    def _of_pair(self, pair: Names, left: Floats) -> float:
+        """The same by what is left of the weights of two attributes."""
+        found = dict[frozenset[str], list[tuple[float, float]]]()
         for t in self._tables:
-            names = tuple(a for a in self._domain.names if a in attributes or a in t.attributes)
-            shared = not set(attributes).isdisjoint(t.attributes)
+            names = tuple(a for a in self._domain.names if a in pair or a in t.attributes)
+            shared = not set(pair).isdisjoint(t.attributes)
             if shared and prod(self._domain[a].size for a in names) <= _CELLS:
-                found.setdefault(frozenset(t.attributes), []).append(self._by(t, names, attributes, left))
+                found.setdefault(frozenset(t.attributes), []).append(self._by(t, names, pair, left))
         return sum(_averaged(each) for each in found.values())
 
     def _by(self, t: MeasuredTable, names: Names, attributes: Names, left: Floats) -> tuple[float, float]:
@@ -87,10 +102,8 @@ class Inherited:
         return self._joint[names]
 
 
-def _together(table: Floats, weights: Floats) -> Floats:
+def _together(rows: Floats, weights: Floats) -> Floats:
     """What is left of weights without that which single attributes tell of them."""
-    rows = np.maximum(table, 0.0)
-    rows = rows + 1e-9 * (rows.sum() / rows.size + 1.0)
     for _ in range(_SWEEPS):
         for axis in range(weights.ndim):
             out = tuple(i for i in range(weights.ndim) if i != axis)

@@ -64,6 +64,25 @@ def test_what_single_attributes_tell_is_not_told_again():
     assert made.variance(("a", "b"), ROWS * rows.sum(axis=2), one) > 0.1 * SIGMA**2
 
 
+def test_of_three_attributes_the_mean_weights_of_each_pair_tell():
+    rng = np.random.default_rng(3)
+    rows = rng.dirichlet(np.full(24, 3.0)).reshape(3, 4, 2)
+    made = Inherited(
+        DOMAIN,
+        lambda names: rows.sum(axis=tuple(i for i, n in enumerate("abc") if n not in names)),
+        [measured(("a", "b"), ROWS * rows.sum(axis=2)), measured(("b", "c"), ROWS * rows.sum(axis=0))],
+    )
+    of_b = np.broadcast_to(np.array([1.0, 0.0, 2.0, 5.0])[:, None], (3, 4, 2))
+    one, both = np.zeros((3, 4)), np.zeros((4, 2))
+    one[1, 2], both[3, 0] = 1.0, 1.0
+    assert made.variance(("a", "b", "c"), ROWS * rows, of_b) < 0.01 * SIGMA**2 * (of_b[0, :, 0] ** 2).sum()
+    of_pair = made.variance(("a", "b", "c"), ROWS * rows, np.repeat(one[:, :, None], 2, axis=2))
+    by_itself = made.variance(("a", "b"), ROWS * rows.sum(axis=2), one)
+    assert of_pair >= by_itself > 0.1 * SIGMA**2
+    two = made.variance(("a", "b", "c"), ROWS * rows, one[:, :, None] + both)
+    assert two > max(of_pair, made.variance(("a", "b", "c"), ROWS * rows, np.repeat(both[None], 3, axis=0)))
+
+
 def test_tables_of_the_same_attributes_are_averaged_and_coarse_ones_tell_of_groups():
     rows = np.full((3, 4), 1 / 12)
     one = measured(("a", "b"), ROWS * rows)

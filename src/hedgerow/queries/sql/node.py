@@ -56,6 +56,12 @@ def spell(node: Any) -> str:
     return str(getattr(node, "key", node)).upper()[:40]
 
 
+_INSTEAD: dict[type[exp.Expr], str] = {
+    exp.Mode: "; count by group and take the largest: SELECT g, COUNT(*) AS n FROM t GROUP BY g ORDER BY n "
+    "DESC LIMIT 1",
+}
+
+
 def refuse(node: Any, where: str) -> NoReturn:
-    """Refuse a part, naming it."""
-    raise UnsupportedSQL(f"{spell(node)} {where} is not supported")
+    """Refuse a part, naming it, and what to ask instead."""
+    raise UnsupportedSQL(f"{spell(node)} {where} is not supported{_INSTEAD.get(type(node), '')}")

@@ -80,8 +80,17 @@ _CLAUSES = (
     *("SELECT", "DISTINCT", "FROM", "WHERE", "GROUP", "BY", "HAVING", "ORDER", "LIMIT", "AND", "OR", "NOT"),
     *("BETWEEN", "LIKE", "CASE", "WHEN", "THEN", "ELSE", "END"),
 )
+_LIKE = (
+    "a question looks like SELECT COUNT(*) FROM t WHERE column = 'level'; a column whose name is a word of "
+    "SQL stands in double quotes"
+)
 _LOOKED = 3  # words, the one that was not understood and those before it: one of them may be misspelled
 _OWN = {"DECODE": "DECODE_VALUES", "DATEDIFF": "DATE_GAP", "DATE_DIFF": "DATE_GAP"}
+_STATEMENTS = frozenset(
+    {_T.ALTER, _T.CREATE, _T.DROP, _T.GRANT, _T.INSERT, _T.INSTALL, _T.REVOKE, _T.ROLLBACK}
+    | {_T.RETURNING, _T.SUMMARIZE, _T.UNCACHE, _T.FORCE}
+)
+"""Words of statements that are never accepted: within a question they name columns (`alter` is an age)."""
 _VALUES = frozenset({_T.VAR, _T.IDENTIFIER, _T.NUMBER, _T.STRING, _T.R_PAREN, _T.R_BRACKET, _T.ARRAY})
 
 
@@ -105,6 +114,8 @@ def tokens_of(text: str) -> list[Token]:
 def _own(before: Token | None, token: Token, after: Token | None) -> Token:
     """The word, or another for a function whose arguments others write otherwise than the parser expects."""
     called = after is not None and after.token_type is _T.L_PAREN
+    if before is not None and token.token_type in _STATEMENTS:
+        return _as(token, _T.VAR, token.text)
     if called and token.token_type is _T.DIV and (before is None or before.token_type not in _VALUES):
         return _as(token, _T.VAR, "DIV_WHOLE")  # DIV(a, b), which is a DIV b elsewhere
     word = _OWN.get(token.text.upper()) if called and token.token_type is _T.VAR else None
@@ -245,7 +256,7 @@ def _advice(tokens: list[Token], error: ParseError) -> str:
         near = get_close_matches(token.text.upper(), _CLAUSES, n=1, cutoff=0.7)
         if token.token_type is _T.VAR and near and near[0] != token.text.upper():
             return f"did you mean {near[0]} where it says {_short(token)}?"
-    return "a question looks like SELECT COUNT(*) FROM t WHERE column = 'level'"
+    return _LIKE
 
 
 def _short(token: Token) -> str:

@@ -19,7 +19,7 @@ class StagedPredicates(Predicates):
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
-        self.levels = LevelExpressions(scope)
+        self.levels = LevelExpressions(scope, self.notes)
 
     def truth(self, node: exp.Expr, depth: int = 0) -> Truth:
         """The three-valued truth table of one predicate."""

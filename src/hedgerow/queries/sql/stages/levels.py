@@ -19,6 +19,7 @@ from hedgerow.errors import CutsBin, RangeTooLarge, UnsupportedSQL
 from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.queries.domain.refined import MOST, CutAt
 from hedgerow.queries.sql.column import OUTSIDE, Kind, SqlColumn
+from hedgerow.queries.sql.node import bare
 from hedgerow.queries.sql.predicate import Scope, Truth
 from hedgerow.queries.sql.printing import printed
 from hedgerow.queries.sql.stages.engine import engine
@@ -45,11 +46,16 @@ _SQL = {"boolean": "BOOLEAN", "date": "DATE", "periods": "DATE", "text": "VARCHA
 
 
 class LevelExpressions(Expressions):
-    """Expressions over the columns of one table of declared attributes."""
+    """Expressions over the columns of one table of declared attributes.
 
-    def __init__(self, scope: Scope) -> None:
+    Args:
+        scope: the columns.
+        notes: takes what the reader of an answer must know.
+    """
+
+    def __init__(self, scope: Scope, notes: list[str]) -> None:
         super().__init__()
-        self.scope = scope
+        self.scope, self._notes = scope, notes
         self._used: dict[str, list[SqlColumn]] = {}
 
     def column(self, node: Any) -> Term:
@@ -78,7 +84,10 @@ class LevelExpressions(Expressions):
         held = [_held(node, columns) for columns in self._used.values()]
         size = prod(len(rows) for _, rows in held)
         if size > CELLS:
-            raise RangeTooLarge(f"{_typed(node)} has {size:,} combinations of levels, more than {CELLS:,}")
+            raise RangeTooLarge(
+                f"{_typed(node)} has {size:,} combinations of levels, more than {CELLS:,}: combine averages "
+                "instead, like AVG(a) / AVG(b), or declare coarser steps"
+            )
         tables: list[str] = []
         values: list[list[Any]] = []
         for i, (kinds, rows) in enumerate(held):
@@ -95,8 +104,22 @@ class LevelExpressions(Expressions):
         codes = [np.array([row[0] for row in rows]) for _, rows in held]
         shape = tuple(columns[0].size for columns in self._used.values())
         out = self._gathered(node, found, codes, shape)
+        self._notes += filter(None, map(self._lost, node.find_all(exp.Cast, exp.TryCast)))
         order = self.scope.domain.order(names)
         return order, out.transpose([names.index(a) for a in order])
+
+    def _lost(self, cast: exp.Expr) -> str | None:
+        """What to say of a cast that makes levels of text NULL, where a database would stop."""
+        inner = bare(cast.this)
+        column = self.scope.column(inner) if type(inner) is exp.Column else None
+        if column is None or column.kind != "text" or not is_exact(column):
+            return None
+        levels = [v for v in column.values if isinstance(v, str)]
+        source = f"unnest($1::VARCHAR[]) AS x({self.column(inner).text})"
+        kept = engine().run(f"SELECT {self.term(cast).text} IS NOT NULL FROM {source}", [levels])
+        lost = [repr(v) for v, (there,) in zip(levels, kept, strict=True) if not there]
+        named = ", ".join(lost[:3]) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")
+        return f"{_typed(cast)} makes nothing of {named}: rows of such levels count as NULL" if lost else None
 
     def _gathered(
         self, node: exp.Expr, found: list[Any], codes: list[NDArray[Any]], shape: tuple[int, ...]
@@ -153,7 +176,10 @@ class LevelExpressions(Expressions):
         attributes, values = self.worked(node)
         flat = values.reshape(-1).tolist()
         if any(v is not None and not isinstance(v, bool) for v in flat):
-            raise UnsupportedSQL(f"{_typed(node)} is no condition")
+            like = printed(literal(next(v for v in flat if v is not None and not isinstance(v, bool))))
+            raise UnsupportedSQL(
+                f"{_typed(node)} is no condition: compare it, like {_typed(node)} = {like[:40]}"
+            )
         true, false = (
             np.array([v is flag for v in flat], dtype=np.bool_).reshape(values.shape)
             for flag in (True, False)
@@ -242,7 +268,8 @@ def _held(node: exp.Expr, columns: list[SqlColumn]) -> tuple[list[str], list[tup
     body = columns[0].body
     if any(OUTSIDE in c.values for c in columns):
         raise UnsupportedSQL(
-            f"{_typed(node)} is not known of the level {body.labels[body.other_code or 0]!r}"
+            f"{_typed(node)} is not known of the level {body.labels[body.other_code or 0]!r} of "
+            f"{columns[0].name!r}: take the others, CASE WHEN {columns[0].name} IN (...) THEN ... END"
         )
     kinds = [sql_type(c) for c in columns]
     if all(is_exact(c) for c in columns):
@@ -255,8 +282,13 @@ def _held(node: exp.Expr, columns: list[SqlColumn]) -> tuple[list[str], list[tup
         )
     inside = _inside(columns[0])
     if inside is None:
+        stepped = isinstance(body, Bins) and body.stepped
+        why, by = (
+            (f"more than {CELLS:,} steps", "coarser step") if stepped else ("bins of real numbers", "step")
+        )
         raise CutsBin(
-            f"{columns[0].name!r} is declared in bins of real numbers, of which {_typed(node)} is not known"
+            f"{columns[0].name!r} is declared in {why}, of which {_typed(node)} is not known: combine "
+            f"averages instead, or declare a {by}"
         )
     assert isinstance(body, Bins)
     codes = body.lattice.bins.tolist()  # not as cells are read, which may be written in another way
