@@ -290,3 +290,11 @@ def test_a_theorems_bound_counts_the_widest_noise_that_was_measured_with():
     synopsis = hr.OfflineMW(alpha=0.2).release(curator, [fractions, hr.Query.where(DOMAIN, {"sex": "F"})])
     laws = {m.noise for m in synopsis.measurements[1:]}
     assert set(synopsis.guarantee.noise) == laws
+
+
+def test_averages_by_several_groups_have_errors_where_every_cell_has_a_weight():
+    curator = hr.Curator(hr.Table.open(rows(), DOMAIN), RHO, ":memory:")
+    made = hr.OfflineMW().release(curator, W)
+    said = made.answer("SELECT sex, k, AVG(age) FROM t GROUP BY sex, k")
+    assert np.isfinite(said.error).all()
+    assert (np.ravel(said.error) > 0.0).all()

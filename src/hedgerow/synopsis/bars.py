@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.synopsis.beyond import Beyond
+    from hedgerow.synopsis.margins import KnownTable
 
     Floats = NDArray[np.float64]
     Variances = tuple[float, float]
@@ -60,8 +61,16 @@ def near_zero(value: Any, deviation: Any) -> Any:
     return np.minimum(1.0, LEAST + RISE * np.sqrt(ratio))
 
 
+def left_apart(known: KnownTable, table: Floats, weights: Floats) -> float:
+    """The part of noise that is left in counts that are weighed against each other: in each as in any."""
+    each = [np.maximum(weights, 0.0), np.maximum(-weights, 0.0)]
+    noise = np.array([known.deviation(w) for w in each])
+    left = np.array([near_zero((table * w).sum(), off) for w, off in zip(each, noise, strict=True)])
+    return float(np.hypot(*(noise * left)) / max(np.hypot(*noise), 1e-12))
+
+
 def measured_bar(
-    value: Any, noisy: Any, deviation: Any, wide: float, *, counts: bool, apart: bool = False
+    value: Any, noisy: Any, deviation: Any, wide: float, *, counts: bool, apart: float | None = None
 ) -> Any:
     """How far off an answer is whose table was measured.
 
@@ -76,11 +85,11 @@ def measured_bar(
         deviation: the standard deviation of that.
         wide: the half width of its noise.
         counts: whether the truth cannot be negative.
-        apart: whether counts are weighed against each other, as in a share: they are moved together, and what
-            a fit moves no farther than noise is off by no more than noise.
+        apart: of counts that are weighed against each other, as in a share, what is left of their noise: they
+            are moved together, and what a fit moves no farther than noise is off by no more than noise.
     """
-    left = 1.0
-    room, usual = (1.0, 1.0) if apart else (ROOM, USUAL)
+    left: Any = 1.0 if apart is None else apart
+    room, usual = (ROOM, USUAL) if apart is None else (1.0, 1.0)
     if counts:
         made = np.clip(value / max(wide, 1e-12), 0.0, 1.0) / room
         left = np.maximum(near_zero(value, deviation), made)

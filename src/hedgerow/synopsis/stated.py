@@ -12,7 +12,7 @@ from hedgerow.learning.ordered import many
 from hedgerow.learning.residuals.basis import Basis
 from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.query import ONE
-from hedgerow.synopsis.bars import Bars, measured_bar
+from hedgerow.synopsis.bars import Bars, left_apart, measured_bar
 from hedgerow.synopsis.grouped import GroupedTable
 from hedgerow.synopsis.inherited import Inherited
 from hedgerow.synopsis.limits import MeasuredTable
@@ -80,7 +80,7 @@ class StatedErrors:
         value, noisy = float((table * weights).sum()), float((known.counts * weights).sum())
         wide = known.half_width(confidence, weights, numbers)
         counts, deviation = bool((weights >= 0.0).all()), known.deviation(weights)
-        apart = not counts and float(weights.max()) > 0.0
+        apart = None if counts or float(weights.max()) <= 0.0 else left_apart(known, table, weights)
         stated = float(_stated(value, noisy, deviation, wide, counts=counts, numbers=numbers, apart=apart))
         if len(attributes) > 1 and any(map(self._is_thin, attributes)):  # all but nothing was measured
             stated = min(stated, self._unmeasured(attributes, table, weights, confidence, numbers))
@@ -353,7 +353,7 @@ def _stated(
     *,
     counts: bool,
     numbers: int,
-    apart: bool = False,
+    apart: float | None = None,
 ) -> Any:
     """The error of an answer that was measured: what is usual, and never more than what is certain.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -10,7 +11,9 @@ from scipy.stats import norm
 
 import hedgerow as hr
 from hedgerow.learning.residuals.basis import Basis
-from hedgerow.synopsis.bars import ROOM, SMALLEST, Bars, measured_bar, near_zero
+from hedgerow.queries.measurement import Noise
+from hedgerow.synopsis.bars import LEAST, ROOM, SMALLEST, Bars, left_apart, measured_bar, near_zero
+from hedgerow.synopsis.margins import NoisyTable
 from hedgerow.synopsis.quantiles import VARIED, of_count, quantile
 from hedgerow.synopsis.unheld import conjunction
 
@@ -47,10 +50,29 @@ def test_a_count_near_zero_has_a_narrower_bar_and_a_large_one_all_of_its_noise()
         assert measured_bar(count, count, 10.0, 19.6, counts=True) >= count
 
 
-def test_counts_that_are_weighed_against_each_other_have_no_less_than_their_noise():
-    for off, wide in ((0.0, 19.6), (9.0, 19.6), (30.0, 19.6 * 9.0**0.5)):
-        bar = measured_bar(0.0, off, 10.0, 19.6, counts=False, apart=True)
+def test_counts_that_are_weighed_against_each_other_have_what_is_left_of_their_noise():
+    for left, off, wide in (
+        (1.0, 0.0, 19.6),
+        (1.0, 9.0, 19.6),
+        (1.0, 30.0, 19.6 * 9.0**0.5),
+        (0.3, 0.0, 5.88),
+    ):
+        bar = measured_bar(0.0, off, 10.0, 19.6, counts=False, apart=left)
         assert bar == pytest.approx(wide)
+
+
+def test_a_share_has_all_of_its_noise_where_both_of_its_parts_are_large_and_less_where_they_are_not():
+    known, weights = (
+        NoisyTable(np.zeros((2, 2)), Noise("gaussian", Fraction(10))),
+        np.array([[0.3, -0.7]] * 2),
+    )
+    large, few = np.full((2, 2), 1e5), np.full((2, 2), 1.0)
+    assert left_apart(known, large, weights) == pytest.approx(1.0)
+    assert left_apart(known, np.zeros((2, 2)), weights) == pytest.approx(LEAST)
+    assert LEAST < left_apart(known, few, weights) < 0.6
+    one = np.array([[1e5, 1.0]] * 2)  # what few rows are off by counts by its weight
+    assert left_apart(known, few, weights) < left_apart(known, one, weights) < 1.0
+    assert left_apart(known, one[:, ::-1], weights) > left_apart(known, one, weights)
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95, 0.99])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.random import PCG64, Generator
@@ -58,6 +58,8 @@ class DenseHypothesis:
     >>> round(hypothesis.answer(young), 3)
     0.524
     """
+
+    whole: ClassVar[bool] = True  # all cells are held as one table, as a factored hypothesis may
 
     def __init__(self, domain: Domain, *, total: float = 1.0, dtype: Any = None) -> None:
         if domain.size > CELL_LIMIT:
