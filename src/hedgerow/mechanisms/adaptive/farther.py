@@ -22,7 +22,7 @@ from hedgerow.curator.statistics.distances import TableDistances
 from hedgerow.errors import RequestReused
 from hedgerow.learning.residuals.basis import Names
 from hedgerow.queries.query import Norms
-from hedgerow.synopsis.beyond import APART, Beyond
+from hedgerow.synopsis.beyond import Beyond
 from hedgerow.synopsis.quantiles import VARIED
 from hedgerow.synopsis.stated import StatedErrors
 
@@ -103,19 +103,14 @@ class Farther:
                 self._run.refused()
         return learned
 
-    def unlooked(self, learned: Learned, apart: float = APART) -> Learned:
-        """What was learned, where no look is worth its price: pairs are as far off as is usual.
-
-        Args:
-            learned: what was learned.
-            apart: how far, on average, as a part of all rows, where that is known.
-        """
+    def unlooked(self, learned: Learned) -> Learned:
+        """What was learned, where no look is worth its price: pairs are as far off as is usual."""
         pairs = [t for t in self.sets if len(t) == 2]
         if not pairs:
             return learned
         stated = StatedErrors(self._run.domain, learned, learned.table)
         tables = {t: learned.table(t) for t in pairs}
-        return replace(learned, beyond=Beyond.unseen(lambda known: stated.bars_of(1.0, known), tables, apart))
+        return replace(learned, beyond=Beyond.unseen(lambda known: stated.bars_of(1.0, known), tables))
 
     def look(self, learned: Learned, sets: Sequence[Names]) -> Beyond:
         """Measure how far rows are from what is answered, with all that is left.

@@ -29,9 +29,7 @@ LEAST, DEAREST = 0.001, 0.03  # of the price: what a look may cost
 BLIND = 0.1  # of all rows: where the mean would be noisier, nothing is looked at
 CELLS = 1 << 24  # nor where pairs have more cells than this
 USUAL, SPREAD = 0.15, 0.1  # what is expected of the mean distance before looking, and how surely
-WON = 0.7  # of the dependence there is: what choosing tables learns of it at best
 HALF = 0.6  # of it: expected errors well below it, where measuring all is better than choosing
-MATTERS = 0.05  # of how far pairs are from independent: less is not worth leaving out everything else
 EVEN, VERY_EVEN = 0.5, 0.85  # from here on dependence is spread over pairs; there it is in all of them
 FAITH = 0.15  # how far the expected effect of the one-way tables' noise may be off
 RARE = 0.3  # of its noise: what an empty level may be off
@@ -49,36 +47,12 @@ class Look:
         blur: what noise of the one-way tables alone does to the product of two of them.
         evenness: (mean)^2 / (mean square) of distances over pairs: 1 where all pairs are as dependent. 0 if
             that cannot be told.
-        doubt: how far off that mean distance may be, by the noise of the look.
     """
 
     beyond: float
     chance: float
     blur: float
     evenness: float
-    doubt: float = 0.0
-
-    @property
-    def dependence(self) -> float:
-        """How far pairs are from independent on average, apart from chance and from what noise may be."""
-        apart = self.chance + max(self.beyond, 0.0)
-        return float(max(apart**2 - self.chance**2 - 2.0 * apart * self.doubt, 0.0) ** 0.5)
-
-    def alone(self, now: float, usual: float) -> bool:
-        """Whether one-way tables alone are worth the whole price.
-
-        Their noise falls with the root of what they get. That is weighed against what choosing would learn:
-        a part of the dependence that there is, and less of it where it is lost in chance.
-
-        Args:
-            now: the part of the price they had.
-            usual: the part they have where tables are chosen.
-        """
-        beyond = max(self.beyond, 0.0)
-        apart = self.chance + beyond
-        chosen, all_of_it = self.blur * (now / usual) ** 0.5, self.blur * now**0.5
-        gained = (apart**2 + chosen**2) ** 0.5 - (apart**2 + all_of_it**2) ** 0.5
-        return bool(gained > max(MATTERS * apart, WON * beyond**2 / apart))
 
     def limit(self, usual: float, wide: int) -> float:
         """The expected error up to which all of the workload is measured.
@@ -129,7 +103,7 @@ def look(run: Run, ones: Mapping[str, Target], tables: Mapping[Names, float]) ->
     beyond = mean - float(chance.mean())
     squares = float((apart**2).mean())
     evenness = float(apart.mean()) ** 2 / (squares - each**2) if each**2 < HEARD * squares else 0.0
-    return Look(beyond, float(chance.mean()), float(blur.mean()), min(evenness, 1.0), doubt)
+    return Look(beyond, float(chance.mean()), float(blur.mean()), min(evenness, 1.0))
 
 
 def pairs_of(tables: Iterable[Names]) -> list[Names]:

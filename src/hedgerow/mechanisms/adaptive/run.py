@@ -49,6 +49,7 @@ SHARP = 0.05  # of all rows: noise of products of one-way tables at which pairs 
 CLEAR = 0.04  # with a larger expected error triples are better read from their pairs than measured
 KNOWN = 8.0  # times better than triples: then more of pairs is worth nothing
 FIRST, FIRST_TOO = "one-way tables", "one-way tables, for sums of numbers too"  # notes of the first act
+AGAIN = "one-way tables again"  # the note of a later one
 WORTH = 0.01  # of the price: less is not worth an act
 
 
@@ -169,7 +170,7 @@ class Run(SelectMeasure):
     def _all_at_once(
         self, hypothesis: FactoredHypothesis, everything: Everything, names: tuple[str, ...]
     ) -> tuple[Learned, dict[str, Any]] | None:
-        """All of the workload in one act, or one-way tables alone, where that is expected to be best."""
+        """All of the workload in one act, where that is expected to be best."""
         shares = everything.plan()
         if everything.suits(shares, whole=hypothesis.whole):
             found = self._taken_up(hypothesis, everything, shares)
@@ -179,12 +180,7 @@ class Run(SelectMeasure):
             return None
         self._sharpen(hypothesis, names, everything)
         seen = look(self, self.ones, everything.tables)
-        found = self._in_one_act(hypothesis, everything, seen)
-        if found is not None:
-            return found
-        if seen.alone(self.part, self.part + self._lacking(self.part)):
-            return self._alone(hypothesis, names, seen)
-        return None
+        return self._in_one_act(hypothesis, everything, seen) or self._as_before(hypothesis, names)
 
     def _in_one_act(
         self, hypothesis: FactoredHypothesis, everything: Everything, seen: Look
@@ -231,18 +227,28 @@ class Run(SelectMeasure):
         if part - self.part >= WORTH:
             self._again(hypothesis, names, part - self.part)
 
-    def _alone(
-        self, hypothesis: FactoredHypothesis, names: tuple[str, ...], seen: Look
-    ) -> tuple[Learned, dict[str, Any]]:
-        """One-way tables get all that is left: attributes have too little to do with each other."""
-        found = self.measure([(a,) for a in names], self.left, self._shares, "one-way tables again")
+    def _as_before(
+        self, hypothesis: FactoredHypothesis, names: tuple[str, ...]
+    ) -> tuple[Learned, dict[str, Any]] | None:
+        """What a ledger of before may hold: all that is left on one-way tables, as pairs seemed independent.
+
+        It is not done any more. Choosing ends by itself where tables tell little, and what is left goes to
+        one-way tables then; but a few pairs that decide about each other are lost in a mean of all.
+        """
+        if self.coming != AGAIN:
+            return None
+        try:
+            found = self.measure([(a,) for a in names], self.left, self._shares, AGAIN)
+        except RequestReused:
+            self.refused()
+            return None
         self.targets += [hypothesis.target(m) for m in found]
         self.fit_last(hypothesis, 200)
         facts = {"tables": 0, "model_cells": hypothesis.beliefs.tree.cells}
         self.tell(1, 1, self.total, facts["model_cells"])
         learned = Learned(self.regained(hypothesis), tuple(self.measurements), self.spread)
         real = self.domain.order({a for a in names if self.domain[a].size > 1})
-        return Farther(self, real, CHOSEN).unlooked(learned, seen.dependence), facts
+        return Farther(self, real, CHOSEN).unlooked(learned), facts
 
     def glance(self, asked: TableDistances, price: Cost, note: str) -> tuple[NDArray[np.float64], float]:
         """Measure distances, which nothing is fitted to; and the standard deviation of their noise."""
@@ -296,7 +302,7 @@ class Run(SelectMeasure):
     def _again(self, hypothesis: FactoredHypothesis, names: tuple[str, ...], more: float) -> None:
         """One-way tables again, for so much of the price."""
         price = self.price.share(Fraction(more).limit_denominator(10_000))
-        found = self.measure([(a,) for a in names], price, self._shares, "one-way tables again")
+        found = self.measure([(a,) for a in names], price, self._shares, AGAIN)
         self.targets = combined([*self.targets, *(hypothesis.target(m) for m in found)])
         self.part += more
         self._prepare(hypothesis)
