@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedgerow.synopsis.bars import measured_bar
 from hedgerow.synopsis.limits import MeasuredTable
+from hedgerow.synopsis.measured_bars import measured_bar
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,11 +12,12 @@ from hedgerow.learning.ordered import many
 from hedgerow.learning.residuals.basis import Basis
 from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.query import ONE
-from hedgerow.synopsis.bars import Bars, left_apart, measured_bar
+from hedgerow.synopsis.bars import Bars
 from hedgerow.synopsis.grouped import GroupedTable
 from hedgerow.synopsis.inherited import Inherited
 from hedgerow.synopsis.limits import MeasuredTable
 from hedgerow.synopsis.margins import KnownTable, measured_whole, ones_of
+from hedgerow.synopsis.measured_bars import left_apart, measured_bar
 from hedgerow.synopsis.quantiles import normal
 from hedgerow.synopsis.reconciled import MeasuredResiduals
 from hedgerow.synopsis.unseen import thin, unseen

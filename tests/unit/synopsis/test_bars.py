@@ -12,8 +12,9 @@ from scipy.stats import norm
 import hedgerow as hr
 from hedgerow.learning.residuals.basis import Basis
 from hedgerow.queries.measurement import Noise
-from hedgerow.synopsis.bars import LEAST, ROOM, SMALLEST, Bars, left_apart, measured_bar, near_zero
+from hedgerow.synopsis.bars import SMALLEST, Bars
 from hedgerow.synopsis.margins import NoisyTable
+from hedgerow.synopsis.measured_bars import LEAST, ROOM, left_apart, measured_bar, near_zero
 from hedgerow.synopsis.quantiles import VARIED, of_count, quantile
 from hedgerow.synopsis.unheld import conjunction
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from itertools import combinations
-from math import hypot, inf, prod, sqrt
+from math import hypot, prod, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from hedgerow.mechanisms.session.calibration import Spread
 from hedgerow.mechanisms.session.in_runs import are_wide, length
-from hedgerow.mechanisms.session.pooled import Pooled, numbers_of
+from hedgerow.mechanisms.session.pooled import GroupedSum, Pooled, numbers_of
 from hedgerow.mechanisms.session.price import width
+from hedgerow.mechanisms.session.row_numbers import Numbers, total_variance
 from hedgerow.queries.moments import BinMoments, WithinBins
 from hedgerow.queries.query import ONE
-from hedgerow.synopsis.bars import ROOM
+from hedgerow.synopsis.measured_bars import ROOM
 from hedgerow.synopsis.unseen import unseen
 
 if TYPE_CHECKING:
@@ -37,34 +38,7 @@ SMALL = 1 << 16  # tables up to here are made and kept; questions about larger o
 _KEPT = 1 << 24  # cells of all tables kept
 _WRITTEN = 1 << 20  # cells of the tables that a snapshot has, those of few attributes first
 _TRIED = 1 << 10  # tables that are looked at for that
-_NEVER = 1e-15  # how likely there are more rows than `most_rows`
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """What a belief says before its hypothesis is asked.
-
-    Args:
-        rows: how many rows there are, only where that is public.
-        total, total_variance: about how many there are by all that was measured, and that number's variance.
-        size, size_variance, most_rows: the same by what was measured first, which a session's accuracies are
-            parts of; and a number that the rows do not exceed, infinite if there is none.
-        version: how many tables were learned since.
-    """
-
-    rows: int | None
-    total: float
-    total_variance: float
-    size: float
-    size_variance: float
-    most_rows: float
-    version: int = 0
-
-    @classmethod
-    def first(cls, rows: int | None, total: float, measurements: Sequence[Measurement]) -> Numbers:
-        """The numbers as priming leaves them."""
-        variance = _total_variance(rows, measurements)
-        return cls(rows, total, variance, total, variance, _most_rows(rows, measurements))
+_SPILLED = 0.5  # of a sum's deviation: so far it may be displaced without mattering
 
 
 class Belief(ABC):
@@ -198,7 +172,7 @@ class Belief(ABC):
         if now is None:
             return False
         total, measurements = now
-        variance = _total_variance(self.numbers.rows, measurements)
+        variance = total_variance(self.numbers.rows, measurements)
         self.numbers = replace(self.numbers, total=total, total_variance=variance, version=self.version + 1)
         self._tables.clear()
         return True
@@ -255,9 +229,12 @@ class Belief(ABC):
         if held and are_wide(form):
             runs = [self._in_runs(form.attributes, form.weights(g)) for g in range(form.groups)]
             off = np.maximum(off, runs)
-        summed = None if form.axes else self._summed(form.attributes, table, form.weights())
-        if summed is not None:
-            counts, off = np.array([summed[0]]), np.array([summed[1]])
+        if form.groups * table.size <= _KEPT:
+            for g in range(form.groups):
+                summed = self._summed(form.attributes, table, form.weights(g))
+                if summed is None:
+                    break
+                counts[g], off[g] = summed
         return counts, width(confidence, numbers) * off
 
     def _summed(
@@ -270,13 +247,33 @@ class Belief(ABC):
         factors found by other weights say too little (1.7 times, of months). How many rows have the number is
         the model's: so a sum, its count and what is between them fit each other.
         """
-        known = self.known.get(attributes[0]) if len(attributes) == 1 else None
+        if len(attributes) > 1:
+            return self._summed_in_groups(attributes, table, weights)
+        known = self.known.get(attributes[0]) if attributes else None
         if known is None or attributes[0] in self.thin or not known.sums(weights):
             return None
         there = known.there
         rows, off = float((table * there).sum()), self._off(attributes, table, there)
         count, off = known.weighted(weights, rows, off)
         return count, ROOM * off
+
+    def _summed_in_groups(
+        self, attributes: tuple[str, ...], table: Floats, weights: Floats
+    ) -> tuple[float, float] | None:
+        """The same of rows of groups, where those may be displaced: by what is known better."""
+        pooled = None if any(a in self.thin for a in attributes) else self.pooled(attributes)
+        made = None if pooled is None else GroupedSum.of(self.domain, attributes, table, weights, pooled)
+        if made is None:
+            return None
+        off = self._off(attributes, table, weights)
+        if made.spilled <= _SPILLED * off:
+            return None
+        believed = float((table * weights).sum()), hypot(off, made.spilled)
+        means = np.broadcast_to(made.means, made.weights.shape)
+        drawn = float((means**2 * made.rows).sum())
+        rows = sqrt(self.variance(len(attributes), float((means * made.rows).sum()), drawn))
+        value, far = made.weighted(rows)
+        return min(believed, (value, ROOM * far), key=lambda x: x[1])
 
     def _each(self, form: LinearForm, confidence: float, numbers: int) -> tuple[Floats, Floats]:
         """The same, one group after another."""
@@ -294,6 +291,10 @@ class Belief(ABC):
     def known(self) -> Mapping[str, Pooled]:
         """The tables of numbers, by all that was measured of them; none where that is not normal."""
         return {}
+
+    def pooled(self, attributes: tuple[str, ...]) -> Pooled | None:
+        """A table by all that was measured of it, whose noise is normal; None if there is none."""
+        return None
 
     def error(self, query: Query, count: float, confidence: float, numbers: int = 1) -> float:
         """The indicative half-width of one query's learned count, in rows."""
@@ -358,31 +359,3 @@ class Belief(ABC):
                     found.append(names)
                     room -= size
         return found
-
-
-def public_total(rows: int | None) -> float | None:
-    """The number of rows as a fit takes it, where it is public."""
-    return None if rows is None else float(max(rows, 1))
-
-
-def _total_variance(rows: int | None, measurements: Sequence[Measurement]) -> float:
-    if rows is not None:
-        return 0.0
-    sums = [(m.noise.variance, 1 if m.workload else m.values.size) for m in measurements]
-    precision = sum(1.0 / max(v * cells, 1e-9) for v, cells in sums)
-    return 1.0 / precision if precision else 0.0
-
-
-def _most_rows(rows: int | None, measurements: Sequence[Measurement]) -> float:
-    """A number that the rows do not exceed: public, or measured with its noise; infinite if neither."""
-    if rows is not None:
-        return float(rows)
-    tables = [m for m in measurements if m.is_table]
-    if not tables:
-        return inf
-    m = min(tables, key=lambda m: m.noise.variance * m.values.size)
-    if m.noise.family == "gaussian":
-        wide = m.noise.half_width(1.0 - _NEVER, np.ones(m.values.size))
-    else:
-        wide = m.values.size * m.noise.half_width(1.0 - _NEVER, numbers=m.values.size)
-    return max(float(m.counts.sum()) + wide, 0.0)

@@ -7,9 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.learning.dense.dense import DenseHypothesis
-from hedgerow.mechanisms.session.belief import Belief, Numbers, public_total
+from hedgerow.mechanisms.session.belief import SMALL, Belief
 from hedgerow.mechanisms.session.calibration import Spread, calibrated, fitted, regain
 from hedgerow.mechanisms.session.pooled import Pooled, numbers_of
+from hedgerow.mechanisms.session.row_numbers import Numbers, public_total
 from hedgerow.queries.packing import pack_measurement, unpack_measurement
 from hedgerow.synopsis.learned import Learned
 from hedgerow.synopsis.unseen import thin
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from hedgerow.queries.moments import BinMoments
     from hedgerow.queries.query import Query
 
+_PRIMED = 3  # attributes of the largest tables that a session begins with
 _REFIT = 8  # visits to every measurement after one more was made
 
 
@@ -91,6 +93,19 @@ class DenseBelief(Belief):
         found = {a: Pooled.of(tables, (a,), worth) for a, worth in numbers.items() if worth}
         return {a: pooled for a, pooled in found.items() if pooled is not None}
 
+    def pooled(self, attributes: tuple[str, ...]) -> Pooled | None:
+        """A table by all that was measured of it, whose noise is normal; None if there is none."""
+        if attributes not in self._pooled:
+            tables = [m for m in self._behind[1] if m.workload is None]
+            normal = all(m.noise.family == "gaussian" for m in tables)
+            few = len(attributes) <= _PRIMED and self.domain.cells(attributes) <= SMALL
+            self._pooled[attributes] = Pooled.of(tables, attributes) if normal and few else None
+        return self._pooled[attributes]
+
+    @cached_property
+    def _pooled(self) -> dict[tuple[str, ...], Pooled | None]:
+        return {}
+
     def _found_spread(self) -> Spread:
         return calibrated(*self._behind)
 
@@ -108,7 +123,7 @@ class DenseBelief(Belief):
         regain(hypothesis, measurements)
         self._behind = _settled(hypothesis), measurements
         self._spread = None
-        for name in ("thin", "known"):
+        for name in ("thin", "known", "_pooled"):
             self.__dict__.pop(name, None)
         return hypothesis.total, measurements
 

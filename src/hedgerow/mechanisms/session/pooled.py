@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.domain.attribute import Attribute
+    from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.measurement import Measurement
 
     Floats = NDArray[np.float64]
@@ -102,6 +103,72 @@ class Pooled:
         rest = bins - mean
         own = self.variance * float((rest**2).sum())
         return mean * rows + float(rest @ self.counts[: len(bins)]), sqrt(own + (mean * off) ** 2)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedSum:
+    """A sum of a number over rows of some groups: its weights and a table, a row for each group.
+
+    A table without negative cells is displaced where they are many and rows few: a group whose rows are all
+    at one end of a number has spurious ones all on the other side. What was measured is not displaced.
+
+    Args:
+        weights: of the number's bins, then of the levels behind them.
+        rows: as they are believed.
+        measured: the same cells, as they were measured.
+        variance: of each of those.
+    """
+
+    weights: Floats
+    rows: Floats
+    measured: Floats
+    variance: float
+
+    @classmethod
+    def of(
+        cls, domain: Domain, names: Names, table: Floats, weights: Floats, pooled: Pooled
+    ) -> GroupedSum | None:
+        """By the one attribute that weights follow as a number; None if there is none."""
+        for axis, name in enumerate(names):
+            values = numbers_of(domain[name])
+            if not values:
+                continue
+            size, bins = domain[name].size, len(values)
+            asked, rows, measured = (
+                np.moveaxis(x, axis, -1).reshape(-1, size) for x in (weights, table, pooled.counts)
+            )
+            there, along = asked.any(axis=1), Pooled(rows[0], pooled.variance, values)
+            if there.any() and all(along.sums(w) for w in asked[there]):
+                asked, rows, measured = (x[there][:, :bins] for x in (asked, rows, measured))
+                return cls(asked, rows, measured, pooled.variance)
+        return None
+
+    @property
+    def means(self) -> Floats:
+        """Of every group's weights."""
+        return np.asarray(self.weights.mean(axis=1, keepdims=True))
+
+    def weighted(self, off: float) -> tuple[float, float]:
+        """The sum and its standard deviation, where the rows of groups are believed, and off by so much.
+
+        What weights are beside their mean sums to nothing in every group: that is as it was measured.
+        """
+        rest = self.weights - self.means
+        value = float(
+            (self.means * self.rows.sum(axis=1, keepdims=True)).sum() + (rest * self.measured).sum()
+        )
+        return value, sqrt(self.variance * float((rest**2).sum()) + off**2)
+
+    @property
+    def spilled(self) -> float:
+        """How far rows that noise may have put into empty cells move what is believed.
+
+        A cell of fewer rows than its noise may have none. On both sides of a group's mean they cancel.
+        """
+        mean = (self.rows * self.weights).sum(axis=1, keepdims=True)
+        mean = mean / np.maximum(self.rows.sum(axis=1, keepdims=True), 1e-300)
+        few = np.where(self.rows < sqrt(self.variance), self.rows, 0.0)
+        return abs(float((few * (self.weights - mean)).sum()))
 
 
 def numbers_of(body: Attribute) -> tuple[float, ...]:

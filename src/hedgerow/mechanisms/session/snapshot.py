@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from hedgerow.privacy.ledger.ledger import Ledger
     from hedgerow.queries.domain.domain import Domain
 
-_FORMAT = 3  # raised, too, where fits make something else of the same measurements
+_FORMAT = 4  # raised, too, where fits make something else of the same measurements
 _SEAL = 32  # bytes at the head of the file
 _KINDS: dict[str, type[Belief]] = {cls.kind: cls for cls in (DenseBelief, FactoredBelief)}
 _MOST = 1 << 29  # bytes: larger ones are neither written nor read
