@@ -287,7 +287,7 @@ def test_columns_may_be_called_like_statements_that_are_never_accepted() -> None
         ("SELECT COUNT(*) FROM t WHERE code || 'x'", "is no condition: compare it, like"),
         ("SELECT AVG(SQRT(real)) FROM t", "combine averages instead, or declare a step"),
         ("SELECT AVG(big / n) FROM t", "combine averages instead, or declare a coarser step"),
-        ("SELECT AVG(SQRT(held)) FROM t", "CASE WHEN held IN (...) THEN ... END"),
+        ("SELECT AVG(SQRT(held)) FROM t", "compare the column with its levels by itself, held IN (...)"),
     ],
 )
 def test_expressions_that_are_not_known_of_all_rows_say_what_to_ask_instead(text: str, advice: str) -> None:
@@ -315,3 +315,62 @@ def test_a_cast_says_of_which_levels_it_makes_nothing() -> None:
     ]
     fine = hr.sql(hr.Domain({"code": ["1", "2"]}), "SELECT AVG(CAST(code AS INTEGER)) FROM t")
     assert [n for q in fine.questions for n in q.notes] == []
+
+
+ODD = hr.Domain(
+    {
+        "age": hr.bins(0, 100, 10, step=1, missing=False),
+        "kids": hr.bins(0, 3, 1, step=1, missing=False),
+        "paid": hr.Categorical([0, 1], other="other"),
+        "rated": hr.Categorical([1, 2, 3], other="other"),
+        "sure": hr.Categorical([False, True], other="other", format="boolean"),
+        "day": hr.Dates("2024-01-01", "2025-01-01", by="day", format="%d.%m.%Y"),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("paid", "paid = 1"),
+        ("NOT paid", "paid = 0 OR paid = 'other'"),
+        ("paid = TRUE", "paid = 1"),
+        ("paid = FALSE", "paid = 0"),
+        ("sure = 'no'", "sure = FALSE"),
+        ("sure IN ('Yes', 'y')", "sure"),
+        ("sure = 1", "sure = TRUE"),
+        ("rated = 'other'", "NOT rated IN (1, 2, 3)"),
+        ("day >= '01.02.2024'", "day >= '2024-02-01'"),
+        ("STRFTIME('%Y-%m', day) = '2024-03'", "STRFTIME(day, '%Y-%m') = '2024-03'"),
+    ],
+)
+def test_conditions_may_be_written_as_in_the_file_or_as_programs_write_them(text: str, same: str) -> None:
+    asked, meant = (hr.sql(ODD, f"SELECT COUNT(*) FROM t WHERE {w}") for w in (text, same))
+    forms = [[f for q in getattr(a, "questions", [a]) for f in q.forms] for a in (asked, meant)]
+    for a, b in zip(*forms, strict=True):
+        assert a.attributes == b.attributes
+        np.testing.assert_array_equal(a.weights(), b.weights())
+
+
+def test_values_of_bins_are_not_counted_as_if_they_were_bins() -> None:
+    with pytest.raises(hr.errors.UnsupportedSQL, match="how many values of a bin") as refused:
+        hr.sql(ODD, "SELECT COUNT(DISTINCT age) FROM t")
+    hr.sql(ODD, str(refused.value).rpartition("count its bins, ")[2])
+    hr.sql(ODD, "SELECT COUNT(DISTINCT kids) FROM t")
+    hr.sql(ODD, "SELECT COUNT(DISTINCT day) FROM t")
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT COUNT(*) FROM t LIMIT 0", "SELECT paid, COUNT(*) FROM t GROUP BY 1 LIMIT 0"]
+)
+def test_nothing_may_be_asked_for(text: str) -> None:
+    rows = {"age": [5], "kids": [1], "paid": [1], "rated": [2], "sure": ["yes"], "day": ["01.02.2024"]}
+    curator = hr.Curator(hr.Table.open(rows, ODD), hr.Budget(1, 1e-9), ":memory:")
+    made = hr.AdaptiveRelease().release(curator, hr.marginals(ODD, 1))
+    assert made.answer(text).table.rows == []
+
+
+def test_a_note_about_other_levels_says_what_leaves_them_out() -> None:
+    (note,) = hr.sql(ODD, "SELECT COUNT(*) FROM t WHERE rated >= 2").notes
+    assert "name the levels (IN) to leave them out" in note
+    assert hr.sql(ODD, "SELECT COUNT(*) FROM t WHERE rated IN (2, 3)").notes == ()

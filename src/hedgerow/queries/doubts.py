@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 _SAID = (
     "Whether rows with a value that is not declared meet {comparisons} is not known: the number takes half "
-    "of them, and its error covers all; name both ends (BETWEEN), or the levels (IN), to leave them out."
+    "of them, and its error covers all; {advice} to leave them out."
 )
+_ENDS, _LEVELS = "name both ends (BETWEEN)", "name the levels (IN)"
 _SHOWN = 3  # of the comparisons
 
 
@@ -78,13 +79,14 @@ def settled(question: Question, domain: Divided) -> Question:
         forms.append(made)
         beside += [(i, *open_)] if open_ is not None else []
     doubts = tuple(Doubt(i, len(forms) + j, *ways) for j, (i, _, *ways) in enumerate(beside))
-    said = " or ".join(domain.said[:_SHOWN])
+    said = " or ".join(dict.fromkeys(domain.said[:_SHOWN]))
+    advice = " or ".join(dict.fromkeys(_ENDS if domain[a].ordered else _LEVELS for a in domain.parts))
     return replace(
         question,
         domain=domain.inner,
         forms=(*forms, *(form for _, form, _, _ in beside)),
         axes=tuple(_axis(domain, axis) for axis in question.axes),
-        notes=(*question.notes, *([_SAID.format(comparisons=said)] if doubts else [])),
+        notes=(*question.notes, *([_SAID.format(comparisons=said, advice=advice)] if doubts else [])),
         doubts=doubts,
     )
 

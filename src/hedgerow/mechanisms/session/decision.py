@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from hedgerow.queries.query import Query
 
 Way = Literal["people", "learned", "within"]
-_NO_ACCURACY = "people are counted by measuring: say how close, with `within_count`"
+_NO_ACCURACY = "people are counted by measuring: say how close, with `within_count` (`--within-count 60`)"
 
 
 def way_of(asked: Asked, goal: Goal | None) -> Way:

@@ -7,6 +7,7 @@ import difflib
 import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import numpy as np
 
 from hedgerow.errors import CutsBin, UnknownLevel, UnsupportedSQL
+from hedgerow.queries.domain import written
 from hedgerow.queries.domain.attribute import Attribute
 from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.queries.domain.divided import OtherParts
@@ -139,11 +141,31 @@ class SqlColumn:
         }
         return np.array([-1 if v is None else place.get(v, len(place)) for v in self.values], dtype=np.int64)
 
+    def read(self, constant: Constant) -> Constant:
+        """A literal as cells of this column are read: in its format of dates, yes as true, true as 1."""
+        if constant.kind == "text" and isinstance(self.body, Dates) and self.body.format is not None:
+            return Constant("date", date_of(constant.value, self.body.format))
+        if constant.kind == "boolean" and self.tells_truth:
+            return Constant("number", int(constant.value))
+        word = text_of(constant.value).strip().lower() if constant.kind in ("text", "number") else ""
+        if self.kind == "boolean" and word in (*written.TRUE, *written.FALSE):
+            return Constant("boolean", word in written.TRUE)
+        return constant
+
+    @property
+    def tells_truth(self) -> bool:
+        """Whether it holds 0 and 1, as programs write truth values."""
+        known = {v for v in self.values if v is not None and v is not OUTSIDE}
+        return self.kind == "number" and bool(known) and known <= {0, 1}
+
     def compare(self, op: str, constant: Constant) -> Pair:
         """Where `column op constant` is true and where it is false; neither where it is unknown (NULL)."""
         if constant.kind == "null":
             nowhere = np.zeros(self.size, dtype=np.bool_)
             return nowhere, nowhere
+        if op in ("=", "<>") and self._is_other(constant):
+            same = np.array([v is OUTSIDE for v in self.values], dtype=np.bool_)
+            return (same, self.known) if op == "=" else (self.known, same)
         if self.kind == "bins":
             return self._split(op, _number(self, constant), f"{constant}")
         if self.kind == "periods":
@@ -156,6 +178,11 @@ class SqlColumn:
         compare = OPS[op]
         true = np.array([bool(k and compare(v, value)) for v, k in zip(self.values, self.known, strict=True)])
         return true, self.known & ~true
+
+    def _is_other(self, constant: Constant) -> bool:
+        """Whether text is the name by which the `other` level of numbers, dates or booleans is shown."""
+        code = self.body.other_code
+        return code is not None and OUTSIDE in self.values and constant.value == self.body.labels[code]
 
     def _level(self, value: Any) -> NDArray[np.bool_]:
         """The levels that have a value, which must be declared."""
@@ -294,31 +321,15 @@ def number_of(text: str) -> int | float:
     return value
 
 
-def date_of(text: str) -> dt.date:
-    """The date a literal spells; UnsupportedSQL when it is none."""
-    try:
+def date_of(text: str, format: str | None = None) -> dt.date:
+    """The date a literal spells, as SQL writes dates or as a column does; UnsupportedSQL when it is none."""
+    with suppress(ValueError):
         if _DATE.fullmatch(text):
             return dt.date.fromisoformat(text)
-    except ValueError:
-        pass
+    with suppress(ValueError):
+        if format is not None and len(text) <= 40:
+            return dt.datetime.strptime(text.strip(), format).date()
     raise UnsupportedSQL(f"the literal {text[:40]!r} is not a date like 2024-12-31")
-
-
-def like(text: str, pattern: str) -> bool:
-    """SQL's LIKE (% any run, _ any character), with one point to fall back to: never exponential."""
-    i = j = 0
-    star, mark = -1, 0
-    while i < len(text):
-        if j < len(pattern) and pattern[j] == "%":
-            star, mark, j = j, i, j + 1
-        elif j < len(pattern) and (pattern[j] == "_" or pattern[j] == text[i]):
-            i, j = i + 1, j + 1
-        elif star >= 0:
-            mark += 1
-            i, j = mark, star + 1
-        else:
-            return False
-    return all(c == "%" for c in pattern[j:])
 
 
 def _kind(body: Attribute) -> Kind:
@@ -370,8 +381,6 @@ def _text(column: SqlColumn, constant: Constant) -> Any:
 
 
 def _boolean(column: SqlColumn, constant: Constant) -> Any:
-    if constant.kind == "text" and constant.value in ("true", "false"):
-        return constant.value == "true"
     return constant.value if constant.kind == "boolean" else _mismatch(column, constant)
 
 

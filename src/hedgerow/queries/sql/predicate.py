@@ -21,10 +21,10 @@ from hedgerow.queries.sql.column import (
     Constant,
     SqlColumn,
     date_of,
-    like,
     near,
     number_of,
 )
+from hedgerow.queries.sql.like import like
 from hedgerow.queries.sql.node import bare, only, refuse
 from hedgerow.queries.sql.others import clamped, compared
 
@@ -227,6 +227,8 @@ class Predicates:
     def _flag(self, node: exp.Expr, depth: int) -> Truth:
         """A boolean column on its own."""
         column = self.scope.column(node)
+        if column.tells_truth:
+            return self._with(column, "=", Constant("number", 1))
         if column.kind != "boolean":
             raise UnsupportedSQL(f"{column.name!r} is not a boolean column; compare it with something")
         true, false = (np.array([v is flag for v in column.values], dtype=np.bool_) for flag in (True, False))
@@ -305,6 +307,7 @@ class Predicates:
 
     def _with(self, column: SqlColumn, op: str, value: Constant) -> Truth:
         """A column and a literal; a note where rows beyond the declared range count as an end of it."""
+        value = column.read(value)
         true, false = compared(column, op, value)
         self.notes += filter(None, [clamped(column, op, value)])
         return Truth((column.attribute,), true, false)

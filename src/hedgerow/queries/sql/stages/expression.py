@@ -318,12 +318,15 @@ class Expressions:
 
     def _strftime(self, node: Any) -> Term:
         only(node, "this", "format")
-        if type(node.args["format"]) is not exp.Literal:
-            raise UnsupportedSQL("STRFTIME takes a format in quotes")
-        if any(part in node.args["format"].this for part in _TIMES):
+        said, format = node.this, node.args["format"]
+        if type(format) is not exp.Literal and type(said) is exp.Literal:  # as SQLite has it
+            said, format = format, said
+        if type(format) is not exp.Literal:
+            raise UnsupportedSQL("STRFTIME takes a format in quotes: STRFTIME(day, '%Y-%m')")
+        if any(part in format.this for part in _TIMES):
             self._time(node)
-        inner = self.term(node.this)
-        return made(f"strftime({inner.text}, {quoted(node.args['format'].this)})", [inner])
+        inner = self.term(said)
+        return made(f"strftime({inner.text}, {quoted(format.this)})", [inner])
 
     def _interval(self, node: Any) -> Term:
         only(node, "this", "unit")

@@ -23,6 +23,7 @@ from hedgerow.queries.sql.predicate import Scope, Truth
 from hedgerow.queries.sql.printing import printed
 from hedgerow.queries.sql.stages.among import maybe_none, surely_none
 from hedgerow.queries.sql.stages.compilers import StagedAggregates, StagedPredicates
+from hedgerow.queries.sql.stages.distinct import check_counted, counted
 from hedgerow.queries.sql.stages.keys import Keys
 from hedgerow.queries.sql.stages.relation import THERE
 from hedgerow.queries.sql.statement import null_notes
@@ -157,7 +158,7 @@ class FirstStage:
         return f"n{self._places[words]}"
 
     def _added(self, node: exp.Expr, words: str) -> _Place:
-        distinct = _distinct(node)
+        distinct = counted(node)
         if distinct is None:
             if any(type(part) is exp.Distinct for part in node.walk()):
                 raise UnsupportedSQL("COUNT(DISTINCT ...) is asked for on its own")
@@ -169,6 +170,7 @@ class FirstStage:
         column = self._column(distinct)
         if column is None:
             raise UnsupportedSQL("COUNT(DISTINCT ...) of several columns is not supported")
+        check_counted(column)
         keys = Keys.of([*self.keys.columns, column])
         for s in self.slices:
             counts = StagedAggregates(self.predicates, s.conditions, keys.axes, self.unit)
@@ -352,18 +354,6 @@ class FirstStage:
             if level[j] is not None and possible[j]:
                 out[:, place[key]] += (count[j] >= 0.5, count[j] - error[j] > 0, count[j] + error[j] >= 1)
         return out[0], out[1], out[2]
-
-
-def _distinct(node: exp.Expr) -> exp.Expr | None:
-    """The column of COUNT(DISTINCT column)."""
-    inner = bare(node)
-    if type(inner) is not exp.Count or type(inner.this) is not exp.Distinct:
-        return None
-    columns = inner.this.expressions
-    if len(columns) != 1:
-        raise UnsupportedSQL("COUNT(DISTINCT ...) of several columns is not supported")
-    column: exp.Expr = columns[0]
-    return column
 
 
 def _slices(

@@ -42,6 +42,7 @@ _KINDS: tuple[tuple[type, Kind], ...] = (
     (dt.date, "date"),
     (str, "text"),
 )
+_EDGES = 12  # bins that a refusal names
 _SQL = {"boolean": "BOOLEAN", "date": "DATE", "periods": "DATE", "text": "VARCHAR"}
 
 
@@ -135,9 +136,12 @@ class LevelExpressions(Expressions):
         target, known = out.reshape(-1), seen.reshape(-1)
         for place, value in zip(flat.tolist(), found, strict=True):
             if known[place] and target[place] != value:
-                names = ", ".join(repr(c[0].name) for c in self._used.values() if isinstance(c[0].body, Bins))
+                bins = [c[0] for c in self._used.values() if isinstance(c[0].body, Bins)]
+                names = ", ".join(repr(c.name) for c in bins)
+                edges = "; ".join(_edges(c) for c in bins)
                 refusal = CutsBin(
-                    f"{_typed(node)} differs within a bin of {names}; ask for what is the same in all of it"
+                    f"{_typed(node)} differs within a bin of {names}; ask for what is the same in all of it: "
+                    f"{edges}"
                 )
                 self._cut(found, codes, refusal)
                 raise refusal
@@ -263,13 +267,22 @@ def _kind(values: tuple[Any, ...]) -> Kind:
     return kinds.pop() if kinds else "text"
 
 
+def _edges(column: SqlColumn) -> str:
+    """Where the declared bins of a column begin."""
+    labels = list(dict.fromkeys(label for label in column.body.labels[: len(column.body.values)]))
+    more = len(labels) - _EDGES
+    return f"the bins of {column.name!r} are {', '.join(labels[:_EDGES])}" + (
+        f" and {more} more" if more > 0 else ""
+    )
+
+
 def _held(node: exp.Expr, columns: list[SqlColumn]) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Types of the columns of one attribute, and what its levels can hold: codes, and values for each."""
     body = columns[0].body
     if any(OUTSIDE in c.values for c in columns):
         raise UnsupportedSQL(
             f"{_typed(node)} is not known of the level {body.labels[body.other_code or 0]!r} of "
-            f"{columns[0].name!r}: take the others, CASE WHEN {columns[0].name} IN (...) THEN ... END"
+            f"{columns[0].name!r}: compare the column with its levels by itself, {columns[0].name} IN (...)"
         )
     kinds = [sql_type(c) for c in columns]
     if all(is_exact(c) for c in columns):

@@ -208,7 +208,7 @@ class TwoStages(Staged):
             rows = engine().run(relation.text)
         empty, lean = list(_empty(split.stages, found)) if relation.merged else [], None
         leans = relation.steady and (not self.row_by_row or self.numbers > 1)
-        if ground is not None and leans:
+        if ground is not None and leans and rows:
             lean = leaned(relation, rows, split.stages, found, tables, ground, whole=not empty)
         asked = [q for stage in split.stages for q in stage.questions()]
         notes = [note for q in asked for note in q.notes_of("measured")]  # their answers say more
