@@ -27,7 +27,8 @@ SETS, EACH, CELLS = (
 )  # sets of attributes, questions of each, the largest table that is written out
 LARGEST = 1 << 18  # cells of the table that a question is about: larger ones take seconds
 PICKED = 40  # cells of a table
-RUNS = 12  # releases of a shape
+RUNS, MORE = 12, 48  # releases of a shape; so many for one and two attributes, and for shares
+FEW = 2  # attributes: numbers of a release have most of its noise in common
 EXACT, TAIL = 200, 1.3  # errors drawn by each bar, and the largest of them by the bar at 99%
 ENDLESS = 0.01  # so many of a line's bars at most may have no end
 Made = Callable[[], tuple[Columns, dict[str, int]]]
@@ -54,11 +55,11 @@ SHAPES: dict[str, tuple[Made, int, float]] = {
 
 
 def asked(
-    hr: Any, domain: Any, columns: Columns, rng: np.random.Generator
+    hr: Any, domain: Any, columns: Columns, rng: np.random.Generator, most: int
 ) -> Iterator[tuple[str, int, Any, Any]]:
-    """Kind, attributes, question and true values."""
+    """Kind, attributes, question and true values; about so many attributes at most."""
     names, rows = list(domain), len(next(iter(columns.values())))
-    for order in range(1, min(5, len(names)) + 1):
+    for order in range(1, min(most, len(names)) + 1):
         for j in range(SETS):
             t = domain.order(rng.choice(names, order, replace=False))
             while domain.cells(t) > LARGEST:
@@ -109,7 +110,8 @@ def measure(shape: str, seed: int) -> Numbers:
     vars(synopsis._stated.bars)["variances"] = _once(synopsis._stated.bars.variances)
     whole = synopsis.learned.reconciled is not None
     out: Numbers = {}
-    for kind, wide, question, truth in asked(hr, domain, columns, np.random.default_rng([seed, 900])):
+    rng = np.random.default_rng([seed, 900])
+    for kind, wide, question, truth in asked(hr, domain, columns, rng, 5 if seed < RUNS else FEW):
         answers = [synopsis.answer(question, confidence=c) for c in CONFIDENCES]
         off = np.abs(np.atleast_1d(answers[0].value) - truth)
         if not np.isfinite(off).all():
@@ -170,7 +172,7 @@ def exact(numbers: Any) -> Any:
 
 def lines(shape: str) -> Iterator[dict[str, Any]]:
     """A line for each kind: the part of numbers inside at 80, 95 and 99%, and the widths of bars."""
-    runs = [found(shape, seed) for seed in range(RUNS)]
+    runs = [found(shape, seed) for seed in range(MORE)]
     for key in dict.fromkeys(k for run in runs for k in run):
         each = [np.array(run[key]) for run in runs if key in run]
         numbers = np.concatenate(each, axis=1)
