@@ -27,7 +27,7 @@ _FILES = {
     "synthetic.parquet": "the same made-up rows with their types, for pandas, polars, DuckDB, R and Spark",
     TABLES: "the table of every column, and of the pairs that hang together most, as far as there is room: a "
     "line for each cell, with its bounds. Choose a table by the first column",
-    SCHEMA: "the columns, levels and bins: what may be asked about. They were declared, not read from rows",
+    SCHEMA: "the columns, levels and bins: what may be asked about. Anyone may know them, says the owner",
     "report.html": "the same as pictures; open it in a browser, it needs no network",
     "datapackage.json": "what each file and column is, for data portals (a Frictionless data package)",
     "receipt.json": "what the ledger said then: with it `hedgerow budget verify` shows that no line was lost",

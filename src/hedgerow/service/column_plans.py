@@ -145,8 +145,15 @@ class WordColumn:
 Plan = Attribute | str | DayColumn | NumberColumn | WordColumn
 
 
-def decided(votes: Votes) -> Plan:
-    """What a column is by its kinds of cells: an attribute, why it is none, or what to find out about it."""
+def decided(votes: Votes, *, code: bool = False) -> Plan:
+    """What a column is by its kinds of cells: an attribute, why it is none, or what to find out about it.
+
+    Args:
+        votes: its kinds of cells.
+        code: whether it is called a code, like a postcode: whole numbers are names then.
+    """
+    if code and votes.mostly(kinds.WHOLE):
+        return WordColumn(votes.said)
     for format in (f for f in kinds.FORMATS if written.is_time(f)):
         if votes.mostly(format):
             return Bins(list(range(25)), format=format, missing=written.USUAL)

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.curator import Curator
 from hedgerow.curator.drafting.named import MOST_LEVELS
+from hedgerow.curator.drafting.numbered import CODES
 from hedgerow.curator.drafting.proposed import other_beside
 from hedgerow.curator.rows.files import FileEngine
 from hedgerow.curator.rows.table import Table
@@ -72,7 +73,7 @@ _LEAN, _REACH = Fraction(1, 3), Fraction(20)
 # of it, it would draw ends past the rows: then ends lean to where values usually are, and by so little that
 # all rows outweigh the way there. Where rows weigh next to nothing, nothing is chosen or charged.
 _AWAY, _FAINT = 150, 8
-_METHOD = 2  # which way of drafting a draft is of: its acts are no others' of the same file
+_METHOD = 3  # which way of drafting a draft is of: its acts are no others' of the same file
 _ID = re.compile(
     r"(?i:(^|[\W_])(id|uuid|guid)([\W_]|$))|[a-z]I[dD]$|^id(?=[A-Z])|"
     r"(?i:^(row[\W_]?(names?|id|num(ber)?|nr|no|index)|unnamed: ?\d+)$)"
@@ -147,7 +148,8 @@ class Drafter:
             deltas = [e.cost.delta for e in lines if e.cost.delta]  # as it was when it began
             delta = deltas[0] if deltas else first.left.delta * _DELTA / max(len(columns), 1)
             pure = first.ledger.currency == "epsilon"
-        plans = self._readable({name: decided(v) for name, v in votes.items()})
+        named = set() if pure else {name for name in votes if CODES.search(name)}  # names cost a delta
+        plans = self._readable({name: decided(v, code=name in named) for name, v in votes.items()})
         needy = [
             name for name, plan in plans.items() if isinstance(plan, DayColumn | NumberColumn | WordColumn)
         ]

@@ -28,9 +28,10 @@ _YEARS, _CENTURY = (1800, 2100), 100  # whole numbers there, in so short a range
 _TAIL = 20.0  # an end that lies so many times further out than nearly everything is clamped
 _FINE = 1000  # steps across the middle half of numbers that have no step of their own
 _MOST_STEPS = 1 << 28
-_CODES = re.compile(
+CODES = re.compile(
     r"(?i)(^|[\W_])(zip|zipcode|post(al)?_?code|plz|postcode|fips|icd\d*|sic|naics|code)([\W_]|$)"
 )
+"""What columns of codes are called, which are names though they are written in digits."""
 _PLACES = re.compile(
     r"(?i:(^|[\W_\d])(lat|lon|lng|long|latitude|longitude|coord(inate)?s?)([\W_\d]|$))|[a-z](Lat|Lng|Lon)([A-Z_]|$)"
 )
@@ -118,7 +119,7 @@ def _step(column: SeenColumn, sample: np.ndarray, span: float) -> Fraction | Non
 
 def _is_code(column: SeenColumn) -> bool:
     """Whether whole numbers are names: by what the column is called, or by zeros before them."""
-    return column.whole and (column.zeros > 0 or _CODES.search(column.name) is not None)
+    return column.whole and (column.zeros > 0 or CODES.search(column.name) is not None)
 
 
 def _is_place(column: SeenColumn) -> bool:

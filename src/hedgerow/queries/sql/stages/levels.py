@@ -120,7 +120,8 @@ class LevelExpressions(Expressions):
         kept = engine().run(f"SELECT {self.term(cast).text} IS NOT NULL FROM {source}", [levels])
         lost = [repr(v) for v, (there,) in zip(levels, kept, strict=True) if not there]
         named = ", ".join(lost[:3]) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")
-        return f"{_typed(cast)} makes nothing of {named}: rows of such levels count as NULL" if lost else None
+        said = f"{printed(cast)[:60]} makes nothing of {named}: rows of such levels count as NULL"
+        return said if lost else None
 
     def _gathered(
         self, node: exp.Expr, found: list[Any], codes: list[NDArray[Any]], shape: tuple[int, ...]
@@ -182,7 +183,7 @@ class LevelExpressions(Expressions):
         if any(v is not None and not isinstance(v, bool) for v in flat):
             like = printed(literal(next(v for v in flat if v is not None and not isinstance(v, bool))))
             raise UnsupportedSQL(
-                f"{_typed(node)} is no condition: compare it, like {_typed(node)} = {like[:40]}"
+                f"{_typed(node)} is no condition: compare it, like {printed(node)[:60]} = {like[:40]}"
             )
         true, false = (
             np.array([v is flag for v in flat], dtype=np.bool_).reshape(values.shape)
@@ -255,7 +256,8 @@ def plain(value: Any) -> Any:
 
 
 def _typed(node: exp.Expr) -> str:
-    return printed(node)[:60]
+    words = printed(node)
+    return f"the expression {words if len(words) <= 60 else words[:60] + '...'}"
 
 
 def _kind(values: tuple[Any, ...]) -> Kind:
