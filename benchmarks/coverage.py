@@ -3,7 +3,9 @@
 `python -m benchmarks coverage`. First counts and shares of a release, by shape and kind of question: the part
 of numbers inside their bars at 80, 95 and 99% ("ours"), and the mean width of bars over the 80th, 95th, 99th
 percentile of true errors. At least the nominal part less one point is to be inside; widths are to be at most
-1.4 where a table was measured, 2 elsewhere. Where bars differ much from question to question - shares of few
+1.4 where a table was measured, 2 elsewhere. Numbers of one release have most of their noise in common, the
+more so the fewer attributes they are about: four times as many releases are asked for one and two, and for
+shares. Where bars differ much from question to question - shares of few
 rows beside shares of many - their mean is more than a percentile of errors even if they are exact: "by the
 bars' own law" says what the same figures would be of errors that are drawn as the bars say.
 
