@@ -7,7 +7,7 @@ and the error covers them whole: what is known at their ends says nothing of the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,8 @@ from hedgerow.queries.domain.bins import Bins
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from hedgerow.queries.within import Opened
 
     Floats = NDArray[np.float64]
     Masks = list[NDArray[np.bool_]]
@@ -88,6 +90,18 @@ class QuantileOf:
         sure, seen = rows - before - (off + wide) > 0, rows - before - (off + wide) / 2 > 0
         j, k = (len(s) - 1 - int(np.argmax(s[::-1])) for s in (sure, seen))
         return self.high[k], self.low[j], self.high[-1]
+
+
+def counted(
+    forms: Sequence[int], values: Floats, errors: Floats, open_: Mapping[int, Opened]
+) -> tuple[Floats, Floats]:
+    """Some counts of all forms and their half-widths, with what a condition that cuts bins leaves open."""
+    picked, wide = values[list(forms)].copy(), errors[list(forms)].copy()
+    for at, form in enumerate(forms):
+        left = open_.get(form)
+        if left is not None:
+            picked[at], wide[at] = picked[at] + left.value, left.on(wide[at])
+    return picked, wide
 
 
 def ladder(attribute: Attribute) -> tuple[list[float], list[float], Masks, float]:

@@ -14,7 +14,7 @@ import numpy as np
 from hedgerow.errors import CutsBin, RangeTooLarge, UnsupportedQuery
 from hedgerow.queries.doubts import Doubt, widened
 from hedgerow.queries.form import GroupAxis, LinearForm, check_cells, spread
-from hedgerow.queries.quantile import QuantileOf
+from hedgerow.queries.quantile import QuantileOf, counted
 from hedgerow.queries.quotient import Quotient, between, of_fewer
 from hedgerow.queries.quotient import ratio as ratio
 from hedgerow.queries.result import Result as Result
@@ -324,9 +324,7 @@ class Question:
         open_: Mapping[int, Opened],
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         if a.quantile is not None:
-            picked = list(a.quantile.forms)
-            value, error = a.quantile.read(values[picked], errors[picked])
-            return value, error
+            return a.quantile.read(*counted(a.quantile.forms, values, errors, open_))
         value, error, left = values[a.form], errors[a.form], open_.get(a.form)
         if a.denominator is not None:
             bottom, off = values[a.denominator], errors[a.denominator]

@@ -78,12 +78,15 @@ class Opened:
 
     def over(self, counts: Floats, off: Floats) -> Opened:
         """The same of averages: by counts that may be off by so much."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            least = np.where(counts > off, counts - off, 0.0)
-            value = self.value / counts
-            drift = np.abs(value if self.before is None else self.before / counts) * off / least
-            made = [value, self.soft / least + drift, self.hard / least]
-        value, soft, hard = (np.nan_to_num(x, nan=0.0, posinf=np.inf, neginf=-np.inf) for x in made)
+        least = np.where(counts > off, counts - off, 0.0)
+
+        def each(sums: Floats) -> Floats:
+            """Of a row at most: without end where there may be none, but for what is nothing in all."""
+            return np.divide(sums, least, out=np.where(sums > 0.0, np.inf, 0.0), where=least > 0.0)
+
+        value = np.divide(self.value, counts, out=np.zeros_like(self.value), where=counts != 0.0)
+        before = value if self.before is None else self.before / np.where(counts != 0.0, counts, 1.0)
+        soft, hard = each(self.soft) + each(np.abs(before) * off), each(self.hard)
         return Opened(value, soft, hard, self.heavy)
 
 

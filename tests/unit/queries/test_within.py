@@ -91,3 +91,14 @@ def test_sums_by_group_add_up_to_the_overall_sum_within_its_bars(doors, group):
         whole = answer("SELECT SUM(pay) FROM t")
         parts = answer(f"SELECT {group}, SUM(pay) FROM t GROUP BY {group}")
         assert abs(float(np.sum(parts.value)) - whole.value) <= whole.error
+
+
+def test_of_rows_that_may_be_none_an_average_is_open_without_end_and_what_is_nothing_stays_nothing():
+    counts, off = np.array([10.0, 10.0, 10.0, 0.0]), np.array([10.0, 11.0, 4.0, 0.0])
+    soft, hard = np.array([5.0, 5.0, 6.0, 5.0]), np.array([0.0, 0.0, 3.0, 0.0])
+    made = Opened(np.zeros(4), soft, hard).over(counts, off)
+    assert made.on(np.zeros(4)).tolist() == [np.inf, np.inf, 1.5, np.inf]
+    assert Opened(np.zeros(1), np.zeros(1), np.zeros(1)).over(counts[:1], off[:1]).on(np.zeros(1)) == 0.0
+    moved = Opened(np.array([6.0]), np.array([0.0]), np.array([0.0])).over(counts[2:3], off[2:3])
+    assert moved.value == pytest.approx(0.6)
+    assert moved.on(np.zeros(1)) == pytest.approx(0.6 * 4 / 6)
