@@ -26,7 +26,8 @@ SINGLE = 32
 
 _YEARS, _CENTURY = (1800, 2100), 100  # whole numbers there, in so short a range, are years: each has a bin
 _TAIL = 20.0  # an end that lies so many times further out than nearly everything is clamped
-_FINE = 1000  # steps across the middle half of numbers that have no step of their own
+_FINE = 1000  # steps across a quarter or so of numbers that have no step of their own
+_WHERE_DENSE = (0.05, 0.25, 0.5, 0.75)
 _MOST_STEPS = 1 << 28
 CODES = re.compile(
     r"(?i)(^|[\W_])(zip|zipcode|post(al)?_?code|plz|postcode|fips|icd\d*|sic|naics|code)([\W_]|$)"
@@ -106,9 +107,9 @@ def _ends(sample: np.ndarray, low: float, high: float) -> tuple[float, float]:
 def _step(column: SeenColumn, sample: np.ndarray, span: float) -> Fraction | None:
     """The step that the numbers have; else one that is fine against how far they are apart."""
     step = column.step
-    quarter = np.quantile(sample, [0.25, 0.75])
     if step is None or span > _MOST_STEPS * step:
-        wide = float(quarter[1] - quarter[0]) or span
+        apart = np.diff(np.quantile(sample, _WHERE_DENSE))
+        wide = float(apart[apart > 0.0].min(initial=span))  # as fine as where rows are close together
         if not wide > 1e-12 * max(abs(column.low), abs(column.high)):
             return None
         step = round_down(wide / _FINE)
