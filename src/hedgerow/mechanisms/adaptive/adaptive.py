@@ -53,14 +53,14 @@ class AdaptiveRelease(Resumable):
     measured instead, in one act of discrete Gaussian noise on whole numbers at the strategy's exact norms
     ([CKS20] Thm 4; residuals [XHZK23]); of many or noisy triples those of pairs inside them. Which is better
     may be told by one more such act, on the distances of pairs to independence
-    (`curator.statistics.distances`), and how wide the bars of unmeasured tables are by another, on their
-    distances to what is answered. Where every cell is held, residuals may come in several such acts, with
-    acts on the distances of triples to the fitted model between them: pairs first, then the triples that
-    stand out, then the rest; before all of them, pairs of a number of many levels are measured as grouped
-    tables, in runs of levels (`in_runs`). Fitting, groups, number of rounds and size of the model depend on
-    released values only; the number of rows is the measured one (public under `replace`). Every act composes
-    under the ledger's filter. Accuracy: no bound is proved; answers are `learned` and their error
-    indicative.
+    (`curator.statistics.distances`), and by another, for sums, which pairs of many levels are worth it; how
+    wide the bars of unmeasured tables are by a third, on their distances to what is answered. Where every
+    cell is held, residuals may come in several such acts, with acts on the distances of triples to the
+    fitted model between them: pairs first, then the triples that stand out, then the rest; before all of
+    them, pairs of a number of many levels are measured as grouped tables, in runs of levels (`in_runs`).
+    Fitting, groups, number of rounds and size of the model depend on released values only; the number of
+    rows is the measured one (public under `replace`). Every act composes under the ledger's filter.
+    Accuracy: no bound is proved; answers are `learned` and their error indicative.
     Charged in `Curator.measure_all` and `Curator.select`, from an account set aside for the run.
 
     Args:

@@ -1,7 +1,7 @@
 """Everything: all of the workload is measured in one act of residuals, then modelled, weighed, made to agree.
 
-Only the act is private, and `Curator.measure_all` charges it. What comes before it follows from released
-one-way tables, what comes after it is a function of its noisy numbers.
+The act is private, and so are looks at pairs or triples before it and after it: `Curator.measure_all` charges
+each. All else follows from released one-way tables and from the noisy numbers of these acts.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from math import prod
+from math import pi, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from hedgerow.mechanisms.adaptive.dense import DenseFit, followed, target_of
 from hedgerow.mechanisms.adaptive.farther import SETS as LOOKED
 from hedgerow.mechanisms.adaptive.farther import Farther
 from hedgerow.mechanisms.adaptive.in_runs import InRuns
+from hedgerow.mechanisms.adaptive.look import LEFT_OUT, standing_out
 from hedgerow.mechanisms.adaptive.maximum import CELLS, fit_measured, tables_wanted
 from hedgerow.mechanisms.adaptive.shares import Outlook, Shares
 from hedgerow.mechanisms.adaptive.weighing import weighed
@@ -215,6 +216,8 @@ class Everything:
         deeper = None if dense is None else self._deeper(dense, shares)
         if deeper is not None:
             shares = self.plan(deeper.signals)
+        if self.sums and dense is None:
+            shares = self._with_clear_ones(shares)
         farther = self._measure(shares)
         evidence = NoisyResiduals.of(run.domain, run.measurements, run.rows)
         live = [s for s in evidence.values if s and evidence.holds(s)]
@@ -230,6 +233,24 @@ class Everything:
         facts["rows_off"] = _rows_off(learned)
         run.tell(1, 1, run.total, facts["model_cells"])
         return (learned if farther is None else farther.looked(learned)), facts
+
+    def _with_clear_ones(self, shares: Shares) -> Shares:
+        """The same with pairs that are too large by what is usual, and clearly not independent.
+
+        Two dates of which one follows the other soon fill few of their cells, and those well. A pair whose
+        rows are in the part f of what independence expects is off by a factor 1 / f there. Where all of them
+        would be more numbers than can be measured, the plan stays.
+        """
+        run = self.run_
+        left = [t for t in self.tables if len(t) == 2 and t not in shares.precisions]
+        if not left or run.coming not in (None, LEFT_OUT):  # a session of before has no such look
+            return shares
+        signals = {}
+        for t, far in standing_out(run, run.ones, left).items():
+            apart = max(pi / 2.0 * far**2, 1.0 / max(1.0 - far / 2.0, 1.0 / run.domain.cells(t)) - 1.0)
+            signals[t] = apart * shares.outlook.usual(t)
+        found = self.plan(signals) if signals else shares
+        return found if self.suits(found) else shares
 
     def _in_runs(self, hypothesis: FactoredHypothesis, shares: Shares) -> list[Target]:
         """Pairs of numbers in runs of levels, where single levels would tell too little of averages."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 NOTE = "how far pairs are from independent"
+LEFT_OUT = "how far pairs that would be left out are from independent"
 AIM, EACH = 0.004, 0.05  # of all rows: the noise wanted of the mean distance, and of each
 LEAST, DEAREST = 0.001, 0.03  # of the price: what a look may cost
 BLIND = 0.1  # of all rows: where the mean would be noisier, nothing is looked at
@@ -34,6 +35,7 @@ EVEN, VERY_EVEN = 0.5, 0.85  # from here on dependence is spread over pairs; the
 FAITH = 0.15  # how far the expected effect of the one-way tables' noise may be off
 RARE = 0.3  # of its noise: what an empty level may be off
 NOISY = 0.3  # expected errors above this are never worth measuring all
+CLEAR = 3.0  # times its noise: a distance so far beyond what is usual is not by chance
 HEARD = 0.3  # the most that noise may be of the squared distances for that to be told
 
 
@@ -86,15 +88,14 @@ def look(run: Run, ones: Mapping[str, Target], tables: Mapping[Names, float]) ->
     laws, noise = _laws(ones, n)
     chance = np.array([_by_chance(n, laws[a], laws[b]) for a, b in pairs])
     blur = np.array([_blurred(laws[a], laws[b], noise[a], noise[b]) for a, b in pairs])
-    estimates = tuple(n * np.multiply.outer(laws[a], laws[b]) for a, b in pairs)
-    asked = TableDistances(tuple(pairs), estimates)
-    moved = float(run.curator.privacy.sensitivity(asked.norms).l2_squared)
+    moved = float(run.curator.privacy.sensitivity(TableDistances(tuple(pairs), ()).norms).l2_squared)
     whole = (moved / (2.0 * float(run.price.amount))) ** 0.5 / n  # the noise of each for the whole price
     part = max((whole / EACH) ** 2, (whole / AIM) ** 2 / len(pairs), LEAST)
     each = whole / min(part, DEAREST) ** 0.5
     doubt = each / len(pairs) ** 0.5
-    if doubt > BLIND or sum(e.size for e in estimates) > CELLS:
+    if doubt > BLIND or sum(map(run.domain.cells, pairs)) > CELLS:
         return Look(USUAL, float(chance.mean()), float(blur.mean()), 0.0)
+    asked = _to_products(n, laws, pairs)
     price = run.price.share(Fraction(min(part, DEAREST)).limit_denominator(10_000))
     found = run.glance(asked, price, NOTE)[0] / n
     squared = found**2 - blur**2  # errors of margins and dependence add up as squares
@@ -106,6 +107,38 @@ def look(run: Run, ones: Mapping[str, Target], tables: Mapping[Names, float]) ->
     return Look(beyond, float(chance.mean()), float(blur.mean()), min(evenness, 1.0))
 
 
+def standing_out(run: Run, ones: Mapping[str, Target], pairs: Sequence[Names]) -> dict[Names, float]:
+    """How far some pairs are from independent, as parts of all rows: those of which that is clear.
+
+    Nothing is looked at where noise would hide it, or where little is left to measure them with.
+
+    Privacy: one act of Gaussian noise on `TableDistances`, charged in `Curator.measure_all`.
+
+    Args:
+        run: whose price pays for it.
+        ones: one-way tables, as released.
+        pairs: those that would not be measured, in the domain's order; at least one.
+    """
+    n, (laws, noise) = run.total, _laws(ones, run.total)
+    moved = float(run.curator.privacy.sensitivity(TableDistances(tuple(pairs), ()).norms).l2_squared)
+    part = moved / (2.0 * float(run.price.amount)) / (n * EACH) ** 2
+    if part > DEAREST or sum(map(run.domain.cells, pairs)) > CELLS:
+        return {}
+    price = run.price.share(Fraction(max(part, LEAST)).limit_denominator(10_000))
+    if 2 * price.amount > run.left.amount:
+        return {}
+    asked = _to_products(n, laws, pairs)
+    found, sigma = run.glance(asked, price, LEFT_OUT)
+    out: dict[Names, float] = {}
+    for (a, b), distance in zip(pairs, (found / n).tolist(), strict=True):
+        usual = float(
+            np.hypot(_by_chance(n, laws[a], laws[b]), _blurred(laws[a], laws[b], noise[a], noise[b]))
+        )
+        if distance > (1.0 + FAITH) * usual + CLEAR * sigma / n:
+            out[a, b] = float((distance**2 - usual**2) ** 0.5)
+    return out
+
+
 def pairs_of(tables: Iterable[Names]) -> list[Names]:
     """All pairs inside some tables."""
     return list(dict.fromkeys(p for t in tables for p in combinations(t, 2)))
@@ -115,6 +148,11 @@ def blur_of(ones: Mapping[str, Target], pairs: Sequence[Names], total: float) ->
     """What noise of one-way tables does to the products of two, as a part of all rows, on average."""
     laws, noise = _laws(ones, total)
     return float(np.mean([_blurred(laws[a], laws[b], noise[a], noise[b]) for a, b in pairs]))
+
+
+def _to_products(n: float, laws: Mapping[str, Floats], pairs: Sequence[Names]) -> TableDistances:
+    """The distances of pairs to what they were if attributes were independent."""
+    return TableDistances(tuple(pairs), tuple(n * np.multiply.outer(laws[a], laws[b]) for a, b in pairs))
 
 
 def _laws(ones: Mapping[str, Target], total: float) -> tuple[dict[str, Floats], dict[str, Floats]]:

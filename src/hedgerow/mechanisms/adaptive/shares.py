@@ -118,10 +118,12 @@ class Outlook:
         """The expected variance of a coordinate: cells of independent attributes, each off by a factor."""
         if len(s) < 2:
             return 1e30
-        if s in self.signals:
-            return self.signals[s]
+        return self.signals[s] if s in self.signals else self.usual(s, EXPECTED.get(len(s), BEYOND))
+
+    def usual(self, s: Names, off: float = 1.0) -> float:
+        """The variance of a coordinate, if logarithms of independent attributes' cells had this variance."""
         together = prod(float((self.ones[a] ** 2).sum()) for a in s)
-        return EXPECTED.get(len(s), BEYOND) * self.total**2 * together / prod(self.sizes[a] - 1 for a in s)
+        return off * self.total**2 * together / prod(self.sizes[a] - 1 for a in s)
 
     def _seen(self, t: Names, deviation: float) -> float:
         """How many cells of a table stand out of noise: each by m / (m + noise), m if all were independent.
