@@ -1,7 +1,8 @@
 """Pairs that are left out of what is measured and looked at: in a session, in a release, and beside triples.
 
 Of which pairs the noise would say nothing follows from released one-way tables. Whether a look at them is
-worth it does too, and with the few rows of a replay it never is: here it always is, by another public rule.
+worth it, before others are measured or after, does too, and with the few rows of a replay it never is: here
+it always is, by another public rule. So is what is clear of a pair.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ LITTLE, MUCH = Budget(rho=4, delta=0.01), Budget(rho=500, delta=0.01)
 BOTH: tuple[Relation, ...] = ("add_remove", "replace")
 GROUPS: tuple[tuple[int, bool], ...] = ((1, False), (2, True), (3, True), (1, True))
 _SEEN = {"farther._BLIND": 1e9}
+_LARGE = {"adaptive.DENSE_CELLS": 0, "everything.WHOLE_CELLS": 0}
+_CLEAR = {"look.EACH": 1e9, "look.CLEAR": 0.0, "look.FAITH": 0.0}
 _ALL = {"everything.LIMITS": {2: 1e9, 3: 0.0}, "look.BLIND": 1e9}
 _ASKED = (
     "SELECT n, COUNT(*) FROM t GROUP BY n",
@@ -53,6 +56,14 @@ def in_session(curator: Curator) -> Any:
     with _ruled(_SEEN):
         session = Session(epsilon=1, cells=1).open(curator)
         return [session.ask(question) for question in _ASKED]
+
+
+def clear_ones(curator: Curator) -> Any:
+    """As in a domain too large for a weight per cell: a look before, by which some pairs are measured."""
+    from hedgerow.mechanisms.adaptive import adaptive, look  # noqa: F401  (they have the rules)
+
+    with _ruled(_LARGE | _CLEAR):
+        return in_session(curator)
 
 
 def tripping(curator: Curator) -> Any:
@@ -92,6 +103,7 @@ def _released(curator: Curator, order: int, rules: Mapping[str, Any]) -> Any:
 
 RUNS: tuple[tuple[str, Callable[[Any], Any], Budget], ...] = (
     ("Session", in_session, LITTLE),
+    ("Session", clear_ones, LITTLE),
     ("Session", tripping, MUCH),
     ("AdaptiveRelease", in_release, LITTLE),
     ("AdaptiveRelease", inside_triples, LITTLE),
@@ -126,6 +138,31 @@ def from_rows(curator: Curator) -> Any:
 
     with patch.object(Learned, "table", even):
         return in_session(curator)
+
+
+def clear_by_rows(curator: Curator) -> Any:
+    """Of pairs that are clearly not independent those are measured of which somebody is in the first row."""
+    from hedgerow.mechanisms.adaptive.look import standing_out
+
+    def chosen(run: Run, ones: Any, pairs: Any) -> Any:
+        exact, found = curator._rows.tables(list(pairs)), standing_out(run, ones, pairs)
+        return {t: far for t, far in found.items() if exact[t][0].any()}
+
+    with _ruled({"everything.standing_out": chosen}):
+        return clear_ones(curator)
+
+
+def from_margins(curator: Curator) -> Any:
+    """What pairs would be if attributes were independent is made of one-way tables that were not released."""
+    from hedgerow.mechanisms.adaptive.look import _laws
+
+    def exact(ones: Any, total: float) -> Any:
+        laws, noise = _laws(ones, total)
+        tables = curator._rows.tables([(a,) for a in laws])
+        return {a: (tables[a,] + 1.0) / (tables[a,] + 1.0).sum() for a in laws}, noise
+
+    with _ruled({"look._laws": exact}):
+        return clear_ones(curator)
 
 
 class _Looked(Replaying):
@@ -165,6 +202,21 @@ class PairsForFree(_Looked):
 
     def taken(self, stat: TableDistances) -> Any:
         return _Larger(stat)
+
+
+class _AsOne(Renormed):
+    """Distances of several tables at the norms of one."""
+
+    @property
+    def norms(self) -> Norms:
+        return Norms(1, 1, 2, 4)
+
+
+class BeforeAsOne(_Looked):
+    """Pairs that are looked at before any is measured have the norms of one; later looks have their own."""
+
+    def taken(self, stat: TableDistances) -> Any:
+        return _AsOne(stat) if all(len(t) == 2 for t in stat.tables) else stat
 
 
 class _Added(Renormed):
@@ -235,6 +287,9 @@ class SecondForFree(_Looked):
 MISTAKES: Mapping[str, tuple[Callable[[Any], Any], type[Replaying], tuple[Relation, ...]]] = {
     "pairs to look at chosen by rows": (by_rows, Replaying, BOTH),
     "a look at what was never released": (from_rows, Replaying, ("add_remove",)),
+    "pairs to measure chosen by rows": (clear_by_rows, Replaying, BOTH),
+    "a look at pairs from what was never released": (from_margins, Replaying, BOTH),
+    "pairs that are looked at as one before they are measured": (clear_ones, BeforeAsOne, ("add_remove",)),
     "pairs that are looked at for free": (in_session, PairsForFree, BOTH),
     "a look at people of one row each": (tripping, LooksAtOneRow, BOTH),
     "a look that takes swaps for additions": (in_release, SwapsAsAdded, ("replace",)),
