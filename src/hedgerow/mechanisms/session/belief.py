@@ -261,8 +261,9 @@ class Belief(ABC):
         self, attributes: tuple[str, ...], table: Floats, weights: Floats
     ) -> tuple[float, float] | None:
         """The same of rows of groups, where those may be displaced: by what is known better."""
-        pooled = None if any(a in self.thin for a in attributes) else self.pooled(attributes)
-        made = None if pooled is None else GroupedSum.of(self.domain, attributes, table, weights, pooled)
+        if any(a in self.thin for a in attributes):
+            return None
+        made = GroupedSum.of(self.domain, attributes, table, weights, self.pooled)
         if made is None:
             return None
         off = self._off(attributes, table, weights)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import prod, sqrt
 from typing import TYPE_CHECKING
@@ -126,20 +126,30 @@ class GroupedSum:
 
     @classmethod
     def of(
-        cls, domain: Domain, names: Names, table: Floats, weights: Floats, pooled: Pooled
+        cls,
+        domain: Domain,
+        names: Names,
+        table: Floats,
+        weights: Floats,
+        known: Callable[[Names], Pooled | None],
     ) -> GroupedSum | None:
-        """By the one attribute that weights follow as a number; None if there is none."""
+        """By the one attribute that weights follow as a number; None if there is none, or nothing measured.
+
+        What was measured is asked for last: of other sums it is not needed.
+        """
         for axis, name in enumerate(names):
             values = numbers_of(domain[name])
             if not values:
                 continue
-            size, bins = domain[name].size, len(values)
-            asked, rows, measured = (
-                np.moveaxis(x, axis, -1).reshape(-1, size) for x in (weights, table, pooled.counts)
-            )
-            there, along = asked.any(axis=1), Pooled(rows[0], pooled.variance, values)
+            asked = _along(weights, axis)
+            there = asked.any(axis=1)
+            along = Pooled(asked[0], 0.0, values)
             if there.any() and all(along.sums(w) for w in asked[there]):
-                asked, rows, measured = (x[there][:, :bins] for x in (asked, rows, measured))
+                pooled = known(names)
+                if pooled is None:
+                    return None
+                tables = (weights, table, pooled.counts)
+                asked, rows, measured = (_along(x, axis)[there][:, : len(values)] for x in tables)
                 return cls(asked, rows, measured, pooled.variance)
         return None
 
@@ -169,6 +179,11 @@ class GroupedSum:
         mean = mean / np.maximum(self.rows.sum(axis=1, keepdims=True), 1e-300)
         few = np.where(self.rows < sqrt(self.variance), self.rows, 0.0)
         return abs(float((few * (self.weights - mean)).sum()))
+
+
+def _along(values: Floats, axis: int) -> Floats:
+    """A row for each combination of levels of the other attributes."""
+    return np.moveaxis(values, axis, -1).reshape(-1, values.shape[axis])
 
 
 def numbers_of(body: Attribute) -> tuple[float, ...]:

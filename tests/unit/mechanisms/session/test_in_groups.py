@@ -54,7 +54,7 @@ def test_what_was_measured_of_a_group_is_weighed_without_its_number_of_rows():
     believed[1] = [90.0, 3.0, 3.0]
     measured = believed.copy()
     measured[1] += [4.0, -3.0, -1.0]
-    made = GroupedSum.of(domain, ("g", "n"), believed, weights, Pooled(measured, 16.0))
+    made = GroupedSum.of(domain, ("g", "n"), believed, weights, lambda _: Pooled(measured, 16.0))
     assert made is not None
     value, deviation = made.weighted(2.0)
     assert value == pytest.approx(96.0 * 1.0 + (2.0 - 94.0))  # its mean weight times the rows, and the rest
@@ -70,4 +70,5 @@ def test_what_was_measured_of_a_group_is_weighed_without_its_number_of_rows():
 )
 def test_counts_are_no_sums_of_a_number(weights):
     domain = hr.Domain({"g": GROUPS, "n": hr.bins(0, 3, 1, step=1, missing=False)})
-    assert GroupedSum.of(domain, ("g", "n"), np.ones((5, 3)), weights, Pooled(np.ones((5, 3)), 1.0)) is None
+    pooled = Pooled(np.ones((5, 3)), 1.0)
+    assert GroupedSum.of(domain, ("g", "n"), np.ones((5, 3)), weights, lambda _: pooled) is None
