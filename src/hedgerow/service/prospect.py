@@ -40,6 +40,7 @@ LIKELY = 1e-4
 
 _ONES = Fraction(1, 3)  # of the price: tables of single attributes
 _USELESS, _GOOD = 0.10, 0.03  # of the rows in other cells than they should be
+_NOISE = 1 / 3  # the same: about as far off as tables are where every level has as many rows
 _MEAN = 0.8  # E|Z| of a normal Z, about
 _MOST_NAMED = 6
 
@@ -99,8 +100,12 @@ class Prospect:
 
     @property
     def noise(self) -> bool:
-        """Whether the counts of single levels are off by as much as there are rows, or might be, at most."""
-        return self.ones >= (ASSUMED if self.rows is None else self.rows)
+        """Whether counts of single levels are off by all the rows, or tables of them as if no row were seen.
+
+        Of the rows that a plan counts with, which are assumed where nobody said how many there are.
+        """
+        rows = ASSUMED if self.rows is None else self.rows
+        return self.ones >= rows or self._misplaced > _NOISE * rows
 
     def enough(self, price_of: Callable[[float], Cost]) -> float | None:
         """The least epsilon, on a grid of 1, 2 and 5, that is of use; None if none up to `LOOSE` is.
@@ -119,13 +124,19 @@ class Prospect:
         """Refuse a price that buys noise and nothing else, before anything is charged or a budget made."""
         if not self.noise:
             return
-        there = f"there are about {about(self.rows)}" if self.rows else f"up to {ASSUMED:,} are assumed"
+        rows = ASSUMED if self.rows is None else self.rows
+        off = f"tables of one attribute by about {min(self._misplaced / max(rows, 1.0), 1):.0%}"
+        there = (
+            f"up to {ASSUMED:,} rows are assumed, as nobody said how many there are"
+            if self.rows is None
+            else f"there are about {about(self.rows)} rows"
+        )
         least = self.enough(price_of)
         use = f"it is of use from about epsilon {small(least)} on" if least else self.advice
-        more = "" if self.rows else "; say --expect if there are more rows"
+        more = "; say --expect if there are more rows" if self.rows is None else ""
         raise BadValue(
             f"this release would be noise alone: counts of one attribute's level would be off by up to "
-            f"{bound(self.ones)} rows, and {there}; {use}. Nothing was charged",
+            f"{bound(self.ones)} rows and {off}, where {there}; {use}. Nothing was charged",
             hint=f"release with a larger --epsilon{more}; --anyway spends it all the same",
         )
 
