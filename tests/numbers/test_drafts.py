@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -61,6 +63,27 @@ def test_bins_follow_where_the_numbers_lie(folder):
         share = sorted((codes == c).mean() for c in range(domain[column].size))
         assert share[-1] + share[-2] < 0.5
         assert 8 <= domain[column].size <= 26
+
+
+def test_no_edge_is_there_for_a_handful_of_rows(folder):
+    def of(fastest: int, oldest: int, trips: int) -> dict:
+        rng = np.random.default_rng(3)
+        rows = pd.DataFrame({"speed": np.nan, "year": rng.integers(1980, 2014, 3000)})
+        rows.loc[:22, "speed"] = rng.permutation([*range(90, 111), 162, fastest])
+        rows["visits"] = np.where(rng.random(3000) < 0.9, rng.poisson(1, 3000), rng.integers(0, 200, 3000))
+        rows["trips"] = rng.integers(0, 10, 3000)
+        rows.loc[0, ["year", "trips"]] = oldest, trips
+        told = drafted(rows)["attributes"]
+        for a, b in pairwise(pairwise(told["visits"]["edges"])):
+            assert rows["visits"].between(a[0], b[1], inclusive="left").sum() >= 20
+        assert set(counts()["outside"].values()) == {0}
+        return told
+
+    told = of(432, 1956, 12)
+    assert told["speed"]["edges"] == [80, 500]
+    assert told["year"]["edges"] == list(range(1955, 2015))
+    assert told["trips"]["edges"] == list(range(15))
+    assert of(433, 1957, 13) == told  # no end is somebody's own number
 
 
 def test_years_have_a_bin_each(folder):

@@ -13,7 +13,7 @@ from hedgerow.curator.drafting.proposed import LARGEST, Guess, keep_line, missin
 from hedgerow.queries.domain import written
 from hedgerow.queries.domain.attribute import Categorical
 from hedgerow.queries.domain.bins import Bins
-from hedgerow.queries.domain.round_edges import Mass, plain, round_down, round_edges, with_room
+from hedgerow.queries.domain.round_edges import Mass, outwards, plain, round_down, round_edges, with_room
 
 if TYPE_CHECKING:
     from hedgerow.curator.drafting.column import SeenColumn
@@ -63,7 +63,11 @@ def as_number(column: SeenColumn, least: int) -> Guess | None:
 
 
 def binned(column: SeenColumn, least: int) -> Guess:
-    """Bins with edges on the grid of 1, 2 and 5 that follow where the numbers lie."""
+    """Bins with edges on the grid of 1, 2 and 5 that follow where the numbers lie.
+
+    No edge is there for fewer rows than a level needs: a schema is public, and such a number may be one
+    person's.
+    """
     sample = column.sample
     low, high = _ends(sample, column.low, column.high)
     step = _step(column, sample, high - low)
@@ -72,11 +76,13 @@ def binned(column: SeenColumn, least: int) -> Guess:
     place = _is_place(column) and step < _PLACE
     if place:
         step = _PLACE
+    mass, few = share_in(sample), least / max(column.said, 1)
     if column.whole and high - low < (_CENTURY if _YEARS[0] <= low <= high <= _YEARS[1] else SINGLE):
-        edges: list[int | float] = list(range(int(low), int(high) + 2))
+        single = [Fraction(i) for i in range(int(low), int(high) + 2)]
+        first, *_, last = outwards(single, low, high, step, mass, few)
+        edges: list[int | float] = list(range(int(first), int(last) + 1))
     else:
-        mass = share_in(sample)
-        edges, step = with_room(lambda step: round_edges(low, high, step, mass), step)
+        edges, step = with_room(lambda step: round_edges(low, high, step, mass, few=few), step)
     looks = {_CLAMPED: (low, high) != (column.low, column.high), _ENDLESS: column.endless, _WHERE: place}
     options = missing_of(column) | ({"decimal": column.decimal} if column.decimal else {})
     look = "; ".join(words for words, said in looks.items() if said)

@@ -48,7 +48,9 @@ def round_down(width: float) -> Fraction:
 _NEAR = Fraction(1, 10**9)
 
 
-def round_edges(low: float, high: float, step: Fraction, mass: Mass, most: int = _MOST) -> list[int | float]:
+def round_edges(
+    low: float, high: float, step: Fraction, mass: Mass, *, most: int = _MOST, few: float = 0.0
+) -> list[int | float]:
     """Edges of bins that hold `low` and `high` (the last edge is above it) and are fine where there is much.
 
     A bin with a large share is divided - 10 into 5 and 5, 5 into five of 1 - down to the step; neighbours
@@ -59,6 +61,8 @@ def round_edges(low: float, high: float, step: Fraction, mass: Mass, most: int =
         step: no bin is narrower.
         mass: the share of numbers between two ends.
         most: how many bins there are at most, about.
+        few: a share so small makes no edge: bins with less are joined, and an end that less lies at is on
+            a coarse grid, farther out than the last number.
 
     >>> round_edges(0, 99, Fraction(1), lambda a, b: (min(b, 100) - max(a, 0)) / 100)[:5]
     [0, 5, 10, 15, 20]
@@ -66,13 +70,38 @@ def round_edges(low: float, high: float, step: Fraction, mass: Mass, most: int =
     [18, 19]
     >>> round_edges(0, 52, Fraction(1), lambda a, b: float(a <= 0 < b))
     [0, 1, 55]
+    >>> round_edges(90, 432, Fraction(1), lambda a, b: float(a <= 107 < b), few=0.9)
+    [80, 500]
     """
-    large = _LARGE
+    large = max(_LARGE, 2 * few)
     while True:
-        edges = _joined(_divided(low, high, step, mass, large), mass)
+        edges = _joined(_divided(low, high, step, mass, large), mass, max(_SMALL, few))
         if len(edges) <= most + 1 or large > 1:
-            return [plain(e) for e in _cut(edges, _decimal(low), _decimal(high), step)]
+            edges = _cut(edges, _decimal(low), _decimal(high), step)
+            return [plain(e) for e in outwards(edges, low, high, step, mass, few)]
         large *= 1.5
+
+
+def outwards(
+    edges: Sequence[Fraction], low: float, high: float, step: Fraction, mass: Mass, few: float
+) -> list[Fraction]:
+    """The edges, of which an end that few lie at is on a grid of a twentieth of the range or two steps.
+
+    Such an end would else be the number of one row.
+
+    >>> edges = [Fraction(e) for e in (0, 10, 12, 13)]
+    >>> [int(e) for e in outwards(edges, 0, 12, Fraction(1), lambda a, b: (b - a) / 13, 0.1)]
+    [0, 10, 12, 14]
+    """
+    least, most = _decimal(low), _decimal(high)
+    width = max(round_up(max(float(most - least), float(step)) / _PARTS), round_up(2 * float(step)))
+    start, *inside, end = edges
+    after, before = [*inside, end][0], [start, *inside][-1]
+    if mass(float(start), float(after)) < few:
+        start = min(start, floor(least / width) * width)
+    if mass(float(before), float(end)) < few:
+        end = max(end, (floor(most / width) + 1) * width)
+    return [start, *inside, end]
 
 
 def with_room(
@@ -163,10 +192,10 @@ def _child(width: Fraction) -> Fraction:
     return width / 5
 
 
-def _joined(edges: list[Fraction], mass: Mass) -> list[Fraction]:
+def _joined(edges: list[Fraction], mass: Mass, small: float) -> list[Fraction]:
     kept = edges[:1]
     for edge, after in pairwise(edges[1:]):
         both = mass(float(kept[-1]), float(after))
-        if both > _SMALL:
+        if both > small:
             kept.append(edge)
     return [*kept, edges[-1]] if len(edges) > 1 else kept
