@@ -74,7 +74,7 @@ def test_a_second_release_that_would_pass_the_budget_is_refused_and_not_charged(
     assert first.exit_code == 0, first.output
     assert {p.name for p in Path("one").iterdir()} == set(json.loads(first.stdout)["files"])
     before = spent(data)
-    for epsilon in ("1", "0.001"):
+    for epsilon in ("1", "0.01"):
         again = run("release", data, "--schema", "schema.yaml", "--epsilon", epsilon, "--out", "two")
         assert refused(again, 3)
     assert refused(run("release", data, "--schema", "schema.yaml", "--out", "two"), 3)
