@@ -272,6 +272,58 @@ def test_groups_of_numbers_with_an_other_level_are_shown_by_name():
     assert {row[0] for row in synopsis.answer(ranked).table.rows} == {"true", "rest"}
 
 
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("coded = 'yes'", "'yes' is not a declared level of 'coded'; there are 0, 1$"),
+        ("coded IN ('yes', 'no')", "'yes' is not a declared level of 'coded'; there are 0, 1$"),
+        ("month = 2", "^2 is not a declared level of 'month'; there are 1, 4, 12$"),
+        ("years = 1980", "they go from 1995 to 2044, and next to it is 1995$"),
+        ("years = 2010.5", "they go from 1995 to 2044, and next to it are 2010 and 2011$"),
+        ("sample.yr = 1997", 'names with dots are written in double quotes, "sample.yr"'),
+    ],
+)
+def test_refusals_of_numbers_and_of_names_with_dots_say_what_there_is(where: str, said: str) -> None:
+    domain = hr.Domain(
+        {
+            "coded": hr.Categorical([0, 1], other=True),
+            "month": hr.Categorical([1, 4, 12], other=True),
+            "years": hr.Categorical(range(1995, 2045), other=True),
+            "sample.yr": hr.Categorical([1997, 1998]),
+        }
+    )
+    with pytest.raises(hr.DomainMismatch, match=said):
+        hr.sql(domain, f"SELECT COUNT(*) FROM t WHERE {where}")
+    assert hr.sql(domain, "SELECT COUNT(*) FROM t WHERE \"sample.yr\" = 1997 AND coded = '1'").forms
+
+
+@pytest.mark.parametrize(
+    ("where", "write"),
+    [
+        ("age BETWEEN 80 AND 60", "age BETWEEN 60 AND 80"),
+        ("NOT (g = 'a' OR kids BETWEEN 3 AND 1)", "kids BETWEEN 1 AND 3"),
+        ("day BETWEEN '2024-03-01' AND DATE '2024-02-01'", "day BETWEEN '2024-02-01' AND '2024-03-01'"),
+        ("g BETWEEN 'b' AND 'a'", "g BETWEEN 'a' AND 'b'"),
+        ("age BETWEEN 60 AND 80", None),
+        ("age BETWEEN 60 AND 60", None),
+        ("age BETWEEN NULL AND 60", None),
+    ],
+)
+def test_a_range_from_its_end_to_its_begin_says_so(where: str, write: str | None) -> None:
+    domain = hr.Domain(
+        {
+            "g": ["a", "b"],
+            "age": hr.bins(0, 100, 10, step=1, missing=False),
+            "kids": hr.Categorical([0, 1, 2, 3], other=True),
+            "day": hr.Dates("2024-01-01", "2024-12-31", by="month"),
+        }
+    )
+    notes = hr.sql(domain, f"SELECT COUNT(*) FROM t WHERE {where}").notes
+    said = [n for n in notes if "the wrong way round" in n]
+    assert len(said) == (write is not None)
+    assert not said or said[0].endswith(f"write {write}")
+
+
 def test_columns_may_be_called_like_statements_that_are_never_accepted() -> None:
     domain = hr.Domain({"alter": hr.bins(0, 100, 10, step=1, missing=False), "force": ["x", "y"]})
     asked = hr.sql(domain, "SELECT force, AVG(alter) FROM t WHERE alter >= 30 GROUP BY force")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-import difflib
 import operator
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,6 +20,7 @@ from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.queries.domain.divided import OtherParts
 from hedgerow.queries.domain.encoding import text_of
 from hedgerow.queries.domain.refined import Cut, CutAt, places_inside
+from hedgerow.queries.sql.near import near, nearest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -188,11 +188,20 @@ class SqlColumn:
         """The levels that have a value, which must be declared."""
         codes = self._codes.get(value)
         if codes is None:
-            hint = near(text_of(value), [text_of(v) for v in self._codes])
-            raise UnknownLevel(f"{text_of(value)[:60]!r} is not a declared level of {self.name!r}; {hint}")
+            self._refuse_level(value)
         out = np.zeros(self.size, dtype=np.bool_)
         out[codes] = True
         return out
+
+    def _refuse_level(self, value: Any) -> NoReturn:
+        """Refuse what is no declared level, with what is near it: by value, where levels have an order."""
+        spelled = text_of(value)[:60]
+        if self.kind not in ("number", "date"):
+            said, hint = repr(spelled), near(text_of(value), [text_of(v) for v in self._codes])
+        else:
+            said = repr(spelled) if isinstance(value, str) else spelled
+            hint = nearest(None if isinstance(value, str) else value, list(self._codes))
+        raise UnknownLevel(f"{said} is not a declared level of {self.name!r}; {hint}")
 
     @cached_property
     def _codes(self) -> dict[Any, list[int]]:
@@ -299,18 +308,6 @@ class SqlColumn:
         return text_of(float(edge))
 
 
-def near(name: str, names: Iterable[str], limit: int = 8) -> str:
-    """A hint: the name that differs in case only, the nearest name, or some of them all."""
-    names = list(names)
-    close = [n for n in names if n.casefold() == name.casefold()]
-    if not close and len(names) <= 2000:
-        close = difflib.get_close_matches(name[:60], names, n=1)
-    if close:
-        return f"did you mean {close[0]!r}?"
-    shown = ", ".join(repr(n) for n in names[:limit])
-    return f"there is {shown or 'none'}" + (f" and {len(names) - limit} more" if len(names) > limit else "")
-
-
 def number_of(text: str) -> int | float:
     """The number a literal spells; UnsupportedSQL when it is none or too large."""
     if len(text) > 60 or not _NUMBER.fullmatch(text):
@@ -371,6 +368,8 @@ def _mismatch(column: SqlColumn, constant: Constant) -> NoReturn:
 
 
 def _number(column: SqlColumn, constant: Constant) -> Any:
+    if column.kind == "number" and constant.kind == "text" and not _NUMBER.fullmatch(constant.value.strip()):
+        column._refuse_level(constant.value)
     if constant.kind == "text" and _WHOLE.fullmatch(constant.value):
         return number_of(constant.value)
     return constant.value if constant.kind == "number" else _mismatch(column, constant)

@@ -76,6 +76,21 @@ def clamped(column: SqlColumn, op: str, constant: Constant) -> str | None:
     return None
 
 
+def backwards(column: SqlColumn, low: Any, high: Any) -> str | None:
+    """What to say of a column between two literals of which the first is greater than the last."""
+    ends = [column.read(end) for end in (low, high) if isinstance(end, Constant) and end.kind != "null"]
+    if len(ends) < 2 or column.kind == "boolean":
+        return None
+    first, last = (end.value if column.kind == "text" else _number(end) for end in ends)
+    a, b = (f"'{end}'" if end.kind == "date" else f"{end}" for end in ends)
+    return (
+        f"{column.name} BETWEEN {a} AND {b} has its ends the wrong way round, and nothing lies there: write "
+        f"{column.name} BETWEEN {b} AND {a}"
+        if first > last
+        else None
+    )
+
+
 def _ends(body: Bins) -> tuple[Fraction, Fraction]:
     """The first and the last value that rows are clamped to."""
     if isinstance(body, Dates):

@@ -21,12 +21,12 @@ from hedgerow.queries.sql.column import (
     Constant,
     SqlColumn,
     date_of,
-    near,
     number_of,
 )
 from hedgerow.queries.sql.like import like
+from hedgerow.queries.sql.near import near
 from hedgerow.queries.sql.node import bare, only, refuse
-from hedgerow.queries.sql.others import clamped, compared
+from hedgerow.queries.sql.others import backwards, clamped, compared
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,7 +83,9 @@ class Scope:
             return self._column(*self._resolve(name))
         owner = self._match(table.name, list(self.domain))
         if len(owner) != 1:
-            raise UnknownColumn(f"there is no table or attribute {table.name[:60]!r} in this statement")
+            whole = self._match(f"{table.name}.{name}", self.names)
+            said = f'; names with dots are written in double quotes, "{whole[0][:60]}"' if whole else ""
+            raise UnknownColumn(f"there is no table or attribute {table.name[:60]!r} in this statement{said}")
         body = self._declared[owner[0]]
         found = self._match(name, [*body.hierarchy, *body.calendar])
         if not found and name.casefold() == "hour" and (hours := self.domain.hours_of(owner[0])) is not None:
@@ -267,7 +269,9 @@ class Predicates:
     def _between(self, node: exp.Expr, depth: int) -> Truth:
         only(node, "this", "low", "high")
         x, low, high = (self.operand(node.args[k], depth) for k in ("this", "low", "high"))
-        return self.join([self._compare(">=", x, low), self._compare("<=", x, high)], every=True)
+        truth = self.join([self._compare(">=", x, low), self._compare("<=", x, high)], every=True)
+        self.notes += filter(None, [backwards(x, low, high)] if isinstance(x, SqlColumn) else [])
+        return truth
 
     def _like(self, node: exp.Expr, depth: int) -> Truth:
         only(node, "this", "expression", "negate")

@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from hedgerow.errors import UnknownColumn, UnsupportedSQL
-from hedgerow.queries.sql.column import near
+from hedgerow.queries.sql.near import near
 from hedgerow.queries.sql.node import only
 from hedgerow.queries.sql.stages.term import Term
 
