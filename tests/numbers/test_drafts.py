@@ -151,6 +151,18 @@ def test_the_likely_person_is_proposed_as_the_unit_and_refused_as_an_attribute(f
     assert "sex" not in named["attributes"]
 
 
+def test_numbers_of_units_that_come_back_are_no_quantity_and_the_likely_unit(folder):
+    rng = np.random.default_rng(5)
+    units = np.sort(rng.choice(400_000, 300, replace=False)) + 100_000
+    rows = pd.DataFrame({"unitid": np.repeat(units, 8), "year": np.tile(np.arange(2007, 2015), 300)})
+    rows["totpaid"], rows["covid"] = rng.integers(0, 9000, (2, 2400))
+    told = drafted(rows)
+    assert set(told["left_out"]) == {"unitid"}
+    assert "--unit unitid" in told["left_out"]["unitid"]
+    assert (told["unit"]["column"], told["unit"]["max_rows"]) == ("unitid", 8)
+    assert {"edges"} <= set(told["attributes"]["totpaid"]) & set(told["attributes"]["covid"])
+
+
 def test_a_check_says_how_much_is_clamped_other_and_missing(folder):
     Path("d.csv").write_text("n,k\n" + "1,a\n5,b\n" * 45 + "99,a\n" * 6 + "-3,c\n" * 2 + ",a\n" * 2)
     Path("s.yaml").write_text(

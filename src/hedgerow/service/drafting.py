@@ -28,6 +28,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.curator import Curator
+from hedgerow.curator.drafting.identifiers import ends_in_id
 from hedgerow.curator.drafting.named import MOST_LEVELS
 from hedgerow.curator.drafting.numbered import CODES
 from hedgerow.curator.drafting.proposed import other_beside
@@ -185,7 +186,7 @@ class Drafter:
                 skipped[column.name] = "it names the people who are protected"
             elif kind_of(column.type) == "other":
                 skipped[column.name] = "its values are neither text, numbers, dates nor booleans"
-            elif _ID.search(column.name):
+            elif _ID.search(column.name) or ends_in_id(column.name):
                 skipped[column.name] = "it is called an identifier"
         columns = [name for name in schema.names if name not in skipped]
         _refuse_a_row(schema.names)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -14,6 +13,7 @@ import numpy as np
 
 from hedgerow.curator.drafting.codes import Codes
 from hedgerow.curator.drafting.date_formats import DateFormats
+from hedgerow.curator.drafting.identifiers import called_id, ends_in_id
 from hedgerow.queries.domain import written
 from hedgerow.queries.domain.days import as_days, as_hours
 from hedgerow.queries.domain.encoding import as_numbers, as_text, kind_of
@@ -32,12 +32,6 @@ _MARKS = {
     ",": "^\\s*[+-]?(\\d{1,3}([. \u00a0\u202f']\\d{3})+|\\d+),\\d+\\s*$",  # with decimals after a comma
     ".": "^\\s*[+-]?[1-9]\\d{0,2}([, \u00a0\u202f']\\d{3})+(\\.\\d*)?\\s*$",  # with marks between thousands
 }
-
-_PERSON = re.compile(
-    r"(?i)(person|pers|patient|pat|customer|cust|client|user|member|subject|respondent|participant|citizen|student|"
-    r"employee|mitglied|kunden?)([\W_]?(nr|no|num|number|nummer|code|key|hash))?|mrn|mbr|nhs[\W_]?(no|number)"
-)
-"""Names of columns that name people without saying `id`; `person_age` is none."""
 
 
 @dataclass
@@ -280,9 +274,9 @@ class SeenColumn:
 
     @property
     def named_id(self) -> bool:
-        """Whether the name says that it is an identifier."""
-        ids = r"(?i:(^|[\W_])(id|uuid|guid|key)([\W_]|$))|[a-z]I[dD]$"
-        return re.search(ids, self.name) is not None or _PERSON.fullmatch(self.name) is not None
+        """Whether the name says that it is an identifier, or may say so and the values are whole numbers."""
+        whole = self.number and self.whole and self.decimal is None and self.low >= 0
+        return called_id(self.name) or (whole and ends_in_id(self.name))
 
     @property
     def repeated(self) -> str | None:
