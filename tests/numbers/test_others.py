@@ -129,6 +129,63 @@ def test_groups_of_an_other_level_have_their_doubts_and_the_declared_ones_none(d
     assert abs(values["other"] - (FRAME.liens == 5).sum()) <= errors["other"]
 
 
+GROUPED = [
+    "CASE WHEN liens > 2 THEN 'many' WHEN liens >= 1 THEN 'some' ELSE 'none' END",
+    "CASE WHEN liens > 1.2 THEN 2 WHEN liens = 0 THEN 0 END",
+    "CASE WHEN day < DATE '2024-01-03' THEN 'before' ELSE 'after' END",
+    "CASE WHEN liens > 1 AND g = 'a' THEN 'x' ELSE 'y' END",
+    "liens > 1",
+    "CAST(liens <= 1 AS INT)",
+    "CASE WHEN age >= 42 THEN 'old' ELSE 'young' END",
+    "CASE WHEN age >= 42 OR liens > 1 THEN 'old' ELSE 'young' END",
+    "age < 18",
+]
+NAMED = [
+    "CASE WHEN liens IN (1, 2) THEN 'some' ELSE 'none' END",
+    "CASE liens WHEN 2 THEN 2 ELSE 0 END",
+    "liens = 1",
+]
+
+
+def covered(text, answer):
+    """Whether each group's numbers are those of all rows within their bounds, and which notes there are."""
+    known = duckdb.connect()
+    known.register("t", FRAME)
+    true = {
+        str(key).lower() if isinstance(key, bool) else str(key): rest
+        for key, *rest in known.sql(text).fetchall()
+    }
+    true = {"NULL" if key == "None" else key: rest for key, rest in true.items()}
+    low, high = answer.table.ends
+    shown = {group: (low[i], high[i]) for i, (group,) in enumerate(answer.table.groups)}
+    assert set(true) <= set(shown)
+    for group, ends in shown.items():
+        for number, a, b in zip(true.get(group, (0, 0)), *ends, strict=True):  # NULL: no rows, or no number
+            assert a - (b - a) <= number <= b + (b - a)  # bars of 0.95, three times as wide
+    return [n for n in answer.notes if UNKNOWN in n]
+
+
+@pytest.mark.parametrize("key", [*GROUPED, *NAMED])
+def test_groups_by_conditions_on_other_levels_cover_rows_that_may_be_in_either(key, doors):
+    text = f"SELECT {key} AS k, COUNT(*) AS n, SUM(income) AS s FROM t GROUP BY k"
+    for answer in (doors[0].answer(text), doors[1].ask(text), doors[1].ask(text, within_count=20)):
+        said = covered(text, answer)
+        assert len(said) == (key in GROUPED)
+
+
+@pytest.mark.parametrize("condition", ["liens > 1", "day < DATE '2024-01-03'", "age >= 42"])
+def test_conditions_are_added_up_as_they_are_counted(condition, doors):
+    text = "SELECT {} FROM t"
+    counted = doors[0].answer(text.format(f"COUNT(*) FILTER (WHERE {condition})"))
+    for number in (
+        f"SUM({condition})",
+        f"SUM(({condition})::INT)",
+        f"SUM(CASE WHEN {condition} THEN 1 ELSE 0 END)",
+    ):
+        summed = doors[0].answer(text.format(number))
+        assert (summed.value, summed.error) == pytest.approx((counted.value, counted.error))
+
+
 def test_the_value_is_the_same_whatever_confidence_is_asked_for(doors):
     found = [doors[0].answer(DOUBTFUL[0], confidence=sure) for sure in (0.5, 0.95, 0.999)]
     assert len({float(np.ravel(a.value)[0]) for a in found}) == 1

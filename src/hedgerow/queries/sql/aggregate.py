@@ -16,9 +16,8 @@ from hedgerow.queries.form import Factor, GroupAxis, LinearForm, spread
 from hedgerow.queries.quantile import QuantileOf, ladder
 from hedgerow.queries.question import Aggregate
 from hedgerow.queries.quotient import part_of
-from hedgerow.queries.sql.column import Constant
-from hedgerow.queries.sql.node import only, refuse, spell
-from hedgerow.queries.sql.predicate import DEPTH, Predicates, Truth, constant
+from hedgerow.queries.sql.node import branches, only, refuse, spell
+from hedgerow.queries.sql.predicate import DEPTH, Predicates, Truth, constant, constant_truth
 from hedgerow.queries.sql.value import Value, chosen, plus, product, scalar
 
 if TYPE_CHECKING:
@@ -336,20 +335,10 @@ class Aggregates:
 
     def _case(self, node: exp.Expr, depth: int) -> Value:
         """CASE WHEN p THEN a ... ELSE b END: the first branch whose condition is true, else NULL."""
-        only(node, "this", "ifs", "default")
         conditions, values = [], []
-        for branch in node.args["ifs"]:
-            if type(branch) is not exp.If:
-                refuse(branch, "in CASE")
-            only(branch, "this", "true")
-            test = branch.this
-            if node.this is not None:
-                test = exp.EQ(this=node.this.copy(), expression=test.copy())
-            conditions.append(self.predicates.truth(test, depth))
-            values.append(self._value(branch.args["true"], depth))
-        default = node.args.get("default")
-        conditions.append(Truth((), np.asarray(True), np.asarray(False)))
-        values.append(scalar(Constant("null")) if default is None else self._value(default, depth))
+        for test, value in branches(node):
+            conditions.append(constant_truth(True) if test is None else self.predicates.truth(test, depth))
+            values.append(self._value(value, depth))
         return chosen(self.domain, conditions, values)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from sqlglot import exp
@@ -22,6 +23,20 @@ def only(node: exp.Expr, *names: str) -> None:
     for key, value in node.args.items():
         if key not in names and value is not None and value is not False and value != []:
             raise UnsupportedSQL(f"{spell(node)} with {key.strip('_').replace('_', ' ')} is not supported")
+
+
+def branches(node: exp.Expr) -> Iterator[tuple[exp.Expr | None, exp.Expr]]:
+    """The conditions of a CASE and what they choose; the last has none, and is NULL if nothing is said."""
+    only(node, "this", "ifs", "default")
+    for branch in node.args["ifs"]:
+        if type(branch) is not exp.If:
+            refuse(branch, "in CASE")
+        only(branch, "this", "true")
+        test = branch.this
+        if node.this is not None:
+            test = exp.EQ(this=node.this.copy(), expression=test.copy())
+        yield test, branch.args["true"]
+    yield None, node.args.get("default") or exp.Null()
 
 
 _PARTS: dict[type[exp.Expr], str] = {

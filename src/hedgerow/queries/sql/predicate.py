@@ -103,6 +103,13 @@ class Scope:
         """What the levels of numbers in bins are worth, 0 where they have none."""
         return self._column(attribute, None).numbers
 
+    def same(self, attribute: str, values: NDArray[Any]) -> bool:
+        """Whether values are the same on all parts of each level that an attribute declares."""
+        _, first, parts = np.unique(
+            self._column(attribute, None).parts, return_index=True, return_inverse=True
+        )
+        return bool((values[first[parts]] == values).all())
+
     def _resolve(self, name: str) -> tuple[str, str | None]:
         attributes = self._match(name, list(self.domain))
         if len(attributes) == 1:

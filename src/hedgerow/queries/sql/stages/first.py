@@ -115,7 +115,7 @@ class FirstStage:
             column = self._column(node)
             self._single.append(column is not None)
             if column is None:
-                several.append(self.predicates.levels.worked(node))
+                several.append(self.predicates.worked(node))
             else:
                 columns.append(column)
         return columns, several
@@ -123,9 +123,7 @@ class FirstStage:
     def _column(self, node: exp.Expr) -> SqlColumn | None:
         inner = bare(node)
         return (
-            self.scope.column(inner)
-            if type(inner) is exp.Column
-            else self.predicates.levels.as_column(inner, "key")
+            self.scope.column(inner) if type(inner) is exp.Column else self.predicates.as_column(inner, "key")
         )
 
     def _is_unit(self, node: exp.Expr) -> bool:

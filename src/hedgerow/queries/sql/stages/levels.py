@@ -43,6 +43,7 @@ _KINDS: tuple[tuple[type, Kind], ...] = (
     (str, "text"),
 )
 _EDGES = 12  # bins that a refusal names
+_LEVELS = 3  # the same of levels
 _SQL = {"boolean": "BOOLEAN", "date": "DATE", "periods": "DATE", "text": "VARCHAR"}
 
 
@@ -171,10 +172,13 @@ class LevelExpressions(Expressions):
         attributes, values = self.worked(node)
         if len(attributes) != 1:
             return None
-        (attribute,) = attributes
+        return self.named(node, name, attributes[0], values)
+
+    def named(self, node: exp.Expr, name: str, attribute: str, values: NDArray[Any]) -> SqlColumn:
+        """An expression of which the values on the levels of one attribute are known, as a column."""
         listed = tuple(values.tolist())
-        kind = _kind(listed)
-        return SqlColumn(name, attribute, self.scope.domain[attribute], f"={printed(node)}", kind, listed)
+        body = self.scope.domain[attribute]
+        return SqlColumn(name, attribute, body, f"={printed(node)}", kind_of(listed), listed)
 
     def truth(self, node: exp.Expr) -> Truth:
         """A condition: true, false, or unknown where it is NULL."""
@@ -191,17 +195,15 @@ class LevelExpressions(Expressions):
         )
         return Truth(attributes, true, false)
 
-    def value(self, node: exp.Expr) -> Value:
-        """What is counted or summed."""
-        attributes, values = self.worked(node)
-        flat = values.reshape(-1).tolist()
-        there = np.array([v is not None for v in flat], dtype=np.bool_).reshape(values.shape)
-        kind = _kind(tuple(flat))
-        numeric = None if not there.any() else kind in ("number", "boolean")
-        numbers = [float(v) if isinstance(v, (bool, int, float)) else 0.0 for v in flat]
-        return Value(
-            attributes, np.array(numbers, dtype=np.float64).reshape(values.shape), there, there, numeric
-        )
+
+def as_value(attributes: tuple[str, ...], values: NDArray[Any]) -> Value:
+    """What is counted or summed, of values on combinations of levels."""
+    flat = values.reshape(-1).tolist()
+    there = np.array([v is not None for v in flat], dtype=np.bool_).reshape(values.shape)
+    kind = kind_of(tuple(flat))
+    numeric = None if not there.any() else kind in ("number", "boolean")
+    numbers = [float(v) if isinstance(v, (bool, int, float)) else 0.0 for v in flat]
+    return Value(attributes, np.array(numbers, dtype=np.float64).reshape(values.shape), there, there, numeric)
 
 
 def is_exact(column: SqlColumn) -> bool:
@@ -260,7 +262,8 @@ def _typed(node: exp.Expr) -> str:
     return f"the expression {words if len(words) <= 60 else words[:60] + '...'}"
 
 
-def _kind(values: tuple[Any, ...]) -> Kind:
+def kind_of(values: tuple[Any, ...]) -> Kind:
+    """The one kind that values have."""
     kinds: set[Kind] = {
         next((k for t, k in _KINDS if isinstance(v, t)), "text") for v in values if v is not None
     }
@@ -282,9 +285,10 @@ def _held(node: exp.Expr, columns: list[SqlColumn]) -> tuple[list[str], list[tup
     """Types of the columns of one attribute, and what its levels can hold: codes, and values for each."""
     body = columns[0].body
     if any(OUTSIDE in c.values for c in columns):
+        name, levels = columns[0].name, [printed(literal(v)) for v in body.values[:_LEVELS]]
         raise UnsupportedSQL(
-            f"{_typed(node)} is not known of the level {body.labels[body.other_code or 0]!r} of "
-            f"{columns[0].name!r}: compare the column with its levels by itself, {columns[0].name} IN (...)"
+            f"{_typed(node)} is not known of the level {body.labels[body.other_code or 0]!r} of {name!r}: "
+            f"compare the column by itself, like {name} <= {levels[-1]} or {name} IN ({', '.join(levels)})"
         )
     kinds = [sql_type(c) for c in columns]
     if all(is_exact(c) for c in columns):
