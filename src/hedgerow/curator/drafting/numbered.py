@@ -36,12 +36,12 @@ CODES = re.compile(
 _PLACES = re.compile(
     r"(?i:(^|[\W_\d])(lat|lon|lng|long|latitude|longitude|coord(inate)?s?)([\W_\d]|$))|[a-z](Lat|Lng|Lon)([A-Z_]|$)"
 )
-_PLACE = Fraction(1, 1000)  # of a degree: about a hundred metres
+_PLACE = Fraction(1, 1000)  # of a degree, about a hundred metres: no finer edges, whatever the step is
 _ENDLESS = "what is infinite in it is clamped to the end of its range"
 _CLAMPED = "its range ends where nearly all numbers do; those beyond are clamped to it"
 _WHERE = (
-    "it seems to say where on earth something is: its step is 0.001 of a degree, about 100 metres, though it "
-    "is written more finely; whose house that is, finer ones would tell"
+    "it seems to say where on earth something is, more finely than 0.001 of a degree, about 100 metres: no "
+    "bin has such an edge, and wider ones tell less of whose house that is"
 )
 
 
@@ -74,15 +74,16 @@ def binned(column: SeenColumn, least: int) -> Guess:
     if step is None:
         return Guess(None, "its numbers are too close together for bins", keep_line(column, least))
     place = _is_place(column) and step < _PLACE
-    if place:
-        step = _PLACE
     mass, few = share_in(sample), least / max(column.said, 1)
     if column.whole and high - low < (_CENTURY if _YEARS[0] <= low <= high <= _YEARS[1] else SINGLE):
         single = [Fraction(i) for i in range(int(low), int(high) + 2)]
         first, *_, last = outwards(single, low, high, step, mass, few)
         edges: list[int | float] = list(range(int(first), int(last) + 1))
     else:
-        edges, step = with_room(lambda step: round_edges(low, high, step, mass, few=few), step)
+        edges, own = with_room(
+            lambda step: round_edges(low, high, step, mass, few=few), _PLACE if place else step
+        )
+        step = step if place else own
     looks = {_CLAMPED: (low, high) != (column.low, column.high), _ENDLESS: column.endless, _WHERE: place}
     options = missing_of(column) | ({"decimal": column.decimal} if column.decimal else {})
     look = "; ".join(words for words, said in looks.items() if said)

@@ -170,18 +170,29 @@ def test_every_column_that_is_left_out_comes_with_a_line_that_keeps_it(drafted):
         assert set(yaml.safe_load(line)) == {name}
 
 
-def test_places_on_earth_have_a_step_of_a_hundred_metres_and_a_word_about_it(drafted):
+def test_places_on_earth_have_no_edges_finer_than_a_hundred_metres_and_a_word_about_it(drafted):
     rng = np.random.default_rng(1)
     found, fits = drafted(
-        lat=(44.96 + rng.normal(0, 0.03, N)).tolist(),
-        pickup_long=(-93.26 + rng.normal(0, 0.03, N)).tolist(),
-        ratio=(1.5 + rng.normal(0, 0.03, N)).tolist(),
+        lat=(44.96 + rng.normal(0, 0.003, N)).tolist(),
+        pickup_long=(-93.26 + rng.normal(0, 0.003, N)).tolist(),
+        ratio=(1.5 + rng.normal(0, 0.003, N)).tolist(),
     )
     for name in ("lat", "pickup_long"):
-        assert found.domain[name].step == 0.001
+        assert all(round(e * 1000) == pytest.approx(e * 1000, abs=1e-6) for e in found.domain[name].edges)
         assert fits[name].outside == 0
         assert "where on earth" in found.notes[name]
-    assert found.domain["ratio"].step < 0.001
+    assert any(round(e * 1000) != pytest.approx(e * 1000, abs=1e-6) for e in found.domain["ratio"].edges)
+
+
+def test_a_step_is_finer_than_what_rounding_would_do_to_an_average(drafted):
+    """Numbers next to the end of a bin count as its last value: with few steps to a bin that adds up."""
+    place = -93.26 + np.random.default_rng(1).normal(0, 0.03, N)
+    found, _ = drafted(long=place.tolist())
+    body = found.domain["long"]
+    codes = (np.searchsorted(np.array(body.edges), place, side="right") - 1).astype(np.int32)
+    kept = body.lattice.middles @ np.bincount(codes, minlength=body.size)[: len(body.lattice.middles)]
+    moved = float(body.lattice.step) * body.lattice.values(place, codes).sum() / 2.0
+    assert abs((kept + moved) / N - place.mean()) < 1e-5
 
 
 def test_a_column_with_a_single_level_is_pointed_at(drafted):
