@@ -25,6 +25,7 @@ from hedgerow.service.address import is_remote
 if TYPE_CHECKING:
     from hedgerow.service.stay import Stay, Told
 
+SURE, USUAL = 0.999, 0.95  # how often errors hold with an accuracy, and without one
 PROMPT, MORE = "hedgerow> ", "     ...> "
 HELP = {
     ".schema": "columns, levels and bins",
@@ -263,13 +264,10 @@ class Shell:
         if value is not None and not 0 < value < float("inf"):
             raise _wrong(".within takes a number of rows (50), a part of them (0.01), or off")
         self.within = value
-        words = (
-            "off"
-            if value is None
-            else f"{value:,.6g} rows"
-            if value >= 1
-            else f"{100 * value:.4g}% of all rows"
-        )
+        words = "off"
+        if value is not None:
+            words = f"{value:,.6g} rows" if value >= 1 else f"{100 * value:.4g}% of all rows"
+            words += f", with {SURE:g} confidence ({USUAL:g} without one); each answer says its own"
         self._say({"within": value}, (f"Accuracy of counts from now on: {words}.",))
 
     def _spend(self, rest: str) -> None:

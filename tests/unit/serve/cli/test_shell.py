@@ -15,12 +15,13 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from hedgerow.mechanisms.session.session import Session
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.serve.cli import signals
 from hedgerow.serve.cli.commands import app
 from hedgerow.serve.cli.completion import Completion, quoted_name
 from hedgerow.serve.cli.line_editing import history_file
-from hedgerow.serve.cli.shell import HELP, Shell
+from hedgerow.serve.cli.shell import HELP, SURE, USUAL, Shell
 from hedgerow.serve.cli.statements import cut
 
 COUNT = "SELECT COUNT(*) AS n FROM t WHERE sex = 'F'"
@@ -93,6 +94,17 @@ def test_nothing_is_spent_unless_that_was_said(shell):
     assert paid.stdout.index("may cost up to") < paid.stdout.index("It cost epsilon")
     assert "as answered before" in paid.stdout
     assert spent() > before
+
+
+def test_an_accuracy_says_how_sure_it_is_as_answers_with_one_are_surer_than_those_without(shell):
+    done = shell(f"{COUNT};\n.within 30\n.spend on\n{COUNT};\n")
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.stdout.split())
+    assert said.index(f"with {USUAL} confidence") < said.index(
+        f"30 rows, with {SURE} confidence ({USUAL} without one)"
+    )
+    assert said.count(f"with {SURE} confidence") == 2
+    assert Session.confidence == SURE
 
 
 def test_dot_commands_set_draw_save_and_tell(shell):
