@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 GROUPS = 1 << 20
 _WORK = 1 << 30
+_NONE = 1e-9  # a count below it is what a model leaves of none
 
 
 class Linear(Protocol):
@@ -286,6 +287,8 @@ class Question:
             open_: what bins leave open of forms, where the values are those of bins.
         """
         known, left = ratios or {}, open_ or {}
+        counts = np.array([[form.counts] for form in self.forms])
+        values = np.where(counts & (np.abs(values) < _NONE), 0.0, values)
         values, errors = widened(values, errors, self.doubts, left) if self.doubts else (values, errors)
         pairs = [self._aggregate(a, values, errors, known.get(a), left) for a in self.aggregates]
         out, wide = (np.stack([p[i] for p in pairs], axis=1) for i in (0, 1))
@@ -339,7 +342,7 @@ class Question:
             else:
                 value, error = ratio(value, error, bottom, off, only_positive)
                 if known is not None:
-                    value, error = known[:, 0], known[:, 1]
+                    value, error = np.where(np.isnan(value), value, known[:, 0]), known[:, 1]
                 left = None if left is None else left.over(bottom, off)
         if left is not None:
             value, error = value + left.value, left.on(error)

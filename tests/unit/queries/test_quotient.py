@@ -21,6 +21,21 @@ def test_what_lies_between_two_ends_is_moved_there_and_its_error_goes_no_farther
     assert (held.value, held.error) == (50.0, 3.0)
 
 
+def test_what_a_model_leaves_of_no_rows_is_none_of_them_and_has_no_average() -> None:
+    domain = Domain({"x": Bins([0, 10, 50, 100], step=1), "g": ["a", "b"]})
+    question = sql(domain, "SELECT COUNT(*), AVG(x), SUM(x) FROM t WHERE g = 'b'")
+    values = np.array([[1e-19 if f.counts else -4e-19] for f in question.forms])
+    result = question.combine(values, np.full_like(values, 7.0))
+    count, mean, total = result.values[0]
+    assert count == 0.0
+    assert np.isnan(mean)
+    assert abs(total) < 1e-9
+    assert result.errors[0, 0] == 7.0
+    assert np.isinf(result.errors[0, 1])
+    few = question.combine(np.full_like(values, 1e-8), np.full_like(values, 7.0))
+    assert few.values[0, 0] == 1e-8
+
+
 def test_the_ends_of_an_average_are_those_of_the_rows_that_the_condition_leaves() -> None:
     domain = Domain({"x": Bins([0, 10, 50, 100], step=1), "k": [1, 2, 5]})
     ends = [
