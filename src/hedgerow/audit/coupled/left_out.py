@@ -40,6 +40,7 @@ _SEEN = {"farther._BLIND": 1e9}
 _LARGE = {"adaptive.DENSE_CELLS": 0, "everything.WHOLE_CELLS": 0}
 _CLEAR = {"look.EACH": 1e9, "look.CLEAR": 0.0, "look.FAITH": 0.0}
 _ALL = {"everything.LIMITS": {2: 1e9, 3: 0.0}, "look.BLIND": 1e9}
+_JOINED = _ALL | {"run.least": lambda links, pairs: 0.0, "run.FINE": 0.0}
 _ASKED = (
     "SELECT n, COUNT(*) FROM t GROUP BY n",
     "SELECT COUNT(*) FROM t WHERE n >= 4 AND b = 1",
@@ -87,6 +88,16 @@ def in_release(curator: Curator) -> Any:
     return _released(curator, 2, _SEEN | _ALL)
 
 
+def sparse(curator: Curator) -> Any:
+    """A look at what joins attributes, and then a few pairs are chosen."""
+    return _released(curator, 2, _SEEN | _JOINED | {"run.WELL": 1e9})
+
+
+def not_sparse(curator: Curator) -> Any:
+    """The same look, and then all are measured."""
+    return _released(curator, 2, _SEEN | _JOINED | {"run.WELL": 0.0, "run.least": lambda links, pairs: -1.0})
+
+
 def inside_triples(curator: Curator) -> Any:
     """A look at pairs, then the pairs inside triples, and a look at those that were left out of them."""
     return _released(curator, 3, _SEEN | _PAIRS)
@@ -107,6 +118,8 @@ RUNS: tuple[tuple[str, Callable[[Any], Any], Budget], ...] = (
     ("Session", tripping, MUCH),
     ("AdaptiveRelease", in_release, LITTLE),
     ("AdaptiveRelease", inside_triples, LITTLE),
+    ("AdaptiveRelease", sparse, LITTLE),
+    ("AdaptiveRelease", not_sparse, LITTLE),
 )
 """Of which mechanism each is, and what it may spend."""
 

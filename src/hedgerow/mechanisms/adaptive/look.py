@@ -14,6 +14,7 @@ import numpy as np
 from hedgerow.curator.statistics.distances import TableDistances
 from hedgerow.learning.residuals.basis import Names
 from hedgerow.learning.residuals.nonnegative import cut
+from hedgerow.mechanisms.adaptive.chains import Chains
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 NOTE = "how far pairs are from independent"
 LEFT_OUT = "how far pairs that would be left out are from independent"
+JOINED = "how far every two attributes are from independent"
 AIM, EACH = 0.004, 0.05  # of all rows: the noise wanted of the mean distance, and of each
 LEAST, DEAREST = 0.001, 0.03  # of the price: what a look may cost
 BLIND = 0.1  # of all rows: where the mean would be noisier, nothing is looked at
@@ -35,6 +37,7 @@ EVEN, VERY_EVEN = 0.5, 0.85  # from here on dependence is spread over pairs; the
 FAITH = 0.15  # how far the expected effect of the one-way tables' noise may be off
 RARE = 0.3  # of its noise: what an empty level may be off
 NOISY = 0.3  # expected errors above this are never worth measuring all
+NEAR, DEAR = 0.01, 0.01  # of all rows: the noise wanted of each where chains are looked for; of the price
 CLEAR = 3.0  # times its noise: a distance so far beyond what is usual is not by chance
 HEARD = 0.3  # the most that noise may be of the squared distances for that to be told
 
@@ -137,6 +140,31 @@ def standing_out(run: Run, ones: Mapping[str, Target], pairs: Sequence[Names]) -
         if distance > (1.0 + FAITH) * usual + CLEAR * sigma / n:
             out[a, b] = float((distance**2 - usual**2) ** 0.5)
     return out
+
+
+def joined(run: Run, ones: Mapping[str, Target], pairs: Sequence[Names]) -> Chains | None:
+    """What joins attributes, by how far every two are from independent; None where that is not looked at.
+
+    Privacy: one act of Gaussian noise on `TableDistances`, charged in `Curator.measure_all`.
+
+    Args:
+        run: whose price pays for it.
+        ones: one-way tables, as released.
+        pairs: all of some attributes, in the domain's order.
+    """
+    n, (laws, noise) = run.total, _laws(ones, run.total)
+    moved = float(run.curator.privacy.sensitivity(TableDistances(tuple(pairs), ()).norms).l2_squared)
+    part = moved / (2.0 * float(run.price.amount)) / (n * NEAR) ** 2
+    price = run.price.share(Fraction(min(max(part, 2.0 * LEAST), DEAR)).limit_denominator(10_000))
+    if 2 * price.amount > run.left.amount or sum(map(run.domain.cells, pairs)) > CELLS:
+        return None
+    found = run.glance(_to_products(n, laws, pairs), price, JOINED)[0] / n
+    usual = [
+        _by_chance(n, laws[a], laws[b]) ** 2 + _blurred(laws[a], laws[b], noise[a], noise[b]) ** 2
+        for a, b in pairs
+    ]
+    apart = np.sqrt(np.maximum(found * np.abs(found) - np.array(usual), 0.0))
+    return Chains.of(dict(zip(pairs, apart.tolist(), strict=True)))
 
 
 def pairs_of(tables: Iterable[Names]) -> list[Names]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 QUIET = 2.0  # tables within so many standard errors of pure noise say that all is learned
+LAST = 6  # tables that told little: those that were chosen before are measured again
 STALE = 4.0  # a model size is computed again when it may have come this near to the cap
 
 
@@ -76,9 +77,15 @@ class AdaptiveRounds:
         """Whether more tables are worth their price; an earlier version may have gone on in any case.
 
         The next one is taken to be like a quarter of all: a few that told little say little of the others.
+        Where a few tables say nearly all, the last ones are compared with what those are worth again.
         """
         late = self._found[-max(3, self.effort.measurements // 4) :]
-        return not late or self._stopping.more(late, steps) or self.run_.coming == CHOOSE
+        if not late or self.run_.coming == CHOOSE:
+            return True
+        last = self._found[-LAST:]
+        sparse = self.run_.sparse and steps > 0 and len(last) == LAST
+        again = sparse and self._stopping.again(last, steps)
+        return self._stopping.more(late, steps) and not again
 
     def _prune(self, cells: int) -> None:
         """Give up candidates that would make the model too large; looks only at those near the cap."""

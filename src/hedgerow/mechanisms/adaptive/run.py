@@ -15,9 +15,10 @@ from hedgerow.learning.factored.smoothing import smoothed
 from hedgerow.learning.hypothesis import Fit
 from hedgerow.learning.ordered import FittedCounts, regained
 from hedgerow.mechanisms.adaptive import plan as planning
+from hedgerow.mechanisms.adaptive.chains import least
 from hedgerow.mechanisms.adaptive.everything import Everything
 from hedgerow.mechanisms.adaptive.farther import CHOSEN, Farther
-from hedgerow.mechanisms.adaptive.look import Look, blur_of, look, pairs_of
+from hedgerow.mechanisms.adaptive.look import JOINED, Look, blur_of, joined, look, pairs_of
 from hedgerow.mechanisms.mechanism import one_way_shares
 from hedgerow.mechanisms.run import SelectMeasure
 from hedgerow.privacy import events
@@ -48,6 +49,9 @@ ENOUGH, MOST = 0.15, 0.8  # one-way tables noisier than this part of all rows ge
 SHARP = 0.05  # of all rows: noise of products of one-way tables at which pairs are looked at
 CLEAR = 0.04  # with a larger expected error triples are better read from their pairs than measured
 KNOWN = 8.0  # times better than triples: then more of pairs is worth nothing
+ALL = 2.0  # times what is expected of measuring all: so far off its tables are, on average
+FINE = 0.002  # of all rows: where that is less, measuring all is best
+WELL = 0.93  # of it: what is expected of choosing has to be less
 FIRST, FIRST_TOO = "one-way tables", "one-way tables, for sums of numbers too"  # notes of the first act
 AGAIN = "one-way tables again"  # the note of a later one
 WORTH = 0.01  # of the price: less is not worth an act
@@ -70,6 +74,7 @@ class Run(SelectMeasure):
         self.settings = settings
         self.targets: list[Target] = []
         self.numbers_too = bool(numbers(domain)) and self.coming != FIRST  # that one began before there were
+        self.sparse = False  # whether a look found that a few pairs say nearly all
         self._slack = 1.0
 
     def _paid(self, price: Cost, found: Sequence[Measurement] = ()) -> Cost:
@@ -173,7 +178,10 @@ class Run(SelectMeasure):
         """All of the workload in one act, where that is expected to be best."""
         shares = everything.plan()
         if everything.suits(shares, whole=hypothesis.whole):
-            found = self._taken_up(hypothesis, everything, shares)
+            cost = shares if hypothesis.whole else self._unless_sparse(everything, shares)
+            if cost is None:
+                return None
+            found = self._taken_up(hypothesis, everything, cost)
             if found is not None:
                 return found
         if everything.pairs_only:
@@ -194,10 +202,33 @@ class Run(SelectMeasure):
             known = shares.error >= KNOWN * few[1].error  # what is left to learn is in triples
             ways = [(everything, shares, CLEAR if known else min(limit, CLEAR)), few, *ways]
         for what, cost, most in ways:
-            found = self._taken_up(hypothesis, what, cost) if what.suits(cost, most) else None
+            if not what.suits(cost, most):
+                continue
+            left = self._unless_sparse(what, cost)
+            if left is None:
+                return None
+            found = self._taken_up(hypothesis, what, left)
             if found is not None:
                 return found
         return None
+
+    def _unless_sparse(self, what: Everything, cost: Shares) -> Shares | None:
+        """What measuring all costs, after a look; None where a few pairs say nearly all: they are chosen.
+
+        That is looked at where it may be so: with many attributes, and where noise is more than what a small
+        model has wrong. A ledger of before may hold all of the workload in one act, and no such look.
+        """
+        pairs, attributes = list(what.tables), len(what.sizes)
+        every = what.wide == 2 and len(pairs) == attributes * (attributes - 1) // 2
+        off = ALL * cost.error
+        maybe = every and not what.sums and least(attributes - 1, len(pairs)) < WELL and off >= FINE
+        if not maybe or self.coming not in (None, JOINED):
+            return cost
+        chains = joined(self, self.ones, pairs)
+        if chains is None:
+            return cost
+        self.sparse = chains.chosen(off) < WELL * off
+        return None if self.sparse else what.plan()
 
     def _taken_up(
         self, hypothesis: FactoredHypothesis, what: Everything, cost: Shares

@@ -3,7 +3,8 @@
 Errors of a table that is not measured add up as squares: what attributes have to do with each other, and
 noise of their one-way tables. A measured table takes away some of the first in a few tables of the workload;
 the same price for one-way tables takes away some of the second in all of them. Where every two attributes
-depend on each other a little and noise is large, as in few rankings, the second is more.
+depend on each other a little and noise is large, as in few rankings, the second is more. Where a few tables
+say nearly all, as in a ring, their own noise is most of what is left: they are worth more.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hedgerow.learning.factored.consistency import combined
 from hedgerow.learning.residuals.basis import Names
 from hedgerow.mechanisms.adaptive.look import blur_of, pairs_of
 
@@ -79,13 +81,36 @@ class Stopping:
             late: the tables measured last; the next one is taken to be like them, a standard error farther.
             steps: how many tables the rest of the price is for.
         """
-        run = self._run
+        run, step = self._run, self._step(steps)
+        kept = (run.part / (run.part + step)) ** (2.0 if run.pure else 1.0)
+        ones = self._times * blur_of(run.ones, self._pairs, run.total) ** 2 * (1.0 - kept)
+        return bool(self._gained(late) >= ones)
+
+    def again(self, late: list[Found], steps: int) -> bool:
+        """Whether the tables that were chosen are worth more than another one.
+
+        They had a part p of the price, and a step s more takes s / (p + s) off the squares of their noise.
+
+        Args:
+            late: the tables measured last, as above.
+            steps: how many tables the rest of the price is for.
+        """
+        run, step = self._run, self._step(steps)
+        known = [t for t in combined(run.targets) if len(t.nodes) > 1]
+        noise = sum(2.0 / pi * (t.sigma * len(t.counts) / run.total) ** 2 for t in known)
+        rest = float(run.left.amount / run.price.amount)
+        had = rest * sum((run.noise(run.left)[1] / t.sigma) ** (1.0 if run.pure else 2.0) for t in known)
+        left = (had / (had + step)) ** (2.0 if run.pure else 1.0)
+        return bool(self._gained(late) < noise * (1.0 - left))
+
+    def _gained(self, late: list[Found]) -> float:
+        """By how much another table brings the workload nearer, in squares."""
         unsure = sum(f.doubt**2 for f in late) ** 0.5 / len(late)
         apart = max(float(np.mean([f.squared for f in late])) + unsure, 0.0)
         noise = float(np.mean([f.noise for f in late]))
         reach = 1.0 + max(self._attributes - 2, 0) / 2.0 * min((pi / 2.0) ** 2 * apart, 1.0)
-        table = reach * apart**2 / max(apart + noise, 1e-30)
-        step = float(run.left.amount / run.price.amount) / max(steps, 1)
-        kept = (run.part / (run.part + step)) ** (2.0 if run.pure else 1.0)
-        ones = self._times * blur_of(run.ones, self._pairs, run.total) ** 2 * (1.0 - kept)
-        return bool(table >= ones)
+        return float(reach * apart**2 / max(apart + noise, 1e-30))
+
+    def _step(self, steps: int) -> float:
+        """The part of the price that a table gets."""
+        return float(self._run.left.amount / self._run.price.amount) / max(steps, 1)
