@@ -146,3 +146,39 @@ def test_whole_numbers_that_are_called_codes_are_names_where_those_can_be_found(
     plz = found["attributes"]["PLZ"]
     assert plz["levels"] == ["01067", "10115", "20095", "50667"] if delta != "0" else "edges" in plz
     assert "edges" in found["attributes"]["age"]
+
+
+def test_ends_are_those_that_names_and_small_numbers_have_by_nature(folder):
+    rng = np.random.default_rng(5)
+    n = 12_000
+    rows = pd.DataFrame({
+        "visits": rng.poisson(3, n), "spent": np.round(rng.lognormal(5, 1, n) * (rng.random(n) < 0.6), 2),
+        "year": rng.integers(1975, 2023, n), "month": rng.integers(1, 13, n), "hour": rng.integers(0, 24, n),
+        "day": rng.integers(1, 32, n), "day_of_week": rng.integers(0, 7, n),
+    })  # fmt: skip
+    with hr.testing.seeded(5):
+        found = {name: body["edges"] for name, body in privately(rows, 0.7)["attributes"].items()}
+    ends = {name: (edges[0], edges[-1]) for name, edges in found.items()}
+    assert (ends["visits"][0], ends["spent"][0]) == (0, 0)
+    assert 1850 <= ends["year"][0] <= 1975
+    assert 2023 <= ends["year"][1] <= 2101
+    calendar = {"month": (1, 13), "hour": (0, 24), "day": (1, 32), "day_of_week": (0, 8)}
+    assert {name: ends[name] for name in calendar} == calendar
+    assert all(found[name] == list(range(*(a, b + 1))) for name, (a, b) in calendar.items())
+    fit = fit_of()
+    assert max(fit["below"][name] + fit["above"][name] for name in calendar) == 0
+
+
+def test_numbers_that_contradict_their_name_and_those_below_zero_keep_their_ends(folder):
+    rng = np.random.default_rng(6)
+    n = 40_000
+    rows = pd.DataFrame({
+        "month": rng.integers(0, 600, n), "year": rng.integers(0, 40, n), "hour": rng.integers(0, 9000, n),
+        "warm": np.round(rng.normal(10, 7, n), 1), "late": np.round(rng.normal(5, 12, n)),
+        "agrees": rng.integers(-2, 3, n), "gain": np.round(rng.lognormal(8, 1, n) - 1500, 2),
+    })  # fmt: skip
+    with hr.testing.seeded(6):
+        privately(rows, 1)
+    fit = fit_of()
+    assert max(fit["below"].values()) <= 0.02 * n
+    assert max(fit["above"].values()) <= 0.02 * n

@@ -20,6 +20,7 @@ from hedgerow.queries.domain.attribute import Attribute, Categorical
 from hedgerow.queries.domain.bins import Bins, Dates
 from hedgerow.queries.domain.lattice import exact
 from hedgerow.queries.domain.round_edges import plain, round_down, round_edges, round_up, share_of, with_room
+from hedgerow.service.natural_ends import YEARS, NaturalEnds, says_years
 
 if TYPE_CHECKING:
     from hedgerow.queries.measurement import Measurement
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _SURE = 4  # a count so many sigmas above 0 is one
 _MOST_OF = 0.8  # of the cells that are there
 _FINE = 400  # cells of a grid inside a range
-_YEARS, _NOW = (1850, 2101), 2000
+_NOW = 2000
 _SEEN = 1_000_000  # steps across the middle part of numbers: decimals below are not seen
 _RARE = 0.01  # of all numbers: finer ones so few are rounded
 _EVEN = 0.04  # of a column's range: so near an even run its deciles lie
@@ -63,13 +64,13 @@ class DayColumn:
     format: str | None
 
     def grid(self) -> Bins:
-        first, last = (f"{year}-01-01" for year in _YEARS)
+        first, last = (f"{year}-01-01" for year in YEARS)
         return Dates(first, last, "year", format=self.format, missing=written.USUAL)
 
     @property
     def usual(self) -> int:
         """Where days are looked for first, as a place among the grid's edges."""
-        return _NOW - _YEARS[0]
+        return _NOW - YEARS[0]
 
     def calendar(self, grid: Bins, ends: list[int]) -> Attribute:
         """A calendar between two years."""
@@ -97,17 +98,24 @@ class NumberColumn:
         """Where numbers are looked for first, as a place among the grid's edges: at 0."""
         return _ladder(self.step).index(0)
 
-    def fine(self, coarse: Bins, ends: list[int]) -> Bins:
-        """A grid of equal steps over a range chosen on the coarse one, an edge wider at both ends."""
+    def fine(self, coarse: Bins, ends: list[int], name: str) -> Bins:
+        """A grid of equal steps over a range chosen on the coarse one, an edge wider at both ends.
+
+        In a column that is called a year, whose ends do not contradict, single years lie between those.
+        """
         last = len(coarse.edges) - 1
         low, high = (exact(coarse.edges[i]) for i in (max(ends[0] - 1, 0), min(ends[1] + 1, last)))
+        if self.step == 1 and says_years(name, low, high):
+            years = {plain(low), *range(*YEARS), YEARS[1], plain(high)}
+            return Bins(sorted(years), **self._reading)
         width = round_up(float(high - low) / _FINE)
         return Bins(_steps(low, high, max(width, self.step or width)), **self._reading)
 
-    def binned(self, places: list[Fraction], shares: tuple[int, ...], grid: Bins) -> Attribute:
-        """Bins from quantiles on a grid, between the first and the last of them."""
-        width = exact(grid.edges[1]) - exact(grid.edges[0])
-        low, high = places[0], max(places[-1], places[0] + width)
+    def binned(self, found: NaturalEnds, name: str) -> Attribute:
+        """Bins from quantiles, between the ends that the column has by those and by its name."""
+        width, shares = found.width, found.shares
+        low, high = found.of(name, whole=self.step == 1)
+        places = [min(max(place, low), high) for place in found.places]
         if self.step == 1 and high - low < SINGLE:
             return stepped(list(range(int(low), int(high) + 1)), self.step, **self.options)
         inside = [(s / PARTS, float(p)) for s, p in zip(shares, places, strict=True)]

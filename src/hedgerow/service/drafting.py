@@ -10,10 +10,11 @@ interrupted goes on with what it has paid for, and one that was finished is the 
 Privacy. Rows are read by those acts and by nothing else; the names and types are the file's, and whoever
 drafts declares them to be public. Which acts come next, on which grids, how far an end leans and which
 columns are left out unasked are functions of counts of kinds and of chosen ends, so of what the ledger
-holds (adaptive composition); a lean is a public number, and moves no score's sensitivity. Steps, bins,
-names of levels, whether a column seems to number its rows, and the reasons of columns left out are post-
-processing. So no sentence of a draft says more about a row than its acts do. What could be refused is
-refused before the first act, or leaves one column out: a schema comes of whatever was paid for.
+holds (adaptive composition), and of the columns' names; a lean is a public number, and moves no score's
+sensitivity. Steps, bins, the ends that a column has by nature, names of levels, whether a column seems to
+number its rows, and the reasons of columns left out are post-processing. So no sentence of a draft says
+more about a row than its acts do. What could be refused is refused before the first act, or leaves one
+column out: a schema comes of whatever was paid for.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +58,7 @@ from hedgerow.service.column_plans import (
     decided,
     voted,
 )
+from hedgerow.service.natural_ends import NaturalEnds
 from hedgerow.service.prospect import KINDS_NOTE
 
 if TYPE_CHECKING:
@@ -74,7 +77,7 @@ _LEAN, _REACH = Fraction(1, 3), Fraction(20)
 # of it, it would draw ends past the rows: then ends lean to where values usually are, and by so little that
 # all rows outweigh the way there. Where rows weigh next to nothing, nothing is chosen or charged.
 _AWAY, _FAINT = 150, 8
-_METHOD = 3  # which way of drafting a draft is of: its acts are no others' of the same file
+_METHOD = 4  # which way of drafting a draft is of: its acts are no others' of the same file
 _ID = re.compile(
     r"(?i:(^|[\W_])(id|uuid|guid)([\W_]|$))|[a-z]I[dD]$|^id(?=[A-Z])|"
     r"(?i:^(row[\W_]?(names?|id|num(ber)?|nr|no|index)|unnamed: ?\d+)$)"
@@ -247,7 +250,7 @@ class Drafter:
                 lean = min(_LEAN, weight / _AWAY) if far else _LEAN
                 chosen = self._choices(curator, name, ENDS, part, lean, plan.usual if far else None)
                 if isinstance(plan, NumberColumn):
-                    fine[name] = plan.fine(grid, sorted(chosen))
+                    fine[name] = plan.fine(grid, sorted(chosen), name)
                 else:
                     made[name] = _of_use(plan.calendar, grid, sorted(chosen))
         return made | self._insides(plans, fine, price.share(1 - _ROOM), votes, rows) if fine else made
@@ -266,13 +269,15 @@ class Drafter:
         with self._curator(Domain(dict(fine))) as curator:
             for done, (name, grid) in enumerate(fine.items()):
                 self.step(f"Drafting {name!r} from noise", (1 + done / len(fine)) / 2)
-                reach = min(_REACH, _weight(curator, votes[name].said, price, shares) / 2)
-                lean = min(_LEAN, reach / len(grid.edges))
+                weight = _weight(curator, votes[name].said, price, shares)
+                lean = min(_LEAN, min(_REACH, weight / 2) / len(grid.edges))
                 chosen = self._choices(curator, name, shares, price, lean)
                 plan, places = plans[name], [exact(grid.edges[i]) for i in sorted(chosen)]
                 assert isinstance(plan, NumberColumn)
                 own = counts_rows(plan, places, shares, rows)
-                made[name] = _ROWS if own else _of_use(plan.binned, places, shares, grid)
+                width = min(exact(b) - exact(a) for a, b in pairwise(grid.edges))
+                ends = NaturalEnds(tuple(places), shares, width, weight, lean)
+                made[name] = _ROWS if own else _of_use(plan.binned, ends, name)
         return made
 
     def _words(self, plans: Mapping[str, Plan], price: Cost, delta: Fraction) -> dict[str, Attribute | str]:
