@@ -53,6 +53,33 @@ def regained(domain: Domain, known: Mapping[str, FittedCounts], total: float) ->
         body = domain[name]
         if hidden(body, k.sigma, total) and displaced(k.fitted, k.noisy, k.sigma, len(body.values)):
             out[name] = ordered(k.noisy, k.sigma, total, len(body.values))
+        elif isinstance(body, Bins) and spilled(k, len(body.values)):
+            out[name] = drawn_back(k, total, len(body.values))
+    return out
+
+
+def spilled(known: FittedCounts, bins: int) -> bool:
+    """Whether a fit has more rows behind a number's bins, without the number, than noise explains.
+
+    Where such rows are few or none, every larger table that was measured leaves some of its noise in them.
+    They are taken off the number's sum, which for numbers far from 0 is off by as much in all.
+    """
+    behind = known.fitted.size - bins
+    gap = float((known.fitted - known.noisy)[bins:].sum())
+    return behind > 0 and gap > _FAR * known.sigma * behind**0.5
+
+
+def drawn_back(known: FittedCounts, total: float, bins: int) -> Floats:
+    """Counts with as many rows behind the bins as was measured, and the others as they were fitted."""
+    size, sums = known.fitted.size, np.append(0.0, np.cumsum(known.noisy))
+    rows, out, low = total, known.fitted.astype(np.float64), 0
+    for middle in range(bins, size):  # first the bins from all that is behind them, then level by level
+        at = (np.array([low]), np.array([middle]), np.array([size]))
+        part = float(_first_parts(sums, at, np.array([rows]), max(known.sigma, _LEAST))[0])
+        held = max(float(out[low:middle].sum()), 1e-300)
+        out[low:middle] *= rows * part / held
+        rows, low = rows * (1.0 - part), middle
+    out[low:] = rows
     return out
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.learning.ordered import FittedCounts, displaced, ordered, regained
+from hedgerow.learning.ordered import FittedCounts, displaced, drawn_back, ordered, regained, spilled
 from hedgerow.learning.residuals.nonnegative import cut
 
 
@@ -64,3 +64,27 @@ def test_only_numbers_of_few_rows_that_a_fit_displaced_are_counted_anew():
     assert list(regained(domain, moved, 4_000.0)) == ["ms"]
     assert not regained(domain, {"ms": FittedCounts(noisy, noisy, 8.0)}, 4_000.0)
     assert not regained(domain, moved, 4e6)
+
+
+@pytest.mark.parametrize("behind", [1, 2])
+def test_rows_that_larger_tables_leave_behind_a_number_are_drawn_back(behind):
+    """A fit says that 120 rows have no number, where nobody was measured to have none."""
+    noisy = np.append(np.array([30_000.0, 15_000.0, 5_000.0]), [-20.0, 10.0][:behind])
+    fitted = np.append(np.array([29_950.0, 14_960.0, 4_970.0]), [100.0, 20.0][:behind])
+    fitted[-1] += 50_000.0 - fitted.sum()
+    known = FittedCounts(fitted, noisy, 30.0)
+    assert spilled(known, 3)
+    counts = drawn_back(known, 50_000.0, 3)
+    assert counts.sum() == pytest.approx(50_000.0)
+    assert counts.min() >= 0.0
+    assert counts[3:].sum() < 45.0
+    np.testing.assert_allclose(counts[:3] / counts[:3].sum(), fitted[:3] / fitted[:3].sum())
+
+
+@pytest.mark.parametrize("there", [0.0, 5_000.0])
+def test_rows_that_were_measured_to_have_no_number_are_kept(there):
+    noisy = np.array([30_000.0, 15_000.0, there + 20.0])
+    fitted = np.array([30_000.0, 15_000.0, there + 45.0])
+    assert not spilled(FittedCounts(fitted, noisy, 30.0), 2)
+    far = FittedCounts(fitted + np.array([0.0, 0.0, 100.0]), noisy, 30.0)
+    assert drawn_back(far, float(noisy.sum()), 2)[-1] == pytest.approx(there + 20.0, abs=35.0)
