@@ -295,3 +295,32 @@ def test_a_part_of_rows_is_between_none_and_all_of_them(number, doors):
     low, high = doors[0].answer(by_group).table.ends
     assert (low[np.isfinite(low)] >= PARTS[number][0]).all()
     assert (high[np.isfinite(high)] <= PARTS[number][1]).all()
+
+
+BOTH = hr.Domain(
+    {"liens": hr.Categorical([0, 1, 2], other=True), "age": hr.Bins([18, 40, 60, 90], step=1, other=True)}
+)
+OF_TWO = {
+    "SELECT SUM(CASE WHEN age <= 90 THEN 7 WHEN liens > 1 THEN 0 ELSE 1 END) FROM t WHERE liens = 1": (
+        lambda f: np.where(f.age <= 90, 7, np.where(f.liens > 1, 0, 1))[f.liens == 1].sum()
+    ),
+    "SELECT SUM(CASE WHEN liens <= 1 THEN 7 ELSE 1 END) FROM t WHERE age < 18": (
+        lambda f: np.where(f.liens <= 1, 7, 1)[f.age < 18].sum()
+    ),
+    "SELECT SUM(CASE WHEN age < 18 AND liens > 1 THEN 2 WHEN age < 18 THEN 1 ELSE 0 END) FROM t": (
+        lambda f: np.where(f.liens > 1, 2, 1)[f.age < 18].sum()
+    ),
+}
+
+
+@pytest.mark.parametrize("text", OF_TWO)
+def test_a_number_that_two_attributes_decide_is_open_by_both(text):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"liens": rng.choice([0, 1, 2, 5], 4000), "age": rng.choice([10, 20, 50], 4000)})
+    budget, entropy = hr.Budget(epsilon=1e5, delta=1e-6), hr.testing.seeded(1)
+    guard = hr.Curator(hr.Table.open(frame, BOTH), budget, ":memory:", entropy=entropy)
+    released = hr.AdaptiveRelease(epsilon=1e4).release(guard, hr.marginals(BOTH, 2))
+    truth = OF_TWO[text](frame)
+    for answer in (released.answer(text), hr.Session(epsilon=1e4).open(guard).ask(text)):
+        assert float(answer.low) - 30 <= truth <= float(answer.high) + 30
+        assert any("Whether rows with a value that is not declared" in note for note in answer.notes)

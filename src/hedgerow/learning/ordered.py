@@ -27,6 +27,7 @@ _FAR = 1.5  # standard deviations: a mean or run of levels this far from what wa
 _LEVELS = 16  # a number of fewer keeps the counts of its fit
 _NOISE = 0.02  # ... and so does one whose noise, on all levels, is a smaller part of all rows
 _LEAST = 1e-2  # rows: what is known without noise is taken to have this standard deviation
+_TINY = 1e-6  # rows: a run of fewer is as even as any
 _RUNS = 3  # times that levels are halved for these runs
 _WIDE, _STEPS = 6.0, 128  # of a posterior: standard deviations to either side, and points
 
@@ -40,20 +41,23 @@ class FittedCounts:
     sigma: float
 
 
-def regained(domain: Domain, known: Mapping[str, FittedCounts], total: float) -> dict[str, Floats]:
+def regained(
+    domain: Domain, known: Mapping[str, FittedCounts], total: float, *, behind: bool = True
+) -> dict[str, Floats]:
     """New counts of those numbers that a fit has displaced, by what was measured of them.
 
     Args:
         domain: the declared attributes.
         known: by attribute.
         total: the number of rows.
+        behind: whether also those that lost rows to the levels behind their bins: not so in runs of before.
     """
     out = {}
     for name, k in known.items():
         body = domain[name]
         if hidden(body, k.sigma, total) and displaced(k.fitted, k.noisy, k.sigma, len(body.values)):
             out[name] = ordered(k.noisy, k.sigma, total, len(body.values))
-        elif isinstance(body, Bins) and spilled(k, len(body.values)):
+        elif behind and isinstance(body, Bins) and spilled(k, len(body.values)):
             out[name] = drawn_back(k, total, len(body.values))
     return out
 
@@ -76,8 +80,9 @@ def drawn_back(known: FittedCounts, total: float, bins: int) -> Floats:
     for middle in range(bins, size):  # first the bins from all that is behind them, then level by level
         at = (np.array([low]), np.array([middle]), np.array([size]))
         part = float(_first_parts(sums, at, np.array([rows]), max(known.sigma, _LEAST))[0])
-        held = max(float(out[low:middle].sum()), 1e-300)
-        out[low:middle] *= rows * part / held
+        held = float(out[low:middle].sum())
+        own = out[low:middle] / held if held > _TINY else np.full(middle - low, 1.0 / (middle - low))
+        out[low:middle] = own * rows * part
         rows, low = rows * (1.0 - part), middle
     out[low:] = rows
     return out

@@ -131,14 +131,20 @@ def _open(domain: Divided, factor: Factor) -> tuple[NDArray[Any], bool, bool]:
             every = np.logical_and.reduceat(every, parts.firsts, axis=axis)
         return some & ~every, bool((base & ~every).any()), bool((some & ~base).any())
     arrays = _arrays(factor)
-    for axis, parts in axes:
-        arrays = [a - np.take(np.take(a, parts.firsts, axis=axis), parts.parent, axis=axis) for a in arrays]
+    arrays = [a - _based(a, axes) for a in arrays]
     worth = None if factor.worth is None else factor.worth.made(factor.attributes, arrays[1:])
     least, most = _range(domain, Factor(factor.attributes, arrays[0], worth))
     down, up, wide = bool((least < 0).any()), bool((most > 0).any()), np.maximum(-least, most)
     for axis, parts in axes:
         wide = np.maximum.reduceat(wide, parts.firsts, axis=axis)
     return wide, down, up
+
+
+def _based(array: NDArray[Any], axes: Sequence[tuple[int, OtherParts]]) -> NDArray[Any]:
+    """What each cell would be if no `other` level of any attribute met a comparison."""
+    for axis, parts in axes:
+        array = np.take(np.take(array, parts.firsts, axis=axis), parts.parent, axis=axis)
+    return array
 
 
 def _range(domain: Domain, factor: Factor) -> tuple[Floats, Floats]:

@@ -81,6 +81,15 @@ def test_rows_that_larger_tables_leave_behind_a_number_are_drawn_back(behind):
     np.testing.assert_allclose(counts[:3] / counts[:3].sum(), fitted[:3] / fitted[:3].sum())
 
 
+@pytest.mark.parametrize("fitted", [[0.0, 0.0, 30.0, 10.0], [100.0, 50.0, 0.0, 300.0]])
+def test_all_rows_are_kept_where_a_fit_has_none(fitted):
+    known = FittedCounts(np.array(fitted), np.array([20_000.0, 40.0, 5.0, -30.0]), 30.0)
+    counts = drawn_back(known, 20_015.0, 2)
+    assert counts.sum() == pytest.approx(20_015.0)
+    assert counts.min() >= 0.0
+    assert counts[:2].sum() > 19_900.0
+
+
 @pytest.mark.parametrize("there", [0.0, 5_000.0])
 def test_rows_that_were_measured_to_have_no_number_are_kept(there):
     noisy = np.array([30_000.0, 15_000.0, there + 20.0])

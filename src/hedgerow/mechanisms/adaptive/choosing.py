@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,7 +65,11 @@ class Choosing:
             run.left = whole
             return self._unlooked(farther, *self._in_rounds(hypothesis))
         run.left += price
-        return farther.looked(learned), facts
+
+        def as_before() -> Learned:
+            return replace(learned, hypothesis=run.regained(self._fitted, behind=False))
+
+        return farther.looked(learned, as_before), facts
 
     @staticmethod
     def _unlooked(
@@ -83,6 +88,7 @@ class Choosing:
         if run.left.amount * 1000 > run.price.amount:
             self._refresh(hypothesis, candidates, rounds.chosen)
         run.fit_last(hypothesis, effort.last)
+        self._fitted = hypothesis
         facts = {"tables": len(rounds.chosen), "model_cells": hypothesis.beliefs.tree.cells}
         run.tell(done, done, run.total, facts["model_cells"])
         return Learned(run.regained(hypothesis), tuple(run.measurements), run.spread), facts

@@ -228,11 +228,13 @@ class Everything:
         tables = [t for t in self.tables if evidence.holds(t)]
         reconciled = weighed(hypothesis, evidence, live, part)
         learned = Learned(hypothesis, tuple(run.measurements), run.spread, reconciled=reconciled)
-        learned = self._regained(learned)
+        fitted, learned = learned, self._regained(learned)
         facts: dict[str, Any] = {"tables": len(tables), "model_cells": hypothesis.beliefs.tree.cells}
         facts["rows_off"] = _rows_off(learned)
         run.tell(1, 1, run.total, facts["model_cells"])
-        return (learned if farther is None else farther.looked(learned)), facts
+        if farther is None:
+            return learned, facts
+        return farther.looked(learned, lambda: self._regained(fitted, behind=False)), facts
 
     def _with_clear_ones(self, shares: Shares) -> Shares:
         """The same with pairs that are too large by what is usual, and clearly not independent.
@@ -274,7 +276,7 @@ class Everything:
             self.run_.refused()
             return None
 
-    def _regained(self, learned: Learned) -> Learned:
+    def _regained(self, learned: Learned, *, behind: bool = True) -> Learned:
         """What was learned with new counts of numbers that fits without negative cells have displaced."""
         held, model = learned.reconciled, learned.hypothesis
         assert held is not None
@@ -285,7 +287,7 @@ class Everything:
         noisy = {a: held.evidence.basis.table((a,), held.evidence.values) for a in self.sizes}
         sigma = {a: held.evidence.variance((a,)) ** 0.5 for a in self.sizes}
         known = {a: FittedCounts(fitted(a), noisy[a], sigma[a]) for a in self.sizes}
-        margins = regained(self.run_.domain, known, model.total)
+        margins = regained(self.run_.domain, known, model.total, behind=behind)
         if not margins:
             return learned
         parts = brought(held.evidence.basis, held.parts, held.tables, margins) if held.parts else {}

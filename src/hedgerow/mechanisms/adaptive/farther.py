@@ -9,7 +9,7 @@ how far off those are that were left out, no measured table tells.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
@@ -91,16 +91,24 @@ class Farther:
         blur = (moved / (2.0 * max(float(price.amount), 1e-300))) ** 0.5 / run.total
         return price if self.sets and blur <= _BLIND else price.share(Fraction(0))
 
-    def looked(self, learned: Learned) -> Learned:
+    def looked(self, learned: Learned, before: Callable[[], Learned] | None = None) -> Learned:
         """What was learned, with what a look at it found.
 
-        A ledger of before may hold a look at larger tables alone: then that is taken up.
+        A ledger of before may hold a look at larger tables alone, or at what an earlier version answered:
+        then that is taken up, and those answers with it.
+
+        Args:
+            learned: what was learned.
+            before: what an earlier version would have learned.
         """
-        for sets in dict.fromkeys([tuple(self.sets), tuple(t for t in self.sets if t not in self._left_out)]):
-            try:
-                return replace(learned, beyond=self.look(learned, sets))
-            except RequestReused:  # an earlier version looked at other answers, which says nothing of these
-                self._run.refused()
+        every = dict.fromkeys([tuple(self.sets), tuple(t for t in self.sets if t not in self._left_out)])
+        for made in (lambda: learned, *([] if before is None else [before])):
+            found = made()
+            for sets in every:
+                try:
+                    return replace(found, beyond=self.look(found, sets))
+                except RequestReused:  # it looked at yet other answers, which says nothing of these
+                    self._run.refused()
         return learned
 
     def unlooked(self, learned: Learned) -> Learned:

@@ -165,11 +165,11 @@ class Run(SelectMeasure):
 
         return Choosing(self, sets).learn(hypothesis)
 
-    def regained(self, hypothesis: FactoredHypothesis) -> FactoredHypothesis:
+    def regained(self, hypothesis: FactoredHypothesis, *, behind: bool = True) -> FactoredHypothesis:
         """What was fitted, with new counts of numbers that a fit without negative cells has displaced."""
         fitted = {a: hypothesis.marginal((a,)) * hypothesis.total for a in self.ones}
         known = {a: FittedCounts(fitted[a], t.counts, t.sigma) for a, t in self.ones.items()}
-        margins = regained(self.domain, known, hypothesis.total)
+        margins = regained(self.domain, known, hypothesis.total, behind=behind)
         return hypothesis.brought(margins) if margins else hypothesis
 
     def _all_at_once(
@@ -228,7 +228,8 @@ class Run(SelectMeasure):
         if chains is None:
             return cost
         self.sparse = chains.chosen(off) < WELL * off
-        return None if self.sparse else what.plan()
+        left = what.plan()
+        return None if self.sparse else left if left.strategy is not None else cost
 
     def _taken_up(
         self, hypothesis: FactoredHypothesis, what: Everything, cost: Shares
