@@ -48,8 +48,8 @@ class Chains:
     def of(cls, apart: Mapping[Names, float]) -> Chains:
         """From how far every two attributes are from independent, as parts of all rows.
 
-        >>> Chains.of({("a", "b"): 0.5, ("b", "c"): 0.5, ("a", "c"): 0.2})
-        Chains(links=2, pairs=3, left=0.0, apart=0.4)
+        >>> Chains.of({("a", "b"): 0.5, ("b", "c"): 0.5, ("a", "c"): 0.125})
+        Chains(links=2, pairs=3, left=0.0, apart=0.375)
         """
         names = sorted({a for pair in apart for a in pair})
         place = {a: i for i, a in enumerate(names)}
