@@ -30,10 +30,7 @@ _DIGITS = 10_000  # years have four
 _CHANCE = 3  # nepers: what noise does once in twenty times
 _STEPS = 20  # grid steps in a range
 _NEAR, _NEARER = Fraction(1, 4), Fraction(1, 10)  # of a range: so near 0 its lower end is 0, by its noise
-_VAGUE, _NOISY = (
-    100,
-    400,
-)  # what all rows weigh where noise hides one in thirty of them, and one in two hundred
+_VAGUE, _NOISY = 100, 400  # what all rows weigh where noise hides one in thirty, or one in two hundred
 _FEW, _SOME = 100, 300  # thousandths: quantiles above are never taken for noise, by whether it is large
 _TAIL = 3  # so many times as far as from one decile to the next the last tenth goes
 

@@ -173,3 +173,27 @@ def test_pure_budgets_and_few_rows_choose_without_a_look():
     few = curator(rows(300), epsilon=0.3)
     assert chosen(few).learned.beyond is None
     assert NOTE not in charges(few)
+
+
+@pytest.mark.parametrize("choose", [False, True])
+def test_a_finished_release_of_before_rows_were_drawn_back_is_given_again_with_its_look(choose, monkeypatch):
+    """Else its look was at other answers, and is lost."""
+    rng = np.random.default_rng(2)
+    names = {f"c{i}": 4 for i in range(9)}
+    columns = {a: rng.integers(0, k, 5000) for a, k in names.items()} | {"n": rng.integers(0, 40, 5000)}
+    domain = hr.Domain({"n": hr.bins(0, 40, 10, step=1), **names})
+    budget, entropy = hr.Budget(epsilon=2, delta=1e-9), hr.testing.seeded(3)
+    guard = hr.Curator(hr.Table.open(columns, domain), budget, ":memory:", entropy=entropy)
+    asked = hr.marginals(domain, 2)
+    ordered = "hedgerow.learning.ordered.spilled"
+    with monkeypatch.context() as before:
+        before.setattr(ordered, lambda known, bins: False)
+        first = AdaptiveRelease(run="year").release(guard, asked, choose=choose)
+    spent = guard.ledger.spent()
+    monkeypatch.setattr(ordered, lambda known, bins: known.fitted.size > bins)
+    again = AdaptiveRelease(run="year").release(guard, asked, choose=choose)
+    assert guard.ledger.spent() == spent
+    assert first.learned.beyond is not None
+    assert again.learned.beyond is not None
+    assert again.learned.beyond.spreads == first.learned.beyond.spreads
+    np.testing.assert_array_equal(again.table(("n",)), first.table(("n",)))
