@@ -15,6 +15,7 @@ import numpy as np
 
 from hedgerow.learning.residuals.basis import Basis, Names, subsets
 from hedgerow.synopsis.quantiles import VARIED, of_count, quantile, together
+from hedgerow.synopsis.related import NOTHING, Related, alike
 from hedgerow.synopsis.unheld import (
     MOST,
     aligned,
@@ -63,6 +64,7 @@ class Bars:
         spread: the variance of what was not measured, in units of that of rows that were drawn.
         beyond: the same by sets of attributes, where some were looked at.
         chosen: whether some tables were chosen, and what others hold beyond them is not known.
+        related: how two numbers may then go together that were not measured.
     """
 
     basis: Basis
@@ -71,6 +73,7 @@ class Bars:
     spread: float
     beyond: Beyond | None = None
     chosen: bool = False
+    related: Related = NOTHING
 
     def variances(self, names: Names, table: Floats, weights: Floats) -> Variances:
         """Of a weighted count: by noise and chance, and by what is not known."""
@@ -89,6 +92,7 @@ class Bars:
             chances = [np.asarray(self.ones(a) @ m) for a, m in zip(names, inside, strict=True)]
             free = largest**2 * self._free(names, others, inside, chances, table)
             spread = self._added(names, inside, self._spread(names, others, chances, tall))
+            spread += self._related(names, others, inside, chances)
         grown = self._grown(float(counted.sum()) / largest**2, float(table.sum()), names)
         return self._split(noise, free, spread * grown, largest)
 
@@ -159,16 +163,14 @@ class Bars:
         squares = count * prod(square[a] / max(mean[a], 1e-300) for a in by)
         chances = [np.asarray(mean[a] ** 2 / max(square[a], 1e-300)) for a in real]
         masks = [w for _, w in by.values()]
-        if (
-            table is not None
-            and len(real) == len(names)
-            and all(set(np.unique(w)) <= {0.0, 1.0} for w in masks)
-        ):
+        plain = all(set(np.unique(w)) <= {0.0, 1.0} for w in masks)
+        if table is not None and len(real) == len(names) and plain:
             free = self._free(real, others, masks, chances, table)
         else:
             free = squares * float(self._part(real, chances))
         spread = self._spread(real, others, chances) * float(self._grown(squares, total, real))
         spread = self._added(real, masks, spread)
+        spread += self._related(real, others, masks, chances) if plain else 0.0
         return self._split(noise, free, spread, 1.0)
 
     def half_width(
@@ -284,14 +286,25 @@ class Bars:
             mean = (split * p).sum(axis=i, keepdims=True)
             split = np.concatenate([mean, split - mean], axis=i)
             chances = np.multiply.outer(chances, np.concatenate([[1.0], self.ones(a)]))
-        energy, own, along = split**2 * chances, {}, {}
+        energy, own, more = split**2 * chances, {}, 0.0
         for s in self._others(names):
             found = energy[tuple(slice(1, None) if a in s else 0 for a in names)]
-            own[s], along[s] = float(found.sum()), aligned(found, ALONG) if self.chosen else 1.0
-        if self.chosen:  # what is off of a number's rows goes one way all along it
-            more = sum(e * max(self._of(s) - 1.0, 0.0) * (along[s] - 1.0) for s, e in own.items())
-            return self._mean(own, tall) + more / max(sum(own.values()), 1e-300)
-        return self._mean(own, tall)
+            own[s] = float(found.sum())
+            if self.chosen:  # what is off of a number's rows goes one way all along it
+                along = max(self._of(s) - 1.0, 0.0) * (aligned(found, ALONG) - 1.0)
+                both = self.related.more(self._of(s), alike(found)) if self.related.holds(s) else 0.0
+                more += own[s] * max(along, both)
+        return self._mean(own, tall) + more / max(sum(own.values()), 1e-300)
+
+    def _related(self, names: Names, sets: list[Names], inside: list[Floats], chances: list[Floats]) -> float:
+        """What is more of the spread of a conjunction, by correlations of two numbers that it cuts."""
+        pairs = [s for s in sets if self.related.holds(s)]
+        if not pairs:
+            return 0.0
+        energies, by = self._energies(names, sets, chances), dict(zip(names, inside, strict=True))
+        alike = {a: self.related.alike(a, self.ones(a), by[a]) for a in {a for s in pairs for a in s}}
+        found = (energies[s] * self.related.more(self._of(s), prod(alike[a] for a in s)) for s in pairs)
+        return float(sum(found) / max(float(sum(energies.values())), 1e-300))
 
     def _grown(self, counts: Any, total: float, names: Names) -> Any:
         """By how much what is not known of a count is more than its share, where tables were chosen.

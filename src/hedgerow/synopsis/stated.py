@@ -20,6 +20,7 @@ from hedgerow.synopsis.margins import KnownTable, measured_whole, ones_of
 from hedgerow.synopsis.measured_bars import left_apart, measured_bar
 from hedgerow.synopsis.quantiles import normal
 from hedgerow.synopsis.reconciled import MeasuredResiduals
+from hedgerow.synopsis.related import Related
 from hedgerow.synopsis.unseen import thin, unseen
 
 if TYPE_CHECKING:
@@ -310,7 +311,15 @@ class StatedErrors:
         for a in basis.sizes:  # by its own table alone: so `CHOSEN` was found
             own = measured_whole(self.learned.measurements, (a,), margins=False)
             deviations |= {} if own is None else {(a,): own.variance**0.5}
-        return Bars(basis, deviations, self._one, spread, beyond, chosen=True)
+        return Bars(basis, deviations, self._one, spread, beyond, chosen=True, related=self._related)
+
+    @cached_property
+    def _related(self) -> Related:
+        """How two numbers may go together that were not measured."""
+        bins = {a: len(b.values) for a in self.domain.names if isinstance(b := self.domain[a], Bins)}
+        chosen = [t for t in MeasuredTable.all_of(self.learned.measurements) if len(t.attributes) > 1]
+        usual = float(np.median([t.noise.variance for t in chosen])) ** 0.5 if chosen else None
+        return Related.of(bins, self.learned.hypothesis.total, usual)
 
     def _one(self, attribute: str) -> Floats:
         """The released distribution of an attribute."""

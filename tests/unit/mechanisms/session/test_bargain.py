@@ -149,7 +149,8 @@ def test_no_number_of_a_paid_answer_is_wider_than_the_free_one_as_shown(desk, ro
     assert (np.asarray(told.error) <= free.error).all()
     named = paid.sources is not None and np.asarray(paid.sources) == "learned"
     assert np.array_equal(np.where(named, paid.error, 0.0), np.where(named, free.error, 0.0))
-    assert paid.indicative == (0.95 if not wish and np.any(named) and paid.cost is not None else None)
+    if not paid.cached:  # what was bought before says what it was bought for
+        assert paid.indicative == (0.95 if not wish and np.any(named) and paid.cost is not None else None)
 
 
 def test_an_answer_with_learned_numbers_promises_no_more_than_they_do(desk):
