@@ -37,20 +37,30 @@ def rows(seed: int) -> pd.DataFrame:
     return pd.DataFrame({"country": country, "code": country * 7 % CODES, "year": year, **made})
 
 
-@pytest.fixture(scope="module")
-def released():
+def curator(own: pd.DataFrame, seed: int) -> hr.Curator:
+    table, budget = hr.Table.open(own, DOMAIN), hr.Budget(1, 1e-9)
+    return hr.Curator(table, budget, ":memory:", entropy=hr.testing.seeded(seed))
+
+
+@pytest.fixture(scope="module", params=["query", "ask"])
+def doors(request):
+    """Rows, and what is asked of them: of a release, or of a session."""
     found = []
     for seed in range(6):
-        own, budget = rows(seed), hr.Budget(1, 1e-9)
-        curator = hr.Curator(hr.Table.open(own, DOMAIN), budget, ":memory:", entropy=hr.testing.seeded(seed))
-        found.append((own, hr.AdaptiveRelease(epsilon=1.0).release(curator, hr.marginals(DOMAIN, 2))))
+        own = rows(seed)
+        if request.param == "query":
+            release = hr.AdaptiveRelease(epsilon=1.0)
+            ask = release.release(curator(own, seed), hr.marginals(DOMAIN, 2)).answer
+        else:
+            ask = hr.Session(epsilon=1.0).open(curator(own, seed)).ask
+        found.append((own, ask))
     return found
 
 
 @pytest.mark.parametrize("what", ["averages", "counts"])
-def test_ranges_of_one_number_have_bars_for_what_they_may_have_to_do_with_another(released, what):
+def test_ranges_of_one_number_have_bars_for_what_they_may_have_to_do_with_another(doors, what):
     off, error = [], []
-    for own, synopsis in released:
+    for own, ask in doors:
         for a, b in permutations(NUMBERS, 2):
             for least in (8, 12):
                 some = own[own[b] >= least]
@@ -59,7 +69,8 @@ def test_ranges_of_one_number_have_bars_for_what_they_may_have_to_do_with_anothe
                 else:
                     sql = f"SELECT COUNT(*) FROM t WHERE {b} >= {least} AND {a} >= {least}"
                     truth = float((some[a] >= least).sum())
-                told = synopsis.answer(hr.sql(DOMAIN, sql))
+                told = ask(sql)
                 off.append(float(np.ravel(told.value)[0]) - truth)
                 error.append(float(np.ravel(told.error)[0]))
-    assert np.mean(np.abs(off) <= np.array(error)) >= 0.82  # seeded: .86 and more; without correlations .7
+    # Of rows in which all hang together, more are outside than usually: without correlations .66 to .76.
+    assert np.mean(np.abs(off) <= np.array(error)) >= 0.82

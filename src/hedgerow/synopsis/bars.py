@@ -290,10 +290,10 @@ class Bars:
         for s in self._others(names):
             found = energy[tuple(slice(1, None) if a in s else 0 for a in names)]
             own[s] = float(found.sum())
-            if self.chosen:  # what is off of a number's rows goes one way all along it
-                along = max(self._of(s) - 1.0, 0.0) * (aligned(found, ALONG) - 1.0)
-                both = self.related.more(self._of(s), alike(found)) if self.related.holds(s) else 0.0
-                more += own[s] * max(along, both)
+            # what is off of a number's rows goes one way all along it
+            along = max(self._of(s) - 1.0, 0.0) * (aligned(found, ALONG) - 1.0) if self.chosen else 0.0
+            both = self.related.more(self._of(s), alike(found)) if self.related.holds(s) else 0.0
+            more += own[s] * max(along, both)
         return self._mean(own, tall) + more / max(sum(own.values()), 1e-300)
 
     def _related(self, names: Names, sets: list[Names], inside: list[Floats], chances: list[Floats]) -> float:

@@ -6,7 +6,7 @@ each cell no distance of tables shows that, but an average of the one by a range
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ USUAL = 0.2  # where none was: a usual correlation
 
 @dataclass(frozen=True)
 class Related:
-    """Correlations that two numbers may have, where tables were chosen.
+    """Correlations that two numbers may have of which no table was measured.
 
     What is not known of a table is a spread, in units of what its cells vary by. Where a part of it is one
     pattern, an outer product over both numbers, a weighted count is off by as much as its own weights follow
@@ -37,21 +37,29 @@ class Related:
     Args:
         bins: of every number, how many of its levels are ordered; those without a number come after them.
         most: the largest usual correlation, squared, times all rows.
+        known: pairs that were measured, level by level or in groups.
     """
 
     bins: Mapping[str, int]
     most: float
+    known: frozenset[frozenset[str]] = frozenset()
 
     @classmethod
-    def of(cls, bins: Mapping[str, int], rows: float, deviation: float | None) -> Related:
+    def of(
+        cls,
+        bins: Mapping[str, int],
+        rows: float,
+        deviation: float | None,
+        known: Iterable[Names] = (),
+    ) -> Related:
         """By the noise of the tables that were chosen; None if there is none."""
         rows = max(rows, 1.0)
         r = USUAL if deviation is None else min(USUAL, CHOSEN * deviation / rows)
-        return cls(bins, r**2 * rows)
+        return cls(bins, r**2 * rows, frozenset(map(frozenset, known)))
 
     def holds(self, names: Names) -> bool:
-        """Whether a set is two numbers."""
-        return len(names) == 2 and self.bins.keys() >= set(names)
+        """Whether a set is two numbers that were not measured together."""
+        return len(names) == 2 and self.bins.keys() >= set(names) and frozenset(names) not in self.known
 
     def more(self, spread: float, cells: float) -> float:
         """What is more of the spread of a weighted count, whose weights are alike in so many cells."""

@@ -305,7 +305,8 @@ class StatedErrors:
         """The same by a spread of all of them, or what a look at some of them found."""
         held = self.learned.reconciled
         if held is not None:
-            return Bars(held.evidence.basis, held.evidence.deviations, self._one, spread, beyond)
+            known, basis = held.evidence.deviations, held.evidence.basis
+            return Bars(basis, known, self._one, spread, beyond, related=self._related)
         basis = Basis({a: self.domain[a].size for a in self.domain.names if self.domain[a].size > 1})
         deviations: dict[Names, float] = {(): self.total_variance**0.5}
         for a in basis.sizes:  # by its own table alone: so `CHOSEN` was found
@@ -319,7 +320,7 @@ class StatedErrors:
         bins = {a: len(b.values) for a in self.domain.names if isinstance(b := self.domain[a], Bins)}
         chosen = [t for t in MeasuredTable.all_of(self.learned.measurements) if len(t.attributes) > 1]
         usual = float(np.median([t.noise.variance for t in chosen])) ** 0.5 if chosen else None
-        return Related.of(bins, self.learned.hypothesis.total, usual)
+        return Related.of(bins, self.learned.hypothesis.total, usual, [t.attributes for t in chosen])
 
     def _one(self, attribute: str) -> Floats:
         """The released distribution of an attribute."""

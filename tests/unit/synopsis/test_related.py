@@ -15,11 +15,11 @@ PLACE = (np.arange(LEVELS) - 9.5) / np.std(np.arange(LEVELS))
 BINS = {"a": LEVELS, "b": LEVELS}
 
 
-def bars(related: Related, sizes: dict[str, int] | None = None) -> Bars:
+def bars(related: Related, sizes: dict[str, int] | None = None, *, chosen: bool = True) -> Bars:
     own = sizes or {"a": LEVELS, "b": LEVELS, "c": 3}
     ones = {a: np.full(k, 1.0 / k) for a, k in own.items()}
     seen = {(a,): 1.0 for a in own} | {(): 1.0}
-    return Bars(Basis(own), seen, ones.__getitem__, 1.0, chosen=True, related=related)
+    return Bars(Basis(own), seen, ones.__getitem__, 1.0, chosen=chosen, related=related)
 
 
 def both(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -52,22 +52,25 @@ def test_it_is_no_larger_than_what_would_have_been_chosen():
     assert few.more(1e9, 400.0) == few.most
 
 
-def test_averages_and_counts_of_ranges_have_it_in_their_bars():
+@pytest.mark.parametrize("chosen", [True, False])
+def test_averages_and_counts_of_ranges_have_it_in_their_bars(chosen):
     table = ROWS * both(EVEN, EVEN)
     upper = (np.arange(LEVELS) >= 12).astype(float)
     known = Related.of(BINS, ROWS, 40.0)
+    held, none = (bars(x, chosen=chosen) for x in (known, NOTHING))
     for weights in (both(PLACE, upper), both(upper, upper)):
-        without = wide(bars(NOTHING).variances(("a", "b"), table, weights))
-        assert wide(bars(known).variances(("a", "b"), table, weights)) > 3.0 * without
-        across = wide(bars(known).variances(("b", "a"), table.T, weights.T))
-        assert across == pytest.approx(wide(bars(known).variances(("a", "b"), table, weights)))
+        found = wide(held.variances(("a", "b"), table, weights))
+        assert found > 3.0 * wide(none.variances(("a", "b"), table, weights))
+        assert wide(held.variances(("b", "a"), table.T, weights.T)) == pytest.approx(found)
         part = ROWS * np.multiply.outer(both(EVEN, EVEN), np.full(3, 1.0 / 3.0))
         third = np.multiply.outer(weights, np.array([1.0, 0.0, 0.0]))
-        three = [wide(bars(x).variances(("a", "b", "c"), part, third)) for x in (known, NOTHING)]
+        three = [wide(x.variances(("a", "b", "c"), part, third)) for x in (held, none)]
         assert three[0] > 1.5 * three[1]
-    factors = [upper, upper]
-    product = [wide(bars(x).of_product(("a", "b"), factors, ROWS * 0.16)) for x in (known, NOTHING)]
+    product = [wide(x.of_product(("a", "b"), [upper, upper], ROWS * 0.16)) for x in (held, none)]
     assert product[0] > 3.0 * product[1]
+    seen = bars(Related.of(BINS, ROWS, 40.0, [("b", "a")]), chosen=chosen)  # in groups of levels
+    weights = both(PLACE, upper)
+    assert seen.variances(("a", "b"), table, weights) == none.variances(("a", "b"), table, weights)
 
 
 def test_what_does_not_cut_both_numbers_has_no_more():
