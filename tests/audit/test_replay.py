@@ -129,7 +129,7 @@ def test_distances_of_tables_are_among_what_is_replayed(choose):
 def test_pairs_that_are_left_out_are_looked_at_where_that_is_replayed(run):
     """Else its cases would be ones of other acts; and all groups and both relations have neighbours here."""
     budget = next(b for _, r, b in left_out.RUNS if r is run)
-    looked = tripped = before = joined = 0
+    looked = tripped = before = joined = chosen = 0
     for relation in ("add_remove", "replace"):
         for rows, named in left_out.GROUPS[:: size(2, 1)]:
             base, others = next(
@@ -147,7 +147,9 @@ def test_pairs_that_are_left_out_are_looked_at_where_that_is_replayed(run):
             tripped += any("learned wrong" in " ".join(map(str, m.public)) for m in one.met)
             before += any(look.LEFT_OUT in " ".join(map(str, m.public)) for m in one.met)
             joined += any(look.JOINED in " ".join(map(str, m.public)) for m in one.met)
+            chosen += any("select:exponential" in " ".join(map(str, m.public)) for m in one.met)
     assert looked
+    assert (chosen > 0) == (run in (left_out.sparse, left_out.choosing))
     assert (before > 0) == (run is left_out.clear_ones)
     assert (joined > 0) == (run in (left_out.sparse, left_out.not_sparse))
     assert (tripped > 0) == (run is left_out.tripping)

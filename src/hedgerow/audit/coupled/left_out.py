@@ -40,6 +40,7 @@ _SEEN = {"farther._BLIND": 1e9}
 _LARGE = {"adaptive.DENSE_CELLS": 0, "everything.WHOLE_CELLS": 0}
 _CLEAR = {"look.EACH": 1e9, "look.CLEAR": 0.0, "look.FAITH": 0.0}
 _ALL = {"everything.LIMITS": {2: 1e9, 3: 0.0}, "look.BLIND": 1e9}
+_SUMS = {"everything.SUMS_LIMIT": 1e9}
 _JOINED = _ALL | {"run.least": lambda links, pairs: 0.0, "run.FINE": 0.0}
 _ASKED = (
     "SELECT n, COUNT(*) FROM t GROUP BY n",
@@ -51,10 +52,19 @@ _ASKED = (
 
 def in_session(curator: Curator) -> Any:
     """A session measures residuals of pairs and looks at those that it leaves out; then it is asked."""
-    from hedgerow.mechanisms.adaptive import farther  # noqa: F401  (it has the rule)
+    return _opened(curator, _SEEN | _SUMS)
+
+
+def choosing(curator: Curator) -> Any:
+    """A session whose tables are chosen, as where rows are few; then it is asked."""
+    return _opened(curator, _SEEN | _LARGE | {"everything.SUMS_LIMIT": 0.0})
+
+
+def _opened(curator: Curator, rules: Mapping[str, Any]) -> Any:
+    from hedgerow.mechanisms.adaptive import adaptive, everything, farther  # noqa: F401  (they have the rules)
     from hedgerow.mechanisms.session.session import Session
 
-    with _ruled(_SEEN):
+    with _ruled(rules):
         session = Session(epsilon=1, cells=1).open(curator)
         return [session.ask(question) for question in _ASKED]
 
@@ -69,10 +79,10 @@ def clear_ones(curator: Curator) -> Any:
 
 def tripping(curator: Curator) -> Any:
     """The same for an accuracy: it compares, and measures and learns a pair that it had left out."""
-    from hedgerow.mechanisms.adaptive import farther  # noqa: F401
+    from hedgerow.mechanisms.adaptive import everything, farther  # noqa: F401
     from hedgerow.mechanisms.session.session import Session
 
-    with _ruled(_SEEN):
+    with _ruled(_SEEN | _SUMS):
         session = Session(epsilon=10, within_count=12, cells=1, questions=50, confidence=0.5).open(curator)
         said: list[Any] = []
         for question in (_ASKED[1], _ASKED[0], "SELECT COUNT(*) FROM t WHERE n >= 8 AND b = 7", _ASKED[1]):
@@ -115,6 +125,7 @@ def _released(curator: Curator, order: int, rules: Mapping[str, Any]) -> Any:
 RUNS: tuple[tuple[str, Callable[[Any], Any], Budget], ...] = (
     ("Session", in_session, LITTLE),
     ("Session", clear_ones, LITTLE),
+    ("Session", choosing, LITTLE),
     ("Session", tripping, MUCH),
     ("AdaptiveRelease", in_release, LITTLE),
     ("AdaptiveRelease", inside_triples, LITTLE),

@@ -116,19 +116,20 @@ class AdaptiveRelease(Resumable):
             zeros: pairs (attributes, array over their table, False where a combination cannot occur).
             watch: told how far the release is, and its current estimated error.
             choose: choose tables in any case, and never measure all of the workload at once.
-            sums: measure all of it, where that can be, for sums over any levels rather than for cells.
+            sums: measure all of it, where that can be, for sums over any levels rather than for cells. With
+                `choose` only where noise is small; else tables are chosen, as for triples.
         """
         domain = finite(curator)
         queries = Workload.of(workload, domain)
         self._check(queries, weights)
         believed = None if prior is None else PublicTables.of(domain, prior)
-        everything = not choose and self._everything(curator, queries, believed, zeros)
+        everything = (sums or not choose) and self._everything(curator, queries, believed, zeros)
         model = self._model(domain, zeros, believed, queries.cliques if everything else ())
         plan = self._plan(domain, curator.account, queries, weights, believed, model.zeros)
         with self._paying(curator, plan) as purse:
             moments, rest = measured_moments(purse, domain)
             run = Run(rest, domain, queries, self, watch or unwatched)
-            outcome, facts = run.learn(model, weights, everything_too=everything, sums=sums)
+            outcome, facts = run.learn(model, weights, everything_too=everything, sums=sums, choose=choose)
             outcome = replace(outcome, moments=moments)
         said = {"workload": queries.name} | facts | ({} if believed is None else {"prior": believed.digest})
         signed = self._signed(curator, purse.spent, self._own() | said)

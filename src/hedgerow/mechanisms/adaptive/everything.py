@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from math import pi, prod
+from math import inf, pi, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,6 +50,7 @@ LEVELS = 2048  # nor attributes of more levels
 LIMITS = {2: 0.02, 3: 0.017}
 """By the most attributes of a table: with a larger expected error tables are chosen."""
 PAIRS_LIMIT = 0.0075  # the same where only pairs inside the workload's tables are measured
+SUMS_LIMIT = 0.0035  # the same of sums over any levels, where tables may be chosen for them instead
 OFTEN = 3.0  # sums over two, three and four attributes are as often asked for as those over one, each
 NUMBERS_TOO = 1.0  # how much single attributes count beside tables, where there are numbers
 FLOOR = 0.02  # of the price: the least that one-way tables are given
@@ -75,12 +76,19 @@ class Everything:
         tables: the workload's attribute sets with their weights.
         sums: whether it is meant for sums over any levels.
         pairs_only: whether the tables are the pairs inside those of the workload.
+        choose: whether tables may be chosen for sums; else they are measured at once wherever they can be.
     """
 
     def __init__(
-        self, run: Run, tables: Mapping[Names, float], *, sums: bool = False, pairs_only: bool = False
+        self,
+        run: Run,
+        tables: Mapping[Names, float],
+        *,
+        sums: bool = False,
+        pairs_only: bool = False,
+        choose: bool = False,
     ) -> None:
-        self.run_, self.sums, self.pairs_only = run, sums, pairs_only
+        self.run_, self.sums, self.pairs_only, self.choose = run, sums, pairs_only, choose
         domain = run.domain
         self.sizes = {a: domain[a].size for t in tables for a in t if domain[a].size > 1}
         self.sizes = {a: self.sizes[a] for a in domain.names if a in self.sizes}
@@ -93,14 +101,14 @@ class Everything:
 
     @classmethod
     def within_reach(
-        cls, run: Run, tables: Mapping[Names, float], *, sums: bool = False
+        cls, run: Run, tables: Mapping[Names, float], *, sums: bool = False, choose: bool = False
     ) -> Everything | None:
         """All of a workload; of very many triples the pairs inside them; None where not even they can be.
 
         The model is brought to measured pairs wherever a triple is read. Of 60 attributes, triples read so
         were 2.3 times nearer to the rows than those of a model that chose its tables.
         """
-        found = cls(run, tables, sums=sums)
+        found = cls(run, tables, sums=sums, choose=choose)
         if found.wide == 3 and len(found.tables) > SETS:
             found = found.pairs_inside()
         return found if found.possible else None
@@ -111,7 +119,7 @@ class Everything:
         for t, weight in self.tables.items():
             for pair in combinations(t, 2):
                 inside[pair] = inside.get(pair, 0.0) + weight
-        return Everything(self.run_, inside, sums=self.sums, pairs_only=True)
+        return Everything(self.run_, inside, sums=self.sums, pairs_only=True, choose=self.choose)
 
     @property
     def possible(self) -> bool:
@@ -187,6 +195,8 @@ class Everything:
     @property
     def usual_limit(self) -> float:
         """The expected error up to which all is measured, where dependence is in a few pairs."""
+        if self.sums:
+            return SUMS_LIMIT if self.choose else inf
         return PAIRS_LIMIT if self.pairs_only else LIMITS[self.wide]
 
     def suits(self, shares: Shares, limit: float | None = None, *, whole: bool = False) -> bool:
@@ -200,8 +210,7 @@ class Everything:
         if not shares.precisions or shares.numbers > NUMBERS:
             return False
         most = self.usual_limit if limit is None else limit
-        suited = whole or self.sums or shares.error <= most
-        return suited and shares.strategy is not None
+        return (whole or shares.error <= most) and shares.strategy is not None
 
     # -- the act, and after it ----------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from hedgerow.privacy.budget import Cost, selection_epsilon
 from hedgerow.queries.number_sums import numbers
 from hedgerow.queries.query import Norms
 from hedgerow.queries.strategies.strategy import ResidualStrategy
-from hedgerow.queries.workload import Workload
+from hedgerow.queries.workload import Workload, marginals
 from hedgerow.synopsis.learned import Learned
 
 if TYPE_CHECKING:
@@ -141,6 +141,7 @@ class Run(SelectMeasure):
         *,
         everything_too: bool = False,
         sums: bool = False,
+        choose: bool = False,
     ) -> tuple[Learned, dict[str, Any]]:
         """START: one-way tables. Then all of the workload at once, or SELECT, MEASURE, FIT in rounds.
 
@@ -150,10 +151,13 @@ class Run(SelectMeasure):
             everything_too: whether all of the workload may be measured at once, where that is expected to be
                 better than choosing.
             sums: whether that is meant for sums over any levels; then it is done wherever it can be.
+            choose: whether it is done for sums only where that is expected to be better, too.
         """
         sets = planning.importance(self.workload, weights)
         names = self.domain.order({a for s in sets for a in s})
-        everything = Everything.within_reach(self, sets, sums=sums) if everything_too else None
+        everything = None
+        if everything_too:
+            everything = Everything.within_reach(self, sets, sums=sums, choose=choose)
         everything = self._begin(hypothesis, names, everything)
         if self.settings.objective == "max":
             return self._learn_all(hypothesis, sets)
@@ -163,6 +167,8 @@ class Run(SelectMeasure):
         self._more(hypothesis, names)
         from hedgerow.mechanisms.adaptive.choosing import Choosing
 
+        if sums and choose:  # larger sums are made of larger tables
+            sets = planning.importance(marginals(self.domain, min(3, len(self.domain))), None)
         return Choosing(self, sets).learn(hypothesis)
 
     def regained(self, hypothesis: FactoredHypothesis, *, behind: bool = True) -> FactoredHypothesis:
@@ -184,7 +190,7 @@ class Run(SelectMeasure):
             found = self._taken_up(hypothesis, everything, cost)
             if found is not None:
                 return found
-        if everything.pairs_only:
+        if everything.pairs_only or everything.sums:
             return None
         self._sharpen(hypothesis, names, everything)
         seen = look(self, self.ones, everything.tables)

@@ -64,7 +64,8 @@ def is_begun(curator: Curator, name: str) -> bool:
         return True
     from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease  # which primes large domains
 
-    if any(AdaptiveRelease(run=r).begun(curator) for r in (request, priming.pairs_run(name))):
+    runs = (request, priming.pairs_run(name), priming.best_run(name))
+    if any(AdaptiveRelease(run=r).begun(curator) for r in runs):
         return True
     return any(line == _UNPRIMED for _, line in lines_of(curator.ledger, name))
 

@@ -118,8 +118,13 @@ def prime(
         asked = marginals(domain, min(len(domain), 3))
         synopsis = release.release(curator, asked, watch=watch, choose=True)
     else:
-        release = replace(release, run=pairs_run(name))
-        synopsis = release.release(curator, marginals(domain, min(len(domain), 2)), watch=watch, sums=True)
+        asked = marginals(domain, min(len(domain), 2))
+        before = replace(release, run=pairs_run(name))
+        if before.begun(curator):
+            synopsis = before.release(curator, asked, watch=watch, sums=True)
+        else:
+            release = replace(release, run=best_run(name))
+            synopsis = release.release(curator, asked, watch=watch, sums=True, choose=True)
     return FactoredBelief.of(synopsis._learned, rows)
 
 
@@ -151,5 +156,10 @@ def first_act(name: str) -> str:
 
 
 def pairs_run(name: str) -> str:
-    """The run that primes a session in a large domain: residuals of all pairs."""
+    """The run that primed a session of before in a large domain: residuals of all pairs."""
     return f"{name}: prime pairs"
+
+
+def best_run(name: str) -> str:
+    """The run that primes a session in a large domain: residuals of all pairs, or chosen tables."""
+    return f"{name}: prime best"

@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.mechanisms.adaptive import everything
 from hedgerow.mechanisms.adaptive.farther import Farther
 
 ROWS = 6000
 SIZES = {"a": 60, "b": 60, "c": 4, "d": 40, "e": 5, "f": 30}
+
+
+@pytest.fixture(autouse=True)
+def measured_all(monkeypatch):
+    """Sessions of so few rows choose their tables: here all pairs are measured, as where rows are many."""
+    monkeypatch.setattr(everything, "SUMS_LIMIT", 1e9)
 
 
 def columns() -> dict[str, np.ndarray]:
