@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import combinations
@@ -44,6 +44,8 @@ _MEANS = 240  # of several sets that were not looked at, by chance
 _TOGETHER = 4  # so many of them at most are taken to make up for each other
 _BEFORE = 3.0  # files of before have spreads in units of counts; what rows vary by is less
 _ALIKE = 512  # groups of cells of one table that are told apart, where what is left varies between cells
+_CLEARLY = 2.0  # deviations of a look: farther below chance, rows were not drawn by it
+_FEW = 3  # sets of a kind: of fewer nothing is known of that kind
 _INSIDE = 1 << 10  # sets inside a larger one that are asked for their own
 
 
@@ -108,13 +110,18 @@ class Beyond:
         distances: Sequence[float],
         sigma: float,
         varied: tuple[float, ...],
+        grouped: Collection[Names] = (),
     ) -> Beyond:
         """The same where tables were chosen: of pairs, then what triples show beyond them.
+
+        Pairs that were measured in groups of levels were chosen as they stood out, and what is left of them
+        is more than of others: each kind is drawn to what is usual of it.
 
         Args:
             bars: errors of tables by what is known of sets.
             tables, distances, sigma: as above; some of two attributes, and perhaps some of three.
             varied: what is not known of single cells of a set, in parts of its mean.
+            grouped: those that were measured, but not level by level.
         """
         off = dict(zip(tables, distances, strict=True))
         known: Beyond | None = None
@@ -129,12 +136,42 @@ class Beyond:
                 parts = levels[0].parts(names, table)
                 none, one = (np.add(*b.of_cells(names, table, parts)) for b in levels)  # in a straight line
                 seen[names] = _Seen(none, one - none, table, varied)
-            found = np.array([off[t] for t in some])
-            whole = _told(seen, found, sigma, size)
-            more = cls._of(seen, found, sigma, whole)
-            known = more._hidden(seen, sigma, whole) if known is None else known._above(more)
+            kinds = [[t for t in seen if t not in grouped], [t for t in seen if t in grouped]]
+            each = []
+            for kind in kinds if size == 2 and min(map(len, kinds)) >= _FEW else [list(seen)]:
+                own, found = {t: seen[t] for t in kind}, np.array([off[t] for t in kind])
+                whole = _told(own, found, sigma, size)
+                more = cls._of(own, found, sigma, whole)
+                if known is None:
+                    more = more._hidden(own, sigma, whole)._by_chance(own, found, sigma, grouped)
+                each.append(more)
+            known = cls._both(each) if known is None else known._above(each[0])
         assert known is not None
         return known
+
+    def _by_chance(
+        self, sets: Mapping[Names, _Seen], found: Floats, sigma: float, grouped: Collection[Names]
+    ) -> Beyond:
+        """With what chance does at least to pairs that no table was measured of.
+
+        Rows of a table are designed where they are nearer to it than that, which a look has to say clearly.
+        """
+        near = {
+            t
+            for (t, x), d in zip(sets.items(), found.tolist(), strict=True)
+            if t not in grouped and d > x.distance(1.0) - _CLEARLY * sigma
+        }
+        spreads = {t: max(s, 1.0) if t in near else s for t, s in self.spreads.items()}
+        maybe = {t: tuple(max(x, 1.0) for x in m) if t in near else m for t, m in self.maybe.items()}
+        spreads |= {t: float(np.mean(maybe[t])) for t in near if t in maybe}
+        others = self.others if len(near) < len(sets) / 2 else tuple(max(x, 1.0) for x in self.others)
+        return replace(self, spreads=spreads, maybe=maybe, others=others, other=float(np.mean(others)))
+
+    @classmethod
+    def _both(cls, each: Sequence[Beyond]) -> Beyond:
+        """Kinds of sets together; others are taken to be of the first."""
+        spreads = {t: s for b in each for t, s in b.spreads.items()}
+        return replace(each[0], spreads=spreads, maybe={t: m for b in each for t, m in b.maybe.items()})
 
     @classmethod
     def unseen(

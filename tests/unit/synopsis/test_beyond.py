@@ -69,7 +69,7 @@ def test_what_noise_hides_of_chosen_tables_is_a_truncated_normal_mean(hidden):
 
     sigma, near = 3000.0, far(dict.fromkeys(pairs, 0.05))
     noise, usual = sigma * len(pairs) ** 0.5, float((np.hypot(near, APART * ROWS) - near).sum())
-    seen = Beyond.chosen(known, counts, (near + hidden * noise / len(pairs)).tolist(), sigma, (1.0,))
+    seen = Beyond.chosen(known, counts, (near + hidden * noise / len(pairs)).tolist(), sigma, (1.0,), pairs)
     mean = hidden * noise - noise**2 / usual
     more = truncnorm.mean(-mean / noise, np.inf, loc=mean, scale=noise)
     drawn = zip(*(seen.draws(t) for t in pairs), strict=True)
@@ -182,6 +182,36 @@ def test_a_look_that_cannot_tell_pairs_apart_leaves_room_for_one_that_is_far_off
     for t in PAIRS:
         assert max(blind.draws(t)) > 3.0 * np.mean(blind.draws(t))
     assert max(sharp.draws(PAIRS[1])) < 0.01 * max(blind.draws(PAIRS[1]))
+
+
+def test_pairs_in_groups_of_levels_are_told_from_those_that_were_not_measured():
+    """What is left of the one is more: drawn to what is usual of both, it would be too little."""
+    grouped, rest = PAIRS[:4], PAIRS[4:]
+    sigma = 0.03 * ROWS
+    rng = np.random.default_rng(5)
+    off = [(0.3 if t in grouped else 0.04) * ROWS + sigma * rng.normal() for t in PAIRS]
+    one = Beyond.chosen(unmeasured, pair_tables(), off, sigma, (1.0,))
+    two = Beyond.chosen(unmeasured, pair_tables(), off, sigma, (1.0,), grouped)
+    apart = [np.mean([two.spreads[t] / one.spreads[t] for t in kind]) for kind in (grouped, rest)]
+    assert apart[0] > 1.03
+    assert apart[1] < 0.6
+    assert two.other == pytest.approx(np.mean(two.others))
+    assert max(two.others) < np.mean([two.spreads[t] for t in grouped])  # others are of the usual kind
+    few = Beyond.chosen(unmeasured, pair_tables(), off, sigma, (1.0,), grouped[:1])
+    assert few.spreads[PAIRS[5]] == pytest.approx(one.spreads[PAIRS[5]])
+
+
+def test_what_no_table_was_measured_of_is_off_by_chance_at_least_unless_a_look_is_clear():
+    """Rows of a designed table - every country in every year - may be nearer to it than by chance."""
+    near = [0.001 * ROWS] * len(PAIRS)
+    blind = Beyond.chosen(unmeasured, pair_tables(), near, 0.01 * ROWS, (1.0,))
+    clear = Beyond.chosen(unmeasured, pair_tables(), near, 0.001 * ROWS, (1.0,))
+    measured = Beyond.chosen(unmeasured, pair_tables(), near, 0.01 * ROWS, (1.0,), PAIRS)
+    for t in PAIRS:
+        assert min(blind.draws(t)) >= 1.0
+        assert max(clear.draws(t)) < 1.0
+        assert min(measured.draws(t)) < 1.0
+    assert min(blind.others) >= 1.0 > max(clear.others)
 
 
 def test_what_is_off_adds_up_along_a_number_but_not_in_single_cells():

@@ -23,6 +23,7 @@ from hedgerow.errors import RequestReused
 from hedgerow.learning.residuals.basis import Names
 from hedgerow.queries.query import Norms
 from hedgerow.synopsis.beyond import Beyond
+from hedgerow.synopsis.limits import MeasuredTable
 from hedgerow.synopsis.quantiles import VARIED
 from hedgerow.synopsis.stated import StatedErrors
 
@@ -136,4 +137,7 @@ class Farther:
         stated = StatedErrors(run.domain, learned, learned.table)
         if learned.reconciled is not None and self._left_out.isdisjoint(sets):
             return Beyond.found(stated.bars_of(2.0), tables, found.tolist(), sigma)
-        return Beyond.chosen(lambda known: stated.bars_of(1.0, known), tables, found.tolist(), sigma, VARIED)
+        grouped = {run.domain.order(t.attributes) for t in MeasuredTable.all_of(learned.measurements)}
+        return Beyond.chosen(
+            lambda known: stated.bars_of(1.0, known), tables, found.tolist(), sigma, VARIED, grouped
+        )

@@ -24,17 +24,17 @@ class Session:
     """An online session: measure all small tables once, learn from them, answer anything, certify on request.
 
     Privacy: priming measures every table of at most three attributes by the discrete Gaussian mechanism
-    ([CKS20] Thm 4; Laplace [GRS09] under a pure budget), or runs the adaptive release when the domain is too
-    large for that: one-way tables, distances of pairs of many levels to independence, residuals of pairs at
-    the strategy's exact norms, or tables that are chosen where those were mostly noise, distances of some
-    tables to what is answered; answers from what was learned are post-processing. With an accuracy given, a learned answer is compared with the rows by two one-sided
-    sparse vectors (the theorem of `curator.runs.one_sided`; AboveThreshold [DR14] under `replace`), each
-    paid when it is opened and again after it trips; a question that trips is measured with its own noise,
-    and asked again at a closer accuracy it is refined by a fresh measurement (`session.chain`). What is
-    asked, measured and opened depends on released values only, so the ledger's filter composes all of it,
-    concurrently open runs too ([VZ23], [L22]). Accuracy: all certified answers of a session that state a
-    confidence of c or more hold at once with probability c, `measured` ones each with theirs; `learned` ones
-    have an indicative error.
+    ([CKS20] Thm 4; Laplace [GRS09] under a pure budget), or runs the adaptive release when the domain is
+    too large for that: one-way tables, distances of pairs of many levels to independence, residuals of
+    pairs at the strategy's exact norms, or tables that are chosen where those were mostly noise, distances
+    of some tables to what is answered; answers from what was learned are post-processing. With an accuracy
+    given, a learned answer is compared with the rows by two one-sided sparse vectors (the theorem of
+    `curator.runs.one_sided`; AboveThreshold [DR14] under `replace`), each paid when it is opened and again
+    after it trips; a question that trips is measured with its own noise, and asked again at a closer
+    accuracy it is refined by a fresh measurement (`session.chain`). What is asked, measured and opened
+    depends on released values only, so the ledger's filter composes all of it, concurrently open runs too
+    ([VZ23], [L22]). Accuracy: all certified answers of a session that state a confidence of c or more hold
+    at once with probability c, `measured` ones each with theirs; `learned` ones have an indicative error.
     Charged in `Curator.measure_all` and when a sparse vector is opened.
 
     Args:
