@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import combinations
-from math import comb, erfc, exp, hypot, inf, pi, sqrt
+from math import comb, hypot, inf, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.random import PCG64, Generator
 
 from hedgerow.learning.residuals.basis import Names
 from hedgerow.synopsis.quantiles import VARIED, lognormal
+from hedgerow.synopsis.seen import APART, LEAST, STEPS, Seen, told, usual, where
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,18 +25,11 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_STEPS = 40  # of a search for a spread, at most
-_NEAR = 1e-7  # of a distance: so near is near enough
-_MOST = 1e7  # the largest spread that is looked for
-_LEAST = 0.05  # no spread is less
 _SURE = 0.05  # of a distance, squared: from here on sets count alike, however little noise theirs have
 DEEPER = 1.2  # times the mean of those inside it, for each attribute more: what a larger set shows
 BESIDE = 1.5  # of a spread, squared: chance in many cells hides what is off in a few large ones
-APART = 0.15  # of all rows: how far pairs are taken to be, apart from noise, before looking
-MORE = 0.01  # ... and what triples show beyond that
 DIFFER = 0.95  # the deviation of the logarithm of how far pairs of one table are (nine public tables)
 SHOWN = 0.1  # of the spread of pairs: larger sets show at least so much, where noise may hide it
-_FAR = 8.0  # deviations below 0: there the part of a normal law above 0 is exponential
 _DEEP = 3  # attributes more that count
 _CLEAR = 4.0  # times what a distance says without noise: a spread is no more
 _GROUPS = 24  # of spreads that are told apart
@@ -43,7 +37,6 @@ _OTHERS = 64  # the same of sets that were not looked at
 _MEANS = 240  # of several sets that were not looked at, by chance
 _TOGETHER = 4  # so many of them at most are taken to make up for each other
 _BEFORE = 3.0  # files of before have spreads in units of counts; what rows vary by is less
-_ALIKE = 512  # groups of cells of one table that are told apart, where what is left varies between cells
 _CLEARLY = 2.0  # deviations of a look: farther below chance, rows were not drawn by it
 _FEW = 3  # sets of a kind: of fewer nothing is known of that kind
 _INSIDE = 1 << 10  # sets inside a larger one that are asked for their own
@@ -95,7 +88,7 @@ class Beyond:
         seen = {}
         for names, table in tables.items():
             both, left = bars.of_cells(names, table)
-            seen[names] = _Seen(both - left, left, table)
+            seen[names] = Seen(both - left, left, table)
         found = np.asarray(distances, dtype=np.float64)
         more = cls._of(seen, found, sigma, float(found.sum()) + sqrt(len(seen)) * sigma)
         own = {t: hypot(s, BESIDE) for t, s in more.spreads.items()}
@@ -129,18 +122,18 @@ class Beyond:
             some = {t: x for t, x in tables.items() if len(t) == size}
             if not some:
                 continue
-            inside = None if known is None else replace(known, other=_usual(known.others))
+            inside = None if known is None else replace(known, other=usual(known.others))
             levels = [bars(cls._with(inside, cls(dict.fromkeys(some, s), s))) for s in (0.0, 1.0)]
             seen = {}
             for names, table in some.items():
                 parts = levels[0].parts(names, table)
                 none, one = (np.add(*b.of_cells(names, table, parts)) for b in levels)  # in a straight line
-                seen[names] = _Seen(none, one - none, table, varied)
+                seen[names] = Seen(none, one - none, table, varied)
             kinds = [[t for t in seen if t not in grouped], [t for t in seen if t in grouped]]
             each = []
             for kind in kinds if size == 2 and min(map(len, kinds)) >= _FEW else [list(seen)]:
                 own, found = {t: seen[t] for t in kind}, np.array([off[t] for t in kind])
-                whole = _told(own, found, sigma, size)
+                whole = told(own, found, sigma, size)
                 more = cls._of(own, found, sigma, whole)
                 if known is None:
                     more = more._hidden(own, sigma, whole)._by_chance(own, found, sigma, grouped)
@@ -150,7 +143,7 @@ class Beyond:
         return known
 
     def _by_chance(
-        self, sets: Mapping[Names, _Seen], found: Floats, sigma: float, grouped: Collection[Names]
+        self, sets: Mapping[Names, Seen], found: Floats, sigma: float, grouped: Collection[Names]
     ) -> Beyond:
         """With what chance does at least to pairs that no table was measured of.
 
@@ -188,15 +181,13 @@ class Beyond:
         seen = {}
         for names, table in tables.items():
             none, one = (np.add(*b.of_cells(names, table)) for b in levels)
-            seen[names] = _Seen(none, one - none, table, VARIED)
+            seen[names] = Seen(none, one - none, table, VARIED)
         rows = float(next(iter(tables.values())).sum())
         near = np.array([x.distance(1.0) for x in seen.values()])  # chance is in all pairs
         even = cls(dict.fromkeys(tables, 1.0), 1.0, (1.0,))
         return even._hidden(seen, inf, float(np.hypot(near, apart * rows).sum()), 1.0)
 
-    def _hidden(
-        self, sets: Mapping[Names, _Seen], sigma: float, whole: float, least: float = _LEAST
-    ) -> Beyond:
+    def _hidden(self, sets: Mapping[Names, Seen], sigma: float, whole: float, least: float = LEAST) -> Beyond:
         """With what each set may be, as far as the look was too noisy to tell sets apart.
 
         Args:
@@ -212,13 +203,13 @@ class Beyond:
             return np.sqrt(near**2 + (c * parts) ** 2)
 
         low, high = 0.0, float(near.max()) + whole
-        for _ in range(_STEPS):
+        for _ in range(STEPS):
             middle = (low + high) / 2.0
             low, high = (middle, high) if apart(middle).mean(axis=1).sum() < whole else (low, middle)
         goals = apart(low)
         blind = 1.0 / (1.0 + goals.var(axis=1) / max(sigma**2, 1e-300))
         maybe = {
-            t: tuple(float(b * _where(x.distance, g) + (1.0 - b) * self.spreads[t]) for g in each.tolist())
+            t: tuple(float(b * where(x.distance, g) + (1.0 - b) * self.spreads[t]) for g in each.tolist())
             for (t, x), b, each in zip(sets.items(), blind.tolist(), goals, strict=True)
         }
         own = {t: float(np.mean(each)) for t, each in maybe.items()}
@@ -242,14 +233,14 @@ class Beyond:
         return more if known is None else replace(known, larger=more)
 
     @classmethod
-    def _of(cls, sets: Mapping[Names, _Seen], found: Floats, sigma: float, whole: float) -> Beyond:
+    def _of(cls, sets: Mapping[Names, Seen], found: Floats, sigma: float, whole: float) -> Beyond:
         """The spread of every set, and of others; all distances together are taken to be `whole`."""
         seen = list(sets.values())
 
         def all_of(s: float) -> float:
             return sum(x.distance(s) for x in seen)
 
-        common = _where(all_of, whole)
+        common = where(all_of, whole)
         usual = np.array([max(x.distance(common), 1.0) for x in seen])
         ratios, noise = found / usual, (sigma / usual) ** 2
         weights = 1.0 / (noise + _SURE)
@@ -263,7 +254,7 @@ class Beyond:
             """Where sets are so many times their usual distance: of mere noise a spread says nothing."""
             found = zip(seen, usual, parts, strict=True)
             return [
-                min(_where(x.distance, float(u * b)), _CLEAR * common * float(b) ** 2) for x, u, b in found
+                min(where(x.distance, float(u * b)), _CLEAR * common * float(b) ** 2) for x, u, b in found
             ]
 
         own = spreads(believed)
@@ -350,81 +341,3 @@ def _means(values: tuple[float, ...], number: int) -> tuple[float, ...]:
         drawn = Generator(PCG64(number)).choice(drawn, (_MEANS, number)).mean(axis=1)
     groups = np.array_split(np.sort(drawn), min(_GROUPS, len(drawn)))
     return tuple(float(g.mean()) for g in groups)
-
-
-class _Seen:
-    """A table that was looked at: its noise, and what the spread is in units of.
-
-    Args:
-        noise: the variance of every cell at a spread of 0.
-        left: how much more it is for each 1 of the spread.
-        table: what is answered, in rows.
-        varied: what is left in single cells, in parts of its mean.
-    """
-
-    def __init__(
-        self, noise: Floats, left: Floats, table: Floats, varied: tuple[float, ...] = (1.0,)
-    ) -> None:
-        most = 2.0 * np.maximum(table, 0.0)
-        groups = [np.asarray(x, dtype=np.float64).reshape(-1) for x in (noise, left, most)]
-        self._numbers: Any = 1.0
-        if len(varied) > 1 and table.size > _ALIKE:  # cells of nearly as many rows are as far off
-            starts = np.linspace(0, table.size, _ALIKE, endpoint=False).astype(np.int64)
-            self._numbers, order = np.diff([*starts, table.size]), np.argsort(groups[1])
-            groups = [np.add.reduceat(x[order], starts) / self._numbers for x in groups]
-        self._noise, self._left, self._most = groups
-        self._varied = np.array(varied)[:, None]
-        self.rows = float(table.sum())
-
-    def distance(self, s: float) -> float:
-        """How far the rows are expected to be from it."""
-        each = np.sqrt(2.0 / pi * (self._noise + s * self._varied * self._left)).mean(axis=0)
-        return float((np.minimum(each, self._most) * self._numbers).sum())
-
-
-def _usual(spreads: Sequence[float]) -> float:
-    """The spread that has their mean distance: roots add up."""
-    return float(np.mean(np.sqrt(spreads))) ** 2
-
-
-def _told(seen: Mapping[Names, _Seen], found: Floats, sigma: float, size: int) -> float:
-    """What all distances together are taken to be, where tables were chosen.
-
-    Where noise hides them they are what is usual: before anything is found, what they have beyond the noise
-    of measured tables is taken to be exponential, with a mean of so much (`APART`, `MORE`). Given what was
-    found it is normal, moved down by noise^2 / mean and cut off at 0: that law's mean is believed.
-    """
-    noise = max(sqrt(len(seen)) * sigma, 1e-9)
-    near = np.array([x.distance(_LEAST) for x in seen.values()])
-    rows = np.array([x.rows for x in seen.values()])
-    usual = (np.hypot(near, APART * rows) - near if size == 2 else MORE * rows).sum()
-    at = float(found.sum() - near.sum()) / noise - noise / max(float(usual), 1e-9)
-    if at < -_FAR:
-        return float(near.sum()) + noise / -at
-    above = exp(-(at**2) / 2.0) / sqrt(2.0 * pi) / (0.5 * erfc(-at / sqrt(2.0)))
-    return float(near.sum()) + noise * (at + above)
-
-
-def _where(distance: Callable[[float], float], goal: float) -> float:
-    """The spread at which a distance is reached: by chords (Illinois), as distances go about as its root."""
-    low, high = sqrt(_LEAST), 1.0
-    under, over = distance(_LEAST) - goal, distance(1.0) - goal
-    if under >= 0.0:
-        return _LEAST
-    while over < 0.0 and high**2 < _MOST:
-        low, under, high = high, over, 2.0 * high
-        over = distance(high**2) - goal
-    if over <= 0.0:
-        return high**2
-    moved_low = None
-    for _ in range(_STEPS):
-        middle = (low * over - high * under) / (over - under)
-        off = distance(middle**2) - goal
-        if abs(off) <= _NEAR * goal:
-            return middle**2
-        if off < 0.0:
-            low, under, over = middle, off, over / 2.0 if moved_low else over
-        else:
-            high, over, under = middle, off, under if moved_low is not False else under / 2.0
-        moved_low = off < 0.0
-    return high**2
