@@ -64,7 +64,7 @@ class Bars:
         spread: the variance of what was not measured, in units of that of rows that were drawn.
         beyond: the same by sets of attributes, where some were looked at.
         chosen: whether some tables were chosen, and what others hold beyond them is not known.
-        related: how two numbers may then go together that were not measured.
+        related: how a number may go together with what it was not measured with.
     """
 
     basis: Basis
@@ -297,7 +297,7 @@ class Bars:
         return self._mean(own, tall) + more / max(sum(own.values()), 1e-300)
 
     def _related(self, names: Names, sets: list[Names], inside: list[Floats], chances: list[Floats]) -> float:
-        """What is more of the spread of a conjunction, by correlations of two numbers that it cuts."""
+        """What is more of the spread of a conjunction, by correlations of numbers that it cuts."""
         pairs = [s for s in sets if self.related.holds(s)]
         if not pairs:
             return 0.0

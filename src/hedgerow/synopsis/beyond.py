@@ -14,7 +14,7 @@ from numpy.random import PCG64, Generator
 
 from hedgerow.learning.residuals.basis import Names
 from hedgerow.synopsis.quantiles import VARIED, lognormal
-from hedgerow.synopsis.seen import APART, LEAST, STEPS, Seen, told, usual, where
+from hedgerow.synopsis.seen_table import APART, LEAST, STEPS, SeenTable, told, usual, where
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,7 +88,7 @@ class Beyond:
         seen = {}
         for names, table in tables.items():
             both, left = bars.of_cells(names, table)
-            seen[names] = Seen(both - left, left, table)
+            seen[names] = SeenTable(both - left, left, table)
         found = np.asarray(distances, dtype=np.float64)
         more = cls._of(seen, found, sigma, float(found.sum()) + sqrt(len(seen)) * sigma)
         own = {t: hypot(s, BESIDE) for t, s in more.spreads.items()}
@@ -128,7 +128,7 @@ class Beyond:
             for names, table in some.items():
                 parts = levels[0].parts(names, table)
                 none, one = (np.add(*b.of_cells(names, table, parts)) for b in levels)  # in a straight line
-                seen[names] = Seen(none, one - none, table, varied)
+                seen[names] = SeenTable(none, one - none, table, varied)
             kinds = [[t for t in seen if t not in grouped], [t for t in seen if t in grouped]]
             each = []
             for kind in kinds if size == 2 and min(map(len, kinds)) >= _FEW else [list(seen)]:
@@ -143,7 +143,7 @@ class Beyond:
         return known
 
     def _by_chance(
-        self, sets: Mapping[Names, Seen], found: Floats, sigma: float, grouped: Collection[Names]
+        self, sets: Mapping[Names, SeenTable], found: Floats, sigma: float, grouped: Collection[Names]
     ) -> Beyond:
         """With what chance does at least to pairs that no table was measured of.
 
@@ -181,13 +181,15 @@ class Beyond:
         seen = {}
         for names, table in tables.items():
             none, one = (np.add(*b.of_cells(names, table)) for b in levels)
-            seen[names] = Seen(none, one - none, table, VARIED)
+            seen[names] = SeenTable(none, one - none, table, VARIED)
         rows = float(next(iter(tables.values())).sum())
         near = np.array([x.distance(1.0) for x in seen.values()])  # chance is in all pairs
         even = cls(dict.fromkeys(tables, 1.0), 1.0, (1.0,))
         return even._hidden(seen, inf, float(np.hypot(near, apart * rows).sum()), 1.0)
 
-    def _hidden(self, sets: Mapping[Names, Seen], sigma: float, whole: float, least: float = LEAST) -> Beyond:
+    def _hidden(
+        self, sets: Mapping[Names, SeenTable], sigma: float, whole: float, least: float = LEAST
+    ) -> Beyond:
         """With what each set may be, as far as the look was too noisy to tell sets apart.
 
         Args:
@@ -233,7 +235,7 @@ class Beyond:
         return more if known is None else replace(known, larger=more)
 
     @classmethod
-    def _of(cls, sets: Mapping[Names, Seen], found: Floats, sigma: float, whole: float) -> Beyond:
+    def _of(cls, sets: Mapping[Names, SeenTable], found: Floats, sigma: float, whole: float) -> Beyond:
         """The spread of every set, and of others; all distances together are taken to be `whole`."""
         seen = list(sets.values())
 

@@ -1,7 +1,7 @@
-"""Related: how two numbers may go together in rows of which no table was measured.
+"""Related: how a number may go together with another attribute, where no table of the two was measured.
 
-A correlation moves all cells of a table a little, the same way along both numbers. Beside what chance does to
-each cell no distance of tables shows that, but an average of the one by a range of the other adds it all up.
+A correlation moves all cells of a table a little, the same way along both. Beside what chance does to each
+cell no distance of tables shows that, but an average of a number by a range of another adds it all up.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ USUAL = 0.2  # where none was: a usual correlation
 
 @dataclass(frozen=True)
 class Related:
-    """Correlations that two numbers may have of which no table was measured.
+    """Correlations that a number and another attribute may have of which no table was measured.
 
     What is not known of a table is a spread, in units of what its cells vary by. Where a part of it is one
-    pattern, an outer product over both numbers, a weighted count is off by as much as its own weights follow
+    pattern, an outer product over both, a weighted count is off by as much as its own weights follow
     that: at most by as many times its own variance as there are cells alike. Two normal variables of a
     correlation r are 2 r / pi of all rows from independent, and the noise of a table of 3 x 3 groups is 7
     deviations: a correlation of 10 deviations is as far as that, and a larger one would have been chosen.
@@ -58,22 +58,24 @@ class Related:
         return cls(bins, r**2 * rows, frozenset(map(frozenset, known)))
 
     def holds(self, names: Names) -> bool:
-        """Whether a set is two numbers that were not measured together."""
-        return len(names) == 2 and self.bins.keys() >= set(names) and frozenset(names) not in self.known
+        """Whether a set is a number and another attribute that were not measured together."""
+        return (
+            len(names) == 2 and not self.bins.keys().isdisjoint(names) and frozenset(names) not in self.known
+        )
 
     def more(self, spread: float, cells: float) -> float:
         """What is more of the spread of a weighted count, whose weights are alike in so many cells."""
         return min(PART * spread * cells, self.most)
 
     def alike(self, name: str, law: Floats, inside: Floats) -> float:
-        """In how many levels of a number a range of it is alike; 0 if that does not cut its bins.
+        """In how many levels of an attribute a set of them is alike; 0 if that does not cut a number's bins.
 
         Args:
-            name: the number.
+            name: the attribute.
             law: its distribution.
-            inside: 1 at the levels of the range, 0 at others.
+            inside: 1 at the levels of the set, 0 at others.
         """
-        cut = inside[: self.bins[name]] > 0.0
+        cut = inside[: self.bins.get(name)] > 0.0
         if cut.all() or not cut.any():
             return 0.0
         chance = float(law @ inside)

@@ -13,7 +13,7 @@ import hedgerow as hr
 from hedgerow.learning.residuals.basis import Basis, subsets
 from hedgerow.synopsis.bars import Bars
 from hedgerow.synopsis.beyond import BESIDE, DEEPER, Beyond
-from hedgerow.synopsis.seen import APART
+from hedgerow.synopsis.seen_table import APART
 
 SIZES = {"a": 6, "b": 5, "c": 4, "d": 6, "e": 3}
 ONES = {a: np.full(n, 1.0 / n) for a, n in SIZES.items()}

@@ -82,9 +82,19 @@ def test_what_does_not_cut_both_numbers_has_no_more():
         assert wide(known.variances(("a", "b"), table, weights)) == pytest.approx(
             wide(none.variances(("a", "b"), table, weights))
         )
-    group = np.array([1.0, 0.0, 0.0])
-    grouped = ROWS * both(EVEN, np.full(3, 1.0 / 3.0))
+
+
+def test_a_number_and_a_group_may_hang_together_and_two_groups_are_taken_as_they_are():
+    known, none = bars(Related.of(BINS, ROWS, 40.0)), bars(NOTHING)
+    upper, group = (np.arange(LEVELS) >= 12).astype(float), np.array([1.0, 0.0, 0.0])
+    table = ROWS * both(EVEN, np.full(3, 1.0 / 3.0))
     for weights in (both(PLACE, group), both(upper, group)):
-        assert wide(known.variances(("b", "c"), grouped, weights)) == wide(
-            none.variances(("b", "c"), grouped, weights)
-        )
+        found, without = (wide(x.variances(("b", "c"), table, weights)) for x in (known, none))
+        assert found > 1.3 * without
+    assert wide(known.variances(("b", "c"), table, both(upper, np.ones(3)))) == pytest.approx(
+        wide(none.variances(("b", "c"), table, both(upper, np.ones(3))))
+    )
+    related = Related.of({"a": LEVELS}, ROWS, 40.0)
+    assert related.holds(("a", "c"))
+    assert not related.holds(("c", "d"))
+    assert not related.holds(("a", "c", "d"))

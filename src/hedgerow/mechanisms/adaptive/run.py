@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,6 +55,7 @@ FINE = 0.002  # of all rows: where that is less, measuring all is best
 WELL = 0.93  # of it: what is expected of choosing has to be less
 FIRST, FIRST_TOO = "one-way tables", "one-way tables, for sums of numbers too"  # notes of the first act
 AGAIN = "one-way tables again"  # the note of a later one
+TRIPLES = 100_000  # that tables are chosen for: of more, for pairs
 WORTH = 0.01  # of the price: less is not worth an act
 
 
@@ -167,7 +169,7 @@ class Run(SelectMeasure):
         self._more(hypothesis, names)
         from hedgerow.mechanisms.adaptive.choosing import Choosing
 
-        if sums and choose:  # larger sums are made of larger tables
+        if sums and choose and comb(len(self.domain), 3) <= TRIPLES:  # larger sums are of larger tables
             sets = planning.importance(marginals(self.domain, min(3, len(self.domain))), None)
         return Choosing(self, sets).learn(hypothesis)
 
@@ -190,7 +192,7 @@ class Run(SelectMeasure):
             found = self._taken_up(hypothesis, everything, cost)
             if found is not None:
                 return found
-        if everything.pairs_only or everything.sums:
+        if everything.pairs_only or (everything.sums and everything.choose):
             return None
         self._sharpen(hypothesis, names, everything)
         seen = look(self, self.ones, everything.tables)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from itertools import combinations
 
@@ -9,8 +10,10 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.mechanisms.adaptive import everything, run
 from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease
 from hedgerow.mechanisms.adaptive.farther import Farther
+from hedgerow.mechanisms.adaptive.look import NOTE as LOOK
 from hedgerow.mechanisms.session import core, prime
 
 SIZES = {"a": 20, "b": 20, "c": 20, "d": 12, "e": 12, "f": 12, "g": 2}
@@ -104,6 +107,36 @@ def test_a_session_of_before_that_was_stopped_goes_on_as_it_began(tmp_path, monk
             PLAN.open(curator(4_000, ledger))
     session = PLAN.open(curator(4_000, ledger))
     assert np.array_equal(session._core.belief.table(("a", "b")), whole._core.belief.table(("a", "b")))
+
+
+def test_a_session_of_before_whose_pairs_were_too_many_goes_on_with_the_look_that_it_had(
+    tmp_path, monkeypatch
+):
+    """It had sharpened its one-way tables and looked at pairs, as a release does, before it chose."""
+    ledger = tmp_path / "l.db"
+    monkeypatch.setattr(everything, "NUMBERS", 1)
+    with monkeypatch.context() as patch:
+        as_before(patch)
+        guard = curator(4_000, ledger)
+        PLAN.open(guard)
+        told, spent = notes(guard), guard.ledger.spent()
+    assert LOOK in told
+    shutil.rmtree(f"{ledger}.cache", ignore_errors=True)
+    guard = curator(4_000, ledger)
+    PLAN.open(guard)
+    assert notes(guard) == told
+    assert guard.ledger.spent() == spent
+    fresh = curator(4_000)
+    PLAN.open(fresh)
+    assert LOOK not in notes(fresh)
+
+
+def test_where_triples_are_too_many_to_choose_from_pairs_are_chosen(monkeypatch):
+    monkeypatch.setattr(run, "TRIPLES", 1)
+    guard = curator(4_000)
+    session = PLAN.open(guard)
+    assert "choose" in notes(guard)
+    assert session._core.belief.learned.reconciled is None
 
 
 def test_one_that_was_stopped_while_it_chose_goes_on_and_costs_no_more(tmp_path, monkeypatch):

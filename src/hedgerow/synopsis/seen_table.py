@@ -1,4 +1,4 @@
-"""Seen: a table that was looked at, and how far rows are expected to be from it, by a spread."""
+"""SeenTable: a table that was looked at, and how far rows are expected to be from it, by a spread."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FAR = 8.0  # deviations below 0: there the part of a normal law above 0 is expo
 _ALIKE = 512  # groups of cells of one table that are told apart, where what is left varies between cells
 
 
-class Seen:
+class SeenTable:
     """A table that was looked at: its noise, and what the spread is in units of.
 
     Args:
@@ -60,7 +60,7 @@ def usual(spreads: Sequence[float]) -> float:
     return float(np.mean(np.sqrt(spreads))) ** 2
 
 
-def told(seen: Mapping[Names, Seen], found: Floats, sigma: float, size: int) -> float:
+def told(seen: Mapping[Names, SeenTable], found: Floats, sigma: float, size: int) -> float:
     """What all distances together are taken to be, where tables were chosen.
 
     Where noise hides them they are what is usual: before anything is found, what they have beyond the noise
