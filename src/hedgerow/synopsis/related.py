@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Names = tuple[str, ...]
 
-PART = 0.3  # of what is not known of two numbers' table: so much is usually a correlation of them
+PART = 0.1  # of what is not known of two numbers' table: so much is usually a correlation of them
 CHOSEN = 10.0  # by this part of all rows, in deviations of a table's noise: more would have been chosen
 USUAL = 0.2  # where none was: a usual correlation
 
