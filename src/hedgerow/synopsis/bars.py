@@ -297,9 +297,12 @@ class Bars:
         return self._mean(own, tall) + more / max(sum(own.values()), 1e-300)
 
     def _related(self, names: Names, sets: list[Names], inside: list[Floats], chances: list[Floats]) -> float:
-        """What is more of the spread of a conjunction, by correlations of numbers that it cuts."""
+        """What is more of the spread of a conjunction, by correlations of numbers that it cuts.
+
+        A single cell has what a look found of its table: nothing adds up in it.
+        """
         pairs = [s for s in sets if self.related.holds(s)]
-        if not pairs:
+        if not pairs or all(np.count_nonzero(m) == 1 for m in inside):
             return 0.0
         energies, by = self._energies(names, sets, chances), dict(zip(names, inside, strict=True))
         alike = {a: self.related.alike(a, self.ones(a), by[a]) for a in {a for s in pairs for a in s}}
