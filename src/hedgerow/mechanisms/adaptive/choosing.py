@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -10,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.errors import RequestReused
-from hedgerow.learning.factored.consistency import Target, combined
+from hedgerow.learning.factored.consistency import combined
 from hedgerow.mechanisms.adaptive import plan as planning
+from hedgerow.mechanisms.adaptive.again import Again
 from hedgerow.mechanisms.adaptive.farther import CHOSEN, Farther
 from hedgerow.mechanisms.adaptive.plan import Candidates, Effort, Nodes
 from hedgerow.mechanisms.adaptive.rounds import AdaptiveRounds
@@ -21,14 +21,12 @@ from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.learned import Learned
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
     from hedgerow.learning.factored.factored import FactoredHypothesis
     from hedgerow.mechanisms.adaptive.run import Run
     from hedgerow.queries.measurement import Measurement
 
 AGAIN = "measure again"
-SHARES = 10_000  # what is left, in whole shares
 
 
 class Choosing:
@@ -117,40 +115,25 @@ class Choosing:
     def _refresh(self, hypothesis: FactoredHypothesis, candidates: Candidates, chosen: list[Nodes]) -> None:
         """Spend what is left on one-way tables and those that were chosen, where it takes most noise away.
 
-        A ledger of before may hold all of it on the chosen tables: then that is taken up.
+        A ledger of before may hold another division, or all on the chosen tables: then that is taken up.
         """
         run, names = self.run_, self.run_.domain.names
         known = {t.nodes: t for t in combined(run.targets) if len(t.nodes) == 1 or t.nodes in set(chosen)}
-        shares = _filled(self._needs(known), self._had(known))
-        kept = [(nodes, share) for nodes, share in zip(known, shares, strict=True) if share > 0]
-        asked = [
-            (names[nodes[0][0]],) if len(nodes) == 1 else Workload([candidates.block(nodes)])
-            for nodes, _ in kept
-        ]
-        try:
-            found = run.measure(asked, run.left, [share for _, share in kept], AGAIN)
-        except RequestReused:
-            run.refused()
+        again = Again(run, self.sets, hypothesis.resolutions, known)
+        for shares in (again.shares, again.shares_before):
+            kept = [(nodes, share) for nodes, share in zip(known, shares(), strict=True) if share > 0]
+            asked = [
+                (names[nodes[0][0]],) if len(nodes) == 1 else Workload([candidates.block(nodes)])
+                for nodes, _ in kept
+            ]
+            try:
+                found = run.measure(asked, run.left, [share for _, share in kept], AGAIN)
+                break
+            except RequestReused:
+                run.refused()
+        else:
             found = self._as_before(candidates, chosen)
         run.targets += [hypothesis.target(m) for m in found]
-
-    def _needs(self, known: Mapping[Nodes, Target]) -> NDArray[np.float64]:
-        """What each table is to have, in proportion, so that the sum of the workload's L1 errors is least.
-
-        Noise of a table is in every table of the workload that holds its attributes. One that has p of the
-        price is off by size / sqrt(p), and the sum of need x size / sqrt(p) is least at (need x size)^(2/3).
-        """
-        names = self.run_.domain.names
-        inside = [{names[a] for a, _ in nodes} for nodes in known]
-        weights = np.array([sum(w for s, w in self.sets.items() if part <= set(s)) for part in inside])
-        sizes = np.array([len(t.counts) for t in known.values()], dtype=np.float64)
-        return np.asarray((weights * sizes) ** (2.0 / 3.0))
-
-    def _had(self, known: Mapping[Nodes, Target]) -> NDArray[np.float64]:
-        """What tables have had, in units of what is left."""
-        run = self.run_
-        sigma = np.array([t.sigma for t in known.values()])
-        return np.asarray((run.noise(run.left)[1] / sigma) ** (1.0 if run.pure else 2.0))
 
     def _as_before(self, candidates: Candidates, chosen: list[Nodes]) -> list[Measurement]:
         """What is left on the tables that were chosen already, or else on the one-way tables."""
@@ -159,16 +142,3 @@ class Choosing:
         blocks = [Workload([candidates.block(n)]) for n in chosen]
         sizes = [candidates.resolutions.cells(n) for n in chosen] or [run.domain.cells(a) for a in ones]
         return run.measure(blocks or ones, run.left, one_way_shares(sizes), AGAIN)
-
-
-def _filled(needs: NDArray[np.float64], had: NDArray[np.float64]) -> list[int]:
-    """Whole shares that bring all, but those that have more already, to the same part of what they need.
-
-    >>> _filled(np.array([1.0, 1.0, 2.0]), np.array([0.0, 3.0, 1.5]))
-    [8333, 0, 1667]
-    """
-    order = np.argsort(had / needs, kind="stable")
-    levels = (1.0 + np.cumsum(had[order])) / np.cumsum(needs[order])
-    within = np.flatnonzero(levels > (had / needs)[order])
-    new = np.maximum(levels[within[-1]] * needs - had, 0.0)
-    return [round(SHARES * x) for x in new / new.sum()]

@@ -1,12 +1,16 @@
 """Choosing: when another table is worth its price, and what the rest of the price is spent on."""
 
+import itertools
+from typing import Any
+
 import numpy as np
 import pytest
 
 import hedgerow as hr
 from hedgerow.learning.factored.consistency import Target
 from hedgerow.mechanisms.adaptive.adaptive import AdaptiveRelease
-from hedgerow.mechanisms.adaptive.choosing import AGAIN, Choosing, _filled
+from hedgerow.mechanisms.adaptive.again import Again, filled
+from hedgerow.mechanisms.adaptive.choosing import AGAIN, Choosing
 from hedgerow.mechanisms.adaptive.stopping import Found, Stopping
 from hedgerow.mechanisms.run import CHOOSE
 
@@ -26,6 +30,18 @@ def chain(number: int = 8000) -> dict[str, np.ndarray]:
     for _ in range(9):
         out.append(np.where(rng.random(number) < 0.9, out[-1], rng.integers(0, 6, number)))
     return {f"c{i}": x for i, x in enumerate(out)}
+
+
+def ring(number: int = 60_000, attributes: int = 14) -> dict[str, np.ndarray]:
+    """Each attribute goes with the one before it and after it."""
+    rng = np.random.default_rng(6)
+    x = rng.integers(0, 5, (number, attributes))
+    energy = rng.normal(0, 1.2, (attributes, 5, 5))
+    for _ in range(8):
+        for i in range(attributes):
+            pull = energy[i][:, x[:, (i + 1) % attributes]].T + energy[i - 1][x[:, i - 1], :]
+            x[:, i] = (pull + rng.gumbel(size=pull.shape)).argmax(axis=1)
+    return {f"g{i}": x[:, i] for i in range(attributes)}
 
 
 def curator(columns: dict[str, np.ndarray], epsilon: float = 0.2, ledger: object = ":memory:") -> hr.Curator:
@@ -128,11 +144,81 @@ def test_a_new_choice_is_given_again_free(tmp_path):
 
 def test_shares_bring_all_to_the_same_part_of_what_they_need():
     needs, had = np.array([1.0, 1.0, 2.0, 4.0]), np.array([0.2, 5.0, 0.1, 0.3])
-    new = np.array(_filled(needs, had)) / 1e4
+    new = filled(needs, had)
     levels = ((had + new) / needs)[[0, 2, 3]]
     assert new[1] == 0.0
-    assert levels == pytest.approx(np.full(3, levels[0]), rel=1e-3)
-    assert new.sum() == pytest.approx(1.0, abs=1e-3)
+    assert levels == pytest.approx(np.full(3, levels[0]))
+    assert new.sum() == pytest.approx(1.0)
+
+
+def divided() -> dict[str, Any]:
+    """What a ring's release has left and may measure again, and how it divides that, now and before."""
+    guard, found = curator(ring(), 1.0), {}
+    real = Again.shares
+
+    def shares(self: Again) -> list[int]:
+        unit = self._run.noise(self._run.left)[1]
+        found.update(of=self, unit=unit, now=real(self), before=self.shares_before())
+        return found["now"]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Again, "shares", shares)
+        AdaptiveRelease().release(guard, hr.marginals(guard.domain, 2))
+    return found
+
+
+def test_another_division_of_before_is_taken_up(tmp_path):
+    """What is measured again was once divided as if noise of tables added up."""
+    guard = curator(ring(), 1.0, tmp_path / "one.db")
+    year, pairs = AdaptiveRelease(run="year"), hr.marginals(guard.domain, 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Again, "shares", Again.shares_before)
+        before = year.release(guard, pairs)
+    assert AGAIN in notes(guard)
+    spent = guard.ledger.spent()
+    again = year.release(guard, pairs)
+    assert guard.ledger.spent() == spent
+    assert np.array_equal(again.table(("g0", "g1")), before.table(("g0", "g1")))
+
+
+def test_what_is_left_is_divided_so_that_errors_add_up_to_least():
+    """No small share that goes from one table to another makes the sum of roots of squares less."""
+    found = divided()
+    asked, unit = found["of"], found["unit"]
+
+    def error(shares: np.ndarray) -> float:
+        total = 0.0
+        for names in asked._sets:
+            squares = asked._chance(names)
+            for (nodes, t), share in zip(asked._known.items(), shares / 1e4, strict=True):
+                if {asked._run.domain.names[a] for a, _ in nodes} <= set(names):
+                    own = np.prod([1 - 1 / g for g in asked._resolutions.shape(nodes)])
+                    squares += own * (len(t.counts) * unit) ** 2 / ((unit / t.sigma) ** 2 + share)
+            total += squares**0.5
+        return total
+
+    now, before = np.array(found["now"]), np.array(found["before"])
+    assert error(now) < 0.99 * error(before)
+    giving = np.flatnonzero(now > 20)
+    for i, j in itertools.product(giving[:: len(giving) // 8], range(0, len(now), 3)):
+        moved = now.copy()
+        moved[i] -= 20
+        moved[j] += 20
+        assert error(moved) > error(now) * (1 - 1e-6)
+
+
+def test_a_pair_that_was_not_measured_is_off_by_chance():
+    asked = divided()["of"]
+    pairs = [
+        (about, nodes) for about, nodes in zip(asked._about, asked._known, strict=True) if len(about) == 2
+    ]
+    whole = {about for about, nodes in pairs if all(r == 0 for _, r in nodes)}
+    none = {frozenset(s) for s in asked._sets} - {about for about, _ in pairs}
+    even = asked._run.total * 25 * (1 - 1 / 5) ** 2  # of 25 cells, most if they are even; margins tell 9 of them
+    assert len(whole) >= 10
+    assert len(none) >= 30
+    assert all(asked._chance(tuple(s)) < 1e-6 * even for s in whole)
+    assert all(0.3 * even < asked._chance(tuple(s)) < 1.001 * even for s in none)
 
 
 def test_a_table_far_from_expected_is_found_so_and_noise_is_not():
