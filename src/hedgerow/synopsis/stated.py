@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from hedgerow.learning.residuals.basis import Basis
 from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.query import ONE
 from hedgerow.synopsis.bars import Bars
+from hedgerow.synopsis.excluded import by_excluded
 from hedgerow.synopsis.grouped import GroupedTable
 from hedgerow.synopsis.inherited import Inherited
 from hedgerow.synopsis.limits import MeasuredTable
@@ -122,7 +123,16 @@ class StatedErrors:
     def _unmeasured(
         self, attributes: Names, table: Floats, weights: Floats, confidence: float, numbers: int
     ) -> float:
-        """Of a weighted count of a table by what is known of it in groups, or of smaller ones.
+        """Of a weighted count of a table by what is known of it, or of the few rows that it leaves out."""
+        itself = partial(self._in_groups, confidence=confidence, numbers=numbers)
+        smaller = partial(self.linear, confidence=confidence, numbers=numbers)
+        left_out = by_excluded(attributes, table, weights, smaller, itself)
+        return min([itself(attributes, table, weights), *left_out])
+
+    def _in_groups(
+        self, attributes: Names, table: Floats, weights: Floats, confidence: float, numbers: int
+    ) -> float:
+        """By what is known of a table in groups, or of smaller ones.
 
         Groups tell of sums over levels, where errors add up; a single cell has its bar in any table.
         """

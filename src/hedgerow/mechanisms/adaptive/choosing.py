@@ -21,7 +21,6 @@ from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.learned import Learned
 
 if TYPE_CHECKING:
-
     from hedgerow.learning.factored.factored import FactoredHypothesis
     from hedgerow.mechanisms.adaptive.run import Run
     from hedgerow.queries.measurement import Measurement
