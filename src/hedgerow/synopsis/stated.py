@@ -77,8 +77,7 @@ class StatedErrors:
         self, attributes: Names, table: Floats, weights: Floats, confidence: float, numbers: int
     ) -> float:
         """Of a weighted count of a table, as one of so many numbers."""
-        known = self.known(attributes)
-        if known is None:
+        if (known := self.known(attributes)) is None:
             return self._unmeasured(attributes, table, weights, confidence, numbers)
         value, noisy = float((table * weights).sum()), float((known.counts * weights).sum())
         wide = known.half_width(confidence, weights, numbers)
@@ -123,11 +122,11 @@ class StatedErrors:
     def _unmeasured(
         self, attributes: Names, table: Floats, weights: Floats, confidence: float, numbers: int
     ) -> float:
-        """Of a weighted count of a table by what is known of it, or of the few rows that it leaves out."""
+        """Of a weighted count by what is known of its table, or of the few rows that it leaves out."""
         itself = partial(self._in_groups, confidence=confidence, numbers=numbers)
         smaller = partial(self.linear, confidence=confidence, numbers=numbers)
-        left_out = by_excluded(attributes, table, weights, smaller, itself)
-        return min([itself(attributes, table, weights), *left_out])
+        asked = attributes, table, weights
+        return min([itself(*asked), *by_excluded(*asked, smaller, itself)])
 
     def _in_groups(
         self, attributes: Names, table: Floats, weights: Floats, confidence: float, numbers: int
@@ -194,10 +193,9 @@ class StatedErrors:
         What is known of a pair in groups of levels is taken from there, of others a usual correlation.
         """
         worst = 0.0
-        for i, a in enumerate(attributes if len(attributes) > 1 else ()):
-            if not many(self.domain[a]):
-                continue
-            others = [j for j in range(len(attributes)) if j != i]
+        numbers = [i for i, a in enumerate(attributes) if len(attributes) > 1 and many(self.domain[a])]
+        for i in numbers:
+            a, others = attributes[i], [j for j in range(len(attributes)) if j != i]
             pairs = [tuple(attributes[k] for k in sorted((i, j))) for j in others]
             grouped = len(pairs) > 1 and any(self._grouped(p) for p in pairs)
             if self._is_thin(a) and not grouped:
@@ -255,8 +253,7 @@ class StatedErrors:
 
     def cells(self, attributes: Names, table: Floats, confidence: float, numbers: int) -> Floats:
         """Of every cell of a table."""
-        known = self.known(attributes)
-        if known is None:
+        if (known := self.known(attributes)) is None:
             found = self.bars.of_cells(attributes, table)
             return np.asarray(self.bars.half_width(attributes, found, confidence, numbers))
         deviation, wide = known.variance**0.5, known.cell_width(confidence, numbers)
