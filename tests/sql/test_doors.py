@@ -358,6 +358,27 @@ def test_expressions_that_are_not_known_of_all_rows_say_what_to_ask_instead(text
     assert advice in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("SELECT AVG(a / b) FROM t", "more than 262,144: combine averages, like AVG(a) / AVG(b), or declare"),
+        ("SELECT COUNT(*) FROM t WHERE a > b", "more than 262,144: declare coarser steps"),
+    ],
+)
+def test_numbers_of_too_many_steps_to_be_compared_are_not_to_be_averaged(text: str, advice: str) -> None:
+    domain = hr.Domain({"a": hr.bins(0, 1000, 100, step=1), "b": hr.bins(0, 1000, 100, step=1)})
+    with pytest.raises(hr.errors.RangeTooLarge) as refused:
+        hr.sql(domain, text)
+    assert advice in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["SELECT COUNT(*) FROM t GROUP BY", f"SELECT * FROM ({INNER} BY) AS x"])
+def test_group_by_nothing_is_not_read_as_no_group_by(text: str) -> None:
+    text = text.replace("GROUP BY g BY", "GROUP BY")
+    with pytest.raises(hr.errors.BadSQL, match="GROUP BY needs columns after it"):
+        hr.sql(hr.Domain({"g": ["a", "b"], "n": hr.bins(0, 10, 1)}), text)
+
+
 def test_a_cast_says_of_which_levels_it_makes_nothing() -> None:
     domain = hr.Domain({"code": ["1", "2", "n.a.", "k.A.", "-", "?"]})
     asked = hr.sql(domain, "SELECT AVG(CAST(code AS INTEGER)) FROM t")

@@ -225,6 +225,8 @@ def tree_of(tokens: list[Token], text: str) -> exp.Expr:
         raise BadSQL("the SQL text cannot be read") from None
     if len(trees) != 1 or trees[0] is None:
         raise BadSQL("the SQL text must hold one statement")
+    if not all(any(group.args.values()) for group in trees[0].find_all(exp.Group)):
+        raise BadSQL("GROUP BY needs columns after it")
     return trees[0]
 
 

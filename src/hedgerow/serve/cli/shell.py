@@ -272,8 +272,8 @@ class Shell:
 
     def _spend(self, rest: str) -> None:
         self.spend = _on(".spend", rest, self.spend)
-        words = "may" if self.spend else "must not"
-        self._say({"spend": self.spend}, (f"Questions {words} cost something from now on.",))
+        words = "may cost something" if self.spend else "cost nothing"
+        self._say({"spend": self.spend}, (f"Questions {words} from now on.",))
 
     def _timing(self, rest: str) -> None:
         self.timing = _on(".timing", rest, self.timing)

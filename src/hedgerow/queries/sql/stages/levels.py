@@ -86,9 +86,12 @@ class LevelExpressions(Expressions):
         held = [_held(node, columns) for columns in self._used.values()]
         size = prod(len(rows) for _, rows in held)
         if size > CELLS:
+            averages = (
+                "" if isinstance(node, exp.Predicate) else "combine averages, like AVG(a) / AVG(b), or "
+            )
             raise RangeTooLarge(
-                f"{_typed(node)} has {size:,} combinations of levels, more than {CELLS:,}: combine averages "
-                "instead, like AVG(a) / AVG(b), or declare coarser steps"
+                f"{_typed(node)} has {size:,} combinations of levels, more than {CELLS:,}: {averages}declare "
+                "coarser steps"
             )
         tables: list[str] = []
         values: list[list[Any]] = []
