@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,6 +20,7 @@ from hedgerow.synopsis.agreeing import AgreeingRows
 from hedgerow.synopsis.answer import Answer
 from hedgerow.synopsis.cells import CellsSynopsis
 from hedgerow.synopsis.learned import Learned
+from hedgerow.synopsis.left_out import left_out, pairs_of
 from hedgerow.synopsis.limits import MeasuredTable
 from hedgerow.synopsis.stated import CHOSEN, StatedErrors
 from hedgerow.synopsis.synopsis import Provenance
@@ -40,10 +40,6 @@ _PRODUCTS = 20_000  # so many of them in one statement
 _BEYOND = (
     "No measured table looks at so many attributes together: the error is indicative, and `limits` says "
     "what is certain."
-)
-_APART = (
-    "What {!r} and {!r} have to do with each other was not measured: the answer is what the rest tells of "
-    "it, and the error allows for what is usual."
 )
 _SOFT = 1.5  # a corrected cell differs from its measurement by at most this many standard deviations
 
@@ -90,22 +86,20 @@ class ModelSynopsis(CellsSynopsis):
         return None if moments is None else WithinBins(moments, self._table)
 
     def _notes(self, question: Query | Workload | Question) -> tuple[str, ...]:
-        """Whether a question looks at more attributes together than any measured table."""
+        """Whether a question looks at more attributes together than any measured table, or at other pairs."""
         if self.source != "learned":
             return ()
         parts: Sequence[Any] = [question]
         if not isinstance(question, Query):
             parts = question.forms if isinstance(question, Question) else question.blocks
         asked = [tuple(a for a in p.attributes if self.domain[a].size > 1) for p in parts]
-        if max(map(len, asked), default=0) > max(self._order, 2):
-            return (_BEYOND,)
-        pairs = (names for names in asked if len(names) == 2 and frozenset(names) not in self._pairs)
-        return tuple(_APART.format(*names) for names in [*dict.fromkeys(pairs)][:1])
+        many = max(map(len, asked), default=0) > max(self._order, 2)
+        return (*((_BEYOND,) if many else ()), *left_out(self._pairs, asked))
 
     @cached_property
     def _pairs(self) -> frozenset[frozenset[str]]:
         """The pairs of attributes that some measured table holds."""
-        return frozenset(frozenset(p) for t in self._measured_tables for p in combinations(t.attributes, 2))
+        return pairs_of(t.attributes for t in self._measured_tables)
 
     @cached_property
     def _order(self) -> int:

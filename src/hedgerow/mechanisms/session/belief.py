@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from itertools import combinations
@@ -176,6 +176,10 @@ class Belief(ABC):
         self.numbers = replace(self.numbers, total=total, total_variance=variance, version=self.version + 1)
         self._tables.clear()
         return True
+
+    def notes(self, sets: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+        """What is said beside answers about some sets of attributes."""
+        return ()
 
     def variance(self, order: int, count: Any, squares: Any) -> Any:
         """The indicative variance of learned counts.

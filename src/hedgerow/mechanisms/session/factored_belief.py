@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import prod
@@ -20,6 +20,8 @@ from hedgerow.mechanisms.session.weighed import Weighed
 from hedgerow.queries.query import ONE
 from hedgerow.synopsis.halves import halved
 from hedgerow.synopsis.learned import Learned
+from hedgerow.synopsis.left_out import left_out, pairs_of
+from hedgerow.synopsis.limits import MeasuredTable
 from hedgerow.synopsis.stated import StatedErrors
 
 if TYPE_CHECKING:
@@ -115,7 +117,7 @@ class FactoredBelief(Belief):
             evidence = NoisyResiduals.of(self.domain, measurements, held.evidence.rows)
             held = replace(held, evidence=evidence)
             self._behind = replace(self._behind, measurements=measurements, reconciled=held)
-            self.__dict__.pop("_stated", None)
+            self._forget()
             return self.total, measurements
         hypothesis = self.hypothesis
         nodes = hypothesis._full(self.domain.order(measurement.attributes))
@@ -127,8 +129,13 @@ class FactoredBelief(Belief):
         hypothesis.fit(measurements, total=public_total(self.numbers.rows), iterations=60)
         self._behind = replace(self._behind, measurements=measurements).settled()
         self._evidence = None
-        self.__dict__.pop("_stated", None)
+        self._forget()
         return hypothesis.total, measurements
+
+    def _forget(self) -> None:
+        """What follows from all that was measured."""
+        for name in ("_stated", "_pairs"):
+            self.__dict__.pop(name, None)
 
     # -- how far off --------------------------------------------------------------------------------------
 
@@ -146,6 +153,16 @@ class FactoredBelief(Belief):
         if later is not None:
             return count, later.half_width(table, weights, confidence, numbers)
         return count, self._stated.linear(attributes, table, weights, confidence, numbers)
+
+    def notes(self, sets: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+        """Which pairs were not measured."""
+        return left_out(self._pairs, (tuple(a for a in s if self.domain[a].size > 1) for s in sets))
+
+    @cached_property
+    def _pairs(self) -> frozenset[frozenset[str]]:
+        held, tables = self.learned.reconciled, MeasuredTable.all_of(self.learned.measurements)
+        residuals = [] if held is None else filter(held.evidence.holds, held.evidence.values)
+        return pairs_of([*(t.attributes for t in tables), *residuals])
 
     def form(self, form: LinearForm, confidence: float, numbers: int) -> tuple[Floats, Floats]:
         """All groups of a form, with their indicative half-widths."""

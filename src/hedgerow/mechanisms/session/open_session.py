@@ -20,7 +20,7 @@ from hedgerow.mechanisms.session.quantile import Quantile
 from hedgerow.privacy.budget import Cost
 from hedgerow.privacy.share import used_up
 from hedgerow.queries.asked import named_table
-from hedgerow.queries.pieces import by_queries, read_all
+from hedgerow.queries.pieces import Statement, by_queries, read_all
 from hedgerow.queries.reply import Asked
 from hedgerow.queries.staged import AnswerTerms, Ground, Staged
 from hedgerow.synopsis.answer import Answer
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.curator.curator import Curator
+    from hedgerow.mechanisms.session.belief import Belief
     from hedgerow.mechanisms.session.core import Core
     from hedgerow.plot import Plot
     from hedgerow.privacy.budget import Budget
@@ -244,7 +245,7 @@ class OpenSession:
             answer, cost = decision.carry_out()
             answer = asked.shown(answer)
             notes = (*answer.notes, *answer.doubts, *decision.notes, *self._doubts(wish, goal))
-            return replace(answer, notes=notes), cost
+            return replace(answer, notes=(*notes, *left_out(asked, answer, self._core.belief))), cost
 
     def _in_stages(self, staged: Staged, wish: Wish) -> Answer:
         """A statement in two stages: its questions are priced, and refused, together before any is paid."""
@@ -370,3 +371,11 @@ def _indicative(confidence: float, simultaneous: bool) -> Promise:
     if not 0.0 < confidence < 1.0:
         raise UnsupportedQuery("a confidence lies between 0 and 1")
     return Promise(confidence, simultaneous)
+
+
+def left_out(asked: Asked, answer: Answer, belief: Belief) -> tuple[str, ...]:
+    """What a learned answer says of attributes that were not measured together."""
+    if answer.source != "learned":
+        return ()
+    parts = asked.question.forms if isinstance(asked, Statement) else asked.pieces
+    return belief.notes(p.attributes for p in parts)

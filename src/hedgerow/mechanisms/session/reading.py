@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.mechanisms.session.decision import reply_as, way_of
 from hedgerow.mechanisms.session.explain import Explanation
-from hedgerow.mechanisms.session.open_session import OpenSession, Wish
+from hedgerow.mechanisms.session.open_session import OpenSession, Wish, left_out
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.moments import WithinBins
 from hedgerow.queries.pieces import by_queries
@@ -141,7 +141,8 @@ class SessionReading(OpenSession):
                 return None
             answer = self._learned(asked, promise)
         answer = asked.shown(answer)
-        return replace(answer, notes=(*answer.notes, *answer.doubts, *self._doubts(wish, goal)))
+        notes = (*answer.notes, *answer.doubts, *self._doubts(wish, goal))
+        return replace(answer, notes=(*notes, *left_out(asked, answer, self._belief)))
 
     def _staged(self, staged: Staged, wish: Wish) -> Answer | None:
         """A statement in two stages, if all of its questions are free."""

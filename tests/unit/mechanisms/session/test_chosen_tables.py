@@ -171,3 +171,32 @@ def test_it_answers_learns_and_is_asked_again_in_no_time(tmp_path):
     assert session.ask(sql, within_count=40).cached
     made = columns(4_000)
     assert abs(paid.value - float(((made["a"] < 10) & (made["c"] < 10)).sum())) <= paid.error
+
+
+def test_learned_answers_say_which_attributes_were_not_measured_together():
+    """A measured answer needs no such note, and neither does what was measured since."""
+    session = PLAN.open(curator(4_000))
+    held = {
+        frozenset(p) for m in session._core.belief.learned.measurements for p in combinations(m.attributes, 2)
+    }
+    held |= {
+        frozenset(p)
+        for m in session._core.belief.learned.measurements
+        for b in (m.workload.blocks if m.workload is not None else ())
+        for p in combinations(b.attributes, 2)
+    }
+    left = [p for p in combinations(SIZES, 2) if frozenset(p) not in held]
+    assert 0 < len(left) < 21
+    for a, b in combinations(SIZES, 2):
+        asked = f"SELECT COUNT(*) FROM t WHERE {a} = 1 AND {b} >= 1"
+        for _ in range(2):  # learned, then as answered before
+            said = [n for n in session.ask(asked).notes if f"{a!r} and {b!r} have to do with each" in n]
+            assert len(said) == ((a, b) in left)
+    a, b = left[0]
+    measured = session.ask(f"SELECT COUNT(*) FROM t WHERE {a} = 2 AND {b} = 1", within_count=300)
+    assert measured.source == "learned" or not any("was not measured" in n for n in measured.notes)
+    assert not any(
+        "was not measured" in n for n in session.ask(f"SELECT COUNT(*) FROM t WHERE {a} = 2").notes
+    )
+    every = session.ask(f"SELECT COUNT(*) FROM t WHERE {' AND '.join(f'{x} >= 1' for x in SIZES)}")
+    assert any(f", and {len(left) - 1} other pair" in n for n in every.notes)
