@@ -34,7 +34,7 @@ class KeptTables:
         """A table; nobody may write to it."""
         found = self._kept.get(names)
         if found is None:
-            found = self._make(names).view()
+            found = np.asarray(self._make(names)).view()
             found.flags.writeable = False
             if found.size <= _LARGEST:
                 room = _LARGEST - found.size
