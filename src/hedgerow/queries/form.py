@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import gcd, prod
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hedgerow.errors import DomainMismatch, RangeTooLarge, UnsupportedQuery
 from hedgerow.queries.query import ONE, Query
+from hedgerow.queries.rounding import rounding, scale_of
 from hedgerow.queries.valued import Fine
 
 if TYPE_CHECKING:
@@ -124,10 +125,22 @@ class LinearForm:
     def weights(self, group: int = 0) -> NDArray[np.float64]:
         """The weights of one group, written out over the table of `attributes`."""
         check_cells(self.domain, self.attributes)
-        out = np.ones((1,) * len(self.attributes), dtype=np.float64)
+        box, made = self._box(group), np.ones((1,) * len(self.attributes), dtype=np.float64)
         for factor in self._of_group(group):
-            out = out * spread(factor.attributes, factor.weights, self.attributes)
-        return np.broadcast_to(out, self.shape).copy()
+            whole = spread(factor.attributes, factor.weights, self.attributes)
+            part = (s if n > 1 else slice(None) for s, n in zip(box, whole.shape, strict=True))
+            made = made * whole[tuple(part)]
+        out = np.zeros(self.shape)
+        out[box] = made
+        return out
+
+    def _box(self, group: int) -> tuple[slice, ...]:
+        """The levels of a group: outside of them nothing has a weight."""
+        box = dict.fromkeys(self.attributes, slice(None))
+        for axis, cell in zip(self.axes, self._cell_of(group) if self.axes else (), strict=True):
+            inside = np.flatnonzero(axis.parent == cell)
+            box[axis.attribute] = slice(int(inside[0]), int(inside[-1]) + 1) if inside.size else slice(0, 0)
+        return tuple(box.values())
 
     def mixed(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
         """The weights of a sum of all groups, each with its coefficient, over the table of `attributes`."""
@@ -178,10 +191,10 @@ class LinearForm:
         for sign in (1.0, -1.0):
             part = np.maximum(sign * signed.weights, 0.0)
             if part.any():
-                scale = _scale(part)
+                scale = scale_of(part)
                 unit = Factor(signed.attributes, np.rint(part / scale * ONE).astype(np.int64))
                 query = self._query([unit if f is signed else f for f in factors], unit)
-                off, relative = _rounding(part, unit.weights * (scale / ONE), scale)
+                off, relative = rounding(part, unit.weights * (scale / ONE), scale)
                 out.append(Piece(sign * scale, query, off + wide, np.inf if wide else relative))
         return out
 
@@ -364,32 +377,3 @@ def _fold(values: NDArray[Any], i: int, axis: GroupAxis) -> NDArray[Any]:
     out = np.zeros((axis.size, *moved.shape[1:]), dtype=np.float64)
     np.add.at(out, axis.parent, moved)
     return np.moveaxis(out, 0, i)
-
-
-def _rounding(values: NDArray[np.float64], rounded: NDArray[np.float64], scale: float) -> tuple[float, float]:
-    """How far rounded values are off, and as a part of themselves; float noise is none."""
-    off = np.abs(values - rounded)
-    if float(off.max()) <= 1e-12 * scale:
-        return 0.0, 0.0
-    part = np.divide(off, rounded, out=np.full_like(off, np.inf), where=rounded > 0)
-    return float(off.max()), float(part[values > 0].max())
-
-
-def _scale(values: NDArray[np.float64]) -> float:
-    """What weight 1 is worth: if possible so that all values are on the lattice exactly, else the largest.
-
-    If all values are whole multiples k <= ONE of some step, then step times the next power of two is exact,
-    and as sensitivity follows from the largest weight and not from 1, costs nothing.
-    """
-    largest = float(values.max())
-    distinct = np.unique(values[values > 0])
-    for per_unit in (1, 2, 10, 20, 100, 200, 1000, 2000, 10_000, 20_000):
-        steps = distinct * per_unit
-        whole = np.rint(steps)
-        if whole[-1] < 2.0**53 and (np.abs(steps - whole) <= 1e-12 * steps).all():
-            common = gcd(*whole.astype(np.int64).tolist())
-            k = int(whole[-1]) // common
-            if k <= ONE:
-                return common / per_unit * (1 << (k - 1).bit_length())
-            break
-    return largest

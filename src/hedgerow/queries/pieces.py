@@ -288,7 +288,7 @@ class Statement:
         """From what is believed: all groups of a form at once."""
         q = self.question
         if any(a.denominator is not None for a in q.aggregates) and q.size <= _FIELLER:
-            result = q.answer(belief.linear, confidence, simultaneous=simultaneous, within=belief.within)
+            result = q.answer(belief.readings, confidence, simultaneous=simultaneous, within=belief.within)
         else:
             every = q.size * len(q.forms) if simultaneous else None
             parts = [belief.form(f, confidence, every or q.bounds(i)) for i, f in enumerate(q.forms)]

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, prod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from hedgerow.queries.form import GroupAxis, LinearForm, check_cells, spread
 from hedgerow.queries.quantile import QuantileOf, counted
 from hedgerow.queries.quotient import Quotient, between, of_fewer
 from hedgerow.queries.quotient import ratio as ratio
+from hedgerow.queries.readings import value_of
 from hedgerow.queries.result import Result as Result
 from hedgerow.queries.result import Show as Show
 from hedgerow.queries.within import Opened, opened
@@ -25,20 +26,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.domain.domain import Domain
+    from hedgerow.queries.readings import Linear
     from hedgerow.queries.within import FoundAt, Summed, Within
 
 GROUPS = 1 << 20
 _WORK = 1 << 30
 _NONE = 1e-9  # a count below it is what a model leaves of none
-
-
-class Linear(Protocol):
-    """Whoever holds tables: a weighted sum of the cells of one table, and how far off it may be."""
-
-    def __call__(
-        self, attributes: tuple[str, ...], weights: NDArray[np.float64], confidence: float, numbers: int
-    ) -> tuple[float, float]:
-        """The value, and a half-width that holds with `confidence` for `numbers` such sums at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +246,10 @@ class Question:
         def found(weights: NDArray[np.float64]) -> tuple[float, float]:
             return linear(names, weights, confidence, numbers)
 
-        made = Quotient.of(found, over, under, only_positive=bottom.nonnegative)
+        def value(weights: NDArray[np.float64]) -> float:
+            return value_of(linear, names, weights, confidence, numbers)
+
+        made = Quotient.of(found, value, over, under, only_positive=bottom.nonnegative)
         return made.value, made.error if bars else 0.0
 
     def bounds(self, form: int) -> int:

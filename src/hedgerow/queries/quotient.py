@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Found = Callable[[Floats], tuple[float, float]]
+    Valued = Callable[[Floats], float]
 
 _SAME = 1e-9  # of a sum: so far apart are two readings of one table, by rounding
 
@@ -35,8 +37,7 @@ class Quotient:
         found: a weighted sum and its half-width.
         over, under: the weights of N and of D.
         value: what is said; not a number where D is not what it can be.
-        count: what D is said to be, and
-        wide: its half-width.
+        count: what D is said to be.
     """
 
     found: Found
@@ -44,24 +45,31 @@ class Quotient:
     under: Floats
     value: float
     count: float
-    wide: float
 
     @classmethod
-    def of(cls, found: Found, over: Floats, under: Floats, *, only_positive: bool) -> Quotient:
+    def of(
+        cls, found: Found, valued: Valued, over: Floats, under: Floats, *, only_positive: bool
+    ) -> Quotient:
         """From whoever holds the table.
 
         Args:
             found, over, under: as above.
+            valued: a weighted sum alone.
             only_positive: whether D cannot be negative.
         """
-        (n, _), (d, wide) = found(over), found(under)
+        n, d = valued(over), valued(under)
         if not (d > 0 if only_positive else d != 0):
-            return cls(found, over, under, float("nan"), d, wide)
+            return cls(found, over, under, float("nan"), d)
         value = n / d
-        rest = found(over - value * under)[0]
+        rest = valued(over - value * under)
         if abs(rest) > _SAME * abs(n):
             value += rest / d
-        return cls(found, over, under, value, d, wide)
+        return cls(found, over, under, value, d)
+
+    @cached_property
+    def wide(self) -> float:
+        """The half-width of what D is said to be."""
+        return self.found(self.under)[1]
 
     @property
     def error(self) -> float:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from hedgerow.queries.form import LinearForm
     from hedgerow.queries.query import Query
+    from hedgerow.queries.readings import Linear
     from hedgerow.queries.within import Within
     from hedgerow.queries.workload import Workload
 
@@ -76,9 +77,8 @@ class Believer(Protocol):
 
     def form(self, form: LinearForm, confidence: float, numbers: int) -> tuple[Floats, Floats]: ...
 
-    def linear(
-        self, attributes: tuple[str, ...], weights: Floats, confidence: float, numbers: int = 1
-    ) -> tuple[float, float]: ...
+    @property
+    def readings(self) -> Linear: ...
 
 
 class Asked(Protocol):

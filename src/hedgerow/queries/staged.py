@@ -14,7 +14,8 @@ from hedgerow.errors import UnsupportedQuery
 
 if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import Domain
-    from hedgerow.queries.question import Linear, Question, Result
+    from hedgerow.queries.question import Question, Result
+    from hedgerow.queries.readings import Linear
     from hedgerow.queries.within import Within
 
 

@@ -7,7 +7,7 @@ Everything follows from released values and from constants that were found on ma
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +74,8 @@ class Bars:
     beyond: Beyond | None = None
     chosen: bool = False
     related: Related = NOTHING
+    _kept_draws: dict[Names, tuple[float, ...]] = field(default_factory=dict, init=False)
+    _kept_spreads: dict[Names, float] = field(default_factory=dict, init=False)
 
     def variances(self, names: Names, table: Floats, weights: Floats) -> Variances:
         """Of a weighted count: by noise and chance, and by what is not known."""
@@ -190,8 +192,10 @@ class Bars:
         """How far what is not known of single questions is from its mean: parts of it, by chance."""
         if self.beyond is None:
             return VARIED
-        seen = np.maximum(np.array(self.beyond.draws(names)) - 1.0, 0.0)
-        return together(tuple(seen.tolist())) if seen.max() > 0.0 else VARIED
+        if names not in self._kept_draws:
+            seen = np.maximum(np.array(self.beyond.draws(names)) - 1.0, 0.0)
+            self._kept_draws[names] = together(tuple(seen.tolist())) if seen.max() > 0.0 else VARIED
+        return self._kept_draws[names]
 
     def _split(self, noise: Any, free: Any, spread: Any, largest: float) -> tuple[Any, Any]:
         """What is normal - noise, what rows vary by, the row that a question may be about - and the rest."""
@@ -273,7 +277,9 @@ class Bars:
     def _of(self, names: Names) -> float:
         """The spread of one set."""
         if self.beyond is not None:
-            return self.beyond.of(names)
+            if names not in self._kept_spreads:
+                self._kept_spreads[names] = self.beyond.of(names)
+            return self._kept_spreads[names]
         return max(1.0, LARGER * self.spread) if self.chosen and len(names) > 2 else self.spread
 
     def _unmeasured(self, names: Names, weights: Floats, tall: Mapping[Names, Any]) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 
 from hedgerow.queries.query import ONE
 from hedgerow.synopsis.synopsis import Synopsis
+from hedgerow.synopsis.table_sums import BoxedWeights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,7 +31,8 @@ class CellsSynopsis(Synopsis):
     ) -> tuple[float, float]:
         """A weighted count, and what is known of its error."""
         table, weights = np.asarray(self._table(attributes)), np.asarray(weights, dtype=np.float64)
-        return float((table * weights).sum()), self._error((attributes, table, weights), confidence, numbers)
+        asked: Weighed = (attributes, table, weights)
+        return BoxedWeights(weights).counted(table), self._error(asked, confidence, numbers)
 
     @abstractmethod
     def _error(self, asked: Weighed, confidence: float, numbers: int) -> float:

@@ -8,7 +8,7 @@ out than there are in all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Names = tuple[str, ...]
-    Bar = Callable[[Names, Floats, Any], float]
 
 FEW = 0.1  # of all rows: more are a condition like others
 
@@ -45,8 +44,8 @@ def by_excluded(
     attributes: Names,
     table: Floats,
     weights: Floats,
-    smaller: Bar,
-    itself: Bar,
+    smaller: Callable[[Names, Floats], float],
+    itself: Callable[[Names, Floats, Floats], float],
 ) -> Iterator[float]:
     """Bars of a weighted count by what it leaves out, for every attribute of which that is little.
 
@@ -54,16 +53,14 @@ def by_excluded(
         attributes: of the table.
         table: counts.
         weights: of its cells.
-        smaller: the bar of weights of a table of fewer attributes.
+        smaller: the bar of weights of the table of fewer attributes.
         itself: the bar of weights of this table.
     """
     for i, few, usual in excluded(table, weights):
-        rest = tuple(j for j in range(table.ndim) if j != i)
-        levels = np.asarray(table.sum(axis=rest), dtype=np.float64)
+        others = attributes[:i] + attributes[i + 1 :]
         left_out = np.moveaxis(np.multiply.outer(few, usual), 0, i).astype(np.float64)
-        most = float(np.abs(usual).max()) * (
-            levels @ few + smaller(attributes[i : i + 1], levels, few.astype(np.float64))
-        )
+        there = float(np.moveaxis(table, i, 0)[few].sum())
+        most = float(np.abs(usual).max()) * (there + smaller((attributes[i],), few.astype(np.float64)))
         count, low = float((table * left_out).sum()), -most if usual.min() < 0.0 else 0.0
         off = min(max(count - low, most - count), itself(attributes, table, left_out))
-        yield float(np.hypot(smaller(tuple(attributes[j] for j in rest), table.sum(axis=i), usual), off))
+        yield float(np.hypot(smaller(others, usual), off))

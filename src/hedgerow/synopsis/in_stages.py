@@ -10,7 +10,8 @@ from hedgerow.queries.staged import Ground
 from hedgerow.synopsis.answer import Answer, Source
 
 if TYPE_CHECKING:
-    from hedgerow.queries.question import Linear, Question
+    from hedgerow.queries.question import Question
+    from hedgerow.queries.readings import Linear
     from hedgerow.queries.staged import Staged
     from hedgerow.queries.within import Within
 

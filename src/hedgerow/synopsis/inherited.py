@@ -10,6 +10,7 @@ Of more than two attributes it is found pair by pair, by the mean weights of eac
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hedgerow.synopsis.limits import MeasuredTable
+from hedgerow.synopsis.table_sums import BoxedWeights, TableSums
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,7 +49,8 @@ class Inherited:
     ) -> None:
         self._domain, self._model = domain, model
         self._tables = [t for t in tables if len(t.attributes) > 1]
-        self._joint: dict[Names, Floats] = {}
+        self._rows: dict[Names, tuple[Floats, TableSums]] = {}
+        self._pairs: dict[Names, list[list[HandedOn]]] = {}
 
     def variance(self, attributes: Names, table: Floats, weights: Floats) -> float:
         """Of a weighted count, beside what single attributes' noise makes.
@@ -59,64 +62,120 @@ class Inherited:
         """
         if not 2 <= len(attributes) <= _MOST:
             return 0.0
-        found, rows = 0.0, np.maximum(table, 0.0) + 1e-9 * (float(np.maximum(table, 0.0).mean()) + 1.0)
+        found, rows, asked = 0.0, self._positive(attributes, table), BoxedWeights(weights)
         for pair in combinations(range(len(attributes)), 2):
             out = tuple(i for i in range(len(attributes)) if i not in pair)
-            own = rows.sum(axis=out)
-            means = (rows * weights).sum(axis=out) / own
-            found += self._of_pair(tuple(attributes[i] for i in pair), _together(own, means))
+            left = _together(rows.over(out), asked.sums(rows.table, out))
+            by = self._by(tuple(attributes[i] for i in pair))
+            found += sum(_averaged([t.noise(left) for t in alike]) for alike in by)
         return found
 
-    def _of_pair(self, pair: Names, left: Floats) -> float:
-        """The same by what is left of the weights of two attributes."""
-        found = dict[frozenset[str], list[tuple[float, float]]]()
-        for t in self._tables:
-            names = tuple(a for a in self._domain.names if a in pair or a in t.attributes)
-            shared = not set(pair).isdisjoint(t.attributes)
-            if shared and prod(self._domain[a].size for a in names) <= _CELLS:
-                found.setdefault(frozenset(t.attributes), []).append(self._by(t, names, pair, left))
-        return sum(_averaged(each) for each in found.values())
+    def _positive(self, attributes: Names, table: Floats) -> TableSums:
+        """Its rows, a little in every cell."""
+        if attributes not in self._rows or self._rows[attributes][0] is not table:
+            self._rows.clear()
+            rows = np.maximum(table, 0.0)
+            self._rows[attributes] = table, TableSums(rows + 1e-9 * (float(rows.mean()) + 1.0))
+        return self._rows[attributes][1]
 
-    def _by(self, t: MeasuredTable, names: Names, attributes: Names, left: Floats) -> tuple[float, float]:
-        """How much of the weights a table holds, and the variance that its noise gives them."""
-        own = [a for a in names if a in attributes]
-        weights = left.transpose([attributes.index(a) for a in own])
-        weights = weights.reshape([self._domain[a].size if a in own else 1 for a in names])
-        rows = self._rows(names)
-        out = tuple(i for i, a in enumerate(names) if a not in t.attributes)
-        means, held = (rows * weights).sum(axis=out), rows.sum(axis=out)
-        for axis, a in enumerate(a for a in names if a in t.attributes):
-            groups = t.groups[t.attributes.index(a)]
-            means, held = (_grouped(x, groups, axis) for x in (means, held))
-        means = np.divide(means, held, out=np.zeros_like(means), where=held > 0.0)
-        for axis in range(means.ndim):
-            means = means - means.mean(axis=axis, keepdims=True)
-        return float((held * means**2).sum()), t.noise.variance * float((means**2).sum())
-
-    def _rows(self, names: Names) -> Floats:
-        """The model's table of a question's attributes and those of a measured one."""
-        if names not in self._joint:
-            if sum(t.size for t in self._joint.values()) > _KEPT:
-                self._joint.clear()
-            self._joint[names] = np.maximum(self._model(names), 0.0)
-        return self._joint[names]
+    def _by(self, pair: Names) -> list[list[HandedOn]]:
+        """What tables hand on to two attributes; those about the same attributes together."""
+        if pair not in self._pairs:
+            found = dict[frozenset[str], list[HandedOn]]()
+            for t in self._tables:
+                names = tuple(a for a in self._domain.names if a in pair or a in t.attributes)
+                shared = not set(pair).isdisjoint(t.attributes)
+                if shared and prod(self._domain[a].size for a in names) <= _CELLS:
+                    rows = np.maximum(self._model(names), 0.0)
+                    found.setdefault(frozenset(t.attributes), []).append(HandedOn.of(t, pair, names, rows))
+            by = [*found.values()]
+            if sum(t.rows.size for own in self._pairs.values() for alike in own for t in alike) > _KEPT:
+                self._pairs.clear()
+            self._pairs[pair] = by
+        return self._pairs[pair]
 
 
-def _together(rows: Floats, weights: Floats) -> Floats:
-    """What is left of weights without that which single attributes tell of them."""
+@dataclass(frozen=True, eq=False)
+class HandedOn:
+    """What a measured table's noise does to answers about two attributes.
+
+    Args:
+        rows: the model's table of those and of the measured table's, whose own levels are put together.
+        axes: of it, as letters: of the two attributes, of it, and of the measured table.
+        groups: for every axis of the measured table that is one of the two, which levels are put together.
+        held: the model's rows in the measured table, and
+        part: one over that where there are some.
+        variance: of a cell's noise.
+    """
+
+    rows: Floats
+    axes: str
+    groups: tuple[Floats | None, ...]
+    held: Floats
+    part: Floats
+    variance: float
+
+    @classmethod
+    def of(cls, t: MeasuredTable, pair: Names, names: Names, rows: Floats) -> HandedOn:
+        """From a measured table, and the model's of both.
+
+        Args:
+            t: the measured table.
+            pair: the two attributes.
+            names: theirs and the table's.
+            rows: the model's table of those.
+        """
+        own, letter = tuple(a for a in names if a in t.attributes), dict(zip(names, "abcdefgh", strict=False))
+        held, groups = rows.sum(axis=tuple(i for i, a in enumerate(names) if a not in own)), []
+        for axis, a in enumerate(own):
+            put = _put_together(t.groups[t.attributes.index(a)])
+            if put is not None:
+                held = _grouped(held, put, axis)
+                rows = rows if a in pair else _grouped(rows, put, names.index(a))
+            groups.append(put if a in pair else None)
+        two, all_, kept = ("".join(letter[a] for a in some) for some in (pair, names, own))
+        part = np.divide(1.0, held, out=np.zeros_like(held), where=held > 0.0)
+        whole = np.ascontiguousarray(rows)
+        return cls(whole, f"{two},{all_}->{kept}", tuple(groups), held, part, t.noise.variance)
+
+    def noise(self, left: Floats) -> tuple[float, float]:
+        """How much of such weights the table holds, and the variance that its noise gives them."""
+        means = np.einsum(self.axes, left, self.rows)
+        for axis, put in enumerate(self.groups):
+            means = means if put is None else _grouped(means, put, axis)
+        means = means * self.part
+        for axis, n in enumerate(means.shape):
+            means = means - means.sum(axis=axis, keepdims=True) / n
+        squares = means**2
+        return float((self.held * squares).sum()), self.variance * float(squares.sum())
+
+
+def _together(rows: Floats, sums: Floats) -> Floats:
+    """What is left of weights of two attributes without that which single ones tell of them.
+
+    Args:
+        rows: of every cell.
+        sums: of the weights of all rows of a cell.
+    """
+    first, second = np.zeros(rows.shape[0]), np.zeros(rows.shape[1])
+    by, across = rows.sum(axis=1), rows.sum(axis=0)
+    one, other = sums.sum(axis=1), sums.sum(axis=0)
     for _ in range(_SWEEPS):
-        for axis in range(weights.ndim):
-            out = tuple(i for i in range(weights.ndim) if i != axis)
-            own = (rows * weights).sum(axis=out, keepdims=True) / rows.sum(axis=out, keepdims=True)
-            weights = weights - own
-    return weights
+        first = (one - rows @ second) / by
+        second = (other - first @ rows) / across
+    return np.asarray(sums / rows - first[:, None] - second[None, :])
 
 
-def _grouped(values: Floats, groups: NDArray[np.int64], axis: int) -> Floats:
-    """With levels put together."""
-    found = np.zeros((int(groups.max()) + 1, *np.delete(values.shape, axis)))
-    np.add.at(found, groups, np.moveaxis(values, axis, 0))
-    return np.moveaxis(found, 0, axis)
+def _put_together(groups: NDArray[np.int64]) -> Floats | None:
+    """1 where a level is in a group; None where each is one of its own."""
+    if np.array_equal(groups, np.arange(len(groups))):
+        return None
+    return np.asarray((groups[:, None] == np.arange(int(groups.max()) + 1)).astype(np.float64))
+
+
+def _grouped(values: Floats, put: Floats, axis: int) -> Floats:
+    """With levels of an axis put together."""
+    return np.asarray(np.matmul(values.swapaxes(axis, -1), put).swapaxes(axis, -1))
 
 
 def _averaged(each: list[tuple[float, float]]) -> float:

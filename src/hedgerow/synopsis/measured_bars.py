@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 LEAST, RISE = 0.25, 0.4  # of its noise: what a count near zero is off by, and how that grows with its root
 USUAL = 0.15  # of its noise's variance: so far is an answer usually moved from what was measured, squared
+NEVER_LESS = 0.05  # of its noise's half width: no stated error is less
+_FEW = 4  # numbers that one statement combines: an average has two
 ROOM = 1.05  # times the bar of what was measured: numbers of one release share its noise
 
 
@@ -62,3 +64,40 @@ def measured_bar(
         left = np.maximum(near_zero(value, deviation), made)
     beyond = np.maximum((value - noisy) ** 2 / np.maximum(deviation, 1e-12) ** 2 - usual, 0.0)
     return room * wide * left * np.sqrt(1.0 + beyond)
+
+
+def stated_bar(
+    value: Any,
+    noisy: Any,
+    deviation: float,
+    wide: float,
+    *,
+    counts: bool,
+    numbers: int,
+    apart: float | None = None,
+) -> Any:
+    """The error of an answer that was measured: what is usual, and never more than what is certain.
+
+    Many numbers that are to hold at once keep what is certain: the largest of them is no usual one.
+    """
+    certain = _reach(value, noisy, wide, counts=counts)
+    if numbers > _FEW:
+        return certain
+    return np.minimum(measured_bar(value, noisy, deviation, wide, counts=counts, apart=apart), certain)
+
+
+def _reach(value: Any, noisy: Any, wide: float, *, counts: bool) -> Any:
+    """How far from an answer the truth may be that lies within `wide` of what was measured.
+
+    Args:
+        value: the answer.
+        noisy: what was measured of it.
+        wide: the half width of its noise.
+        counts: whether the truth cannot be negative: then a cell put to 0 is off by what was measured above
+            0, and its noise.
+    """
+    if not counts:
+        return np.abs(value - noisy) + wide
+    most = np.maximum(noisy, 0.0) + wide - value
+    least = value - np.maximum(noisy - wide, 0.0)
+    return np.maximum(np.maximum(most, least), NEVER_LESS * wide)

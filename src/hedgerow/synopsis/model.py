@@ -15,6 +15,7 @@ from hedgerow.queries.measurement import Measurement
 from hedgerow.queries.moments import WithinBins
 from hedgerow.queries.query import Query
 from hedgerow.queries.question import Question
+from hedgerow.queries.readings import Readings
 from hedgerow.queries.workload import Workload
 from hedgerow.synopsis.agreeing import AgreeingRows
 from hedgerow.synopsis.answer import Answer
@@ -24,12 +25,14 @@ from hedgerow.synopsis.left_out import left_out, pairs_of
 from hedgerow.synopsis.limits import MeasuredTable
 from hedgerow.synopsis.stated import CHOSEN, StatedErrors
 from hedgerow.synopsis.synopsis import Provenance
+from hedgerow.synopsis.table_sums import BoxedWeights, KeptTables
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.form import LinearForm
+    from hedgerow.queries.readings import Linear
     from hedgerow.synopsis.answer import Source
     from hedgerow.synopsis.cells import Weighed
 
@@ -120,6 +123,9 @@ class ModelSynopsis(CellsSynopsis):
         """By its own noise where the table was measured, else by that of smaller ones and what is unknown."""
         return self._stated.linear(*asked, confidence, numbers)
 
+    def _readings(self) -> Linear:
+        return Readings(self.linear, lambda names, weights: BoxedWeights(weights).counted(self._table(names)))
+
     def _query(self, query: Query, confidence: float, numbers: int) -> tuple[float, float]:
         """A query; a product over a table too large to write out is answered without it."""
         if query.factors is None or self.domain.cells(query.attributes) <= _WRITTEN:
@@ -175,6 +181,14 @@ class ModelSynopsis(CellsSynopsis):
         return np.concatenate(values), np.concatenate(errors)
 
     def _table(self, names: tuple[str, ...]) -> Floats:
+        return self._tables.table(names)
+
+    @cached_property
+    def _tables(self) -> KeptTables:
+        """Those that were read: one statement reads a table for every group."""
+        return KeptTables(self._read)
+
+    def _read(self, names: tuple[str, ...]) -> Floats:
         table = self._learned.table(names)
         return self._corrected(names, table) if self._learned.corrected else table
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,10 +19,11 @@ from hedgerow.synopsis.grouped import GroupedTable
 from hedgerow.synopsis.inherited import Inherited
 from hedgerow.synopsis.limits import MeasuredTable
 from hedgerow.synopsis.margins import KnownTable, measured_whole, ones_of
-from hedgerow.synopsis.measured_bars import left_apart, measured_bar
+from hedgerow.synopsis.measured_bars import left_apart, stated_bar
 from hedgerow.synopsis.quantiles import normal
 from hedgerow.synopsis.reconciled import MeasuredResiduals
 from hedgerow.synopsis.related import Related
+from hedgerow.synopsis.table_sums import BoxedWeights, TableSums
 from hedgerow.synopsis.unseen import thin, unseen
 
 if TYPE_CHECKING:
@@ -40,11 +42,30 @@ CHOSEN = 1.2  # of the last surprises: the variance that is left where tables we
 NEXT = 0.3  # ... in larger tables, where those of the workload were all measured
 WHOLE = {2: 0.1}  # ... and all, of so many attributes, were compared with the smaller ones before
 WHOLE_BEYOND = 0.03  # ... the same of three: what three attributes show together, four hardly do
-_LEAST = 0.05  # of its noise's half width: no stated error is less
 _WRITTEN = 1 << 15  # cells: errors of products over larger tables are found without them
 _MOVED = 2.0  # standard deviations: a model this far from a measured table is not so by noise
 _ONE_DEVIATION = 0.6827  # so often a normal number is within its standard deviation
-_FEW = 4  # numbers that one statement combines: an average has two
+_KEPT = 1 << 23  # cells of tables whose sums are kept
+_ASKED = 1 << 12  # weighted counts of each of which is kept what is known
+
+
+@dataclass(frozen=True, eq=False)
+class Untold:
+    """What is known of a weighted count that was not measured, however sure its bar is to be.
+
+    Args:
+        largest: the largest weight.
+        variances: by noise and chance, and by what is not known, in units of it.
+        count: what is counted, in the same, if that is of several cells and no weight is negative.
+        moved: how far single attributes' tables were moved that it follows, beyond noise.
+        apart: the variance by what it has to do with what was not measured, and by other tables' noise.
+    """
+
+    largest: float
+    variances: tuple[float, float]
+    count: float | None
+    moved: tuple[tuple[float, KnownTable, Floats], ...]
+    apart: float
 
 
 class StatedErrors:
@@ -72,6 +93,7 @@ class StatedErrors:
         self._wholes: dict[Names, KnownTable | None] = {}
         self._thin: dict[str, bool] = {}
         self._groups: dict[Names, list[GroupedTable]] = {}
+        self._sums: dict[Names, tuple[TableSums, dict[bytes, Untold]]] = {}
 
     def linear(
         self, attributes: Names, table: Floats, weights: Floats, confidence: float, numbers: int
@@ -83,14 +105,14 @@ class StatedErrors:
         wide = known.half_width(confidence, weights, numbers)
         counts, deviation = bool((weights >= 0.0).all()), known.deviation(weights)
         apart = None if counts or float(weights.max()) <= 0.0 else left_apart(known, table, weights)
-        stated = float(_stated(value, noisy, deviation, wide, counts=counts, numbers=numbers, apart=apart))
+        stated = float(stated_bar(value, noisy, deviation, wide, counts=counts, numbers=numbers, apart=apart))
         if len(attributes) > 1 and any(map(self._is_thin, attributes)):  # all but nothing was measured
             stated = min(stated, self._unmeasured(attributes, table, weights, confidence, numbers))
         for t in self._grouped(attributes) if np.count_nonzero(weights) > 1 else ():
             told, left = self._told(t, table, weights, confidence, numbers), t.parts(table, weights)[1]
             gap, off = float(((table - known.counts) * left).sum()), known.deviation(left)
             wide = known.half_width(confidence, left, numbers)
-            rest = float(_stated(gap, 0.0, off, wide, counts=False, numbers=numbers))
+            rest = float(stated_bar(gap, 0.0, off, wide, counts=False, numbers=numbers))
             stated = min(stated, float(np.hypot(told, rest)))
         return stated
 
@@ -101,13 +123,12 @@ class StatedErrors:
         names = t.measured.attributes
 
         def alone(axis: int, levels: Floats) -> float | None:
-            known = self.known((names[axis],))
-            if known is None:
+            if (known := self.known((names[axis],))) is None:
                 return None
             own = table.sum(axis=tuple(i for i in range(table.ndim) if i != axis))
             wide, off = known.half_width(confidence, levels, numbers), known.deviation(levels)
             value, noisy = float(own @ levels), float(known.counts @ levels)
-            return float(_stated(value, noisy, off, wide, counts=False, numbers=numbers))
+            return float(stated_bar(value, noisy, off, wide, counts=False, numbers=numbers))
 
         return t.bar(table, weights, confidence, numbers, alone)
 
@@ -124,7 +145,10 @@ class StatedErrors:
     ) -> float:
         """Of a weighted count by what is known of its table, or of the few rows that it leaves out."""
         itself = partial(self._in_groups, confidence=confidence, numbers=numbers)
-        smaller = partial(self.linear, confidence=confidence, numbers=numbers)
+
+        def smaller(names: Names, some: Floats) -> float:
+            return self.linear(names, self._table(names), some, confidence, numbers)
+
         asked = attributes, table, weights
         return min([itself(*asked), *by_excluded(*asked, smaller, itself)])
 
@@ -151,35 +175,63 @@ class StatedErrors:
         self, attributes: Names, table: Floats, weights: Floats, confidence: float, numbers: int
     ) -> float:
         """Of a weighted count of a table by what is known of smaller ones."""
-        usual = self._usual(attributes, table, weights, confidence, numbers)
-        moved = self._moved(attributes, table, weights, confidence, numbers)
-        apart = self._unseen(attributes, table, weights) ** 2 + self._inherited(attributes, table, weights)
-        return float(np.hypot(np.hypot(usual, moved), normal(confidence, numbers) * apart**0.5))
+        found = self._found(attributes, table, weights)
+        usual = found.largest * self.bars.half_width(
+            attributes, found.variances, confidence, numbers, found.count
+        )
+        moved = max(
+            (gap + known.half_width(confidence, each, numbers) for gap, known, each in found.moved), default=0
+        )
+        return float(np.hypot(np.hypot(usual, moved), normal(confidence, numbers) * found.apart**0.5))
+
+    def _found(self, attributes: Names, table: Floats, weights: Floats) -> Untold:
+        """What that follows from, however sure a bar is to be; kept, as the same sums are asked again."""
+        sums, kept = self._sums.get(attributes, (None, {}))
+        if sums is None or sums.table is not table:
+            if sum(known.table.size for known, _ in [*self._sums.values()]) > _KEPT:
+                self._sums.clear()
+            sums, kept = self._sums[attributes] = TableSums(table), {}
+        asked = BoxedWeights(np.asarray(weights, dtype=np.float64))
+        found = kept.get(asked.key)
+        if found is None:
+            apart = self._unseen(attributes, sums, asked) ** 2 + self._inherited(attributes, sums, asked)
+            usual = self._varied(attributes, table, asked)
+            found = Untold(*usual, self._moved(attributes, sums, asked), apart)
+            if len(kept) >= _ASKED:
+                kept.clear()
+            kept[asked.key] = found
+        return found
 
     def _usual(
         self, attributes: Names, table: Floats, weights: Floats, confidence: float, numbers: int
     ) -> float:
         """The same by noise, chance and what a look at other tables found."""
-        factors = _factors(weights) if table.size > _WRITTEN else None
+        largest, found, count = self._varied(attributes, table, BoxedWeights(weights))
+        return largest * float(self.bars.half_width(attributes, found, confidence, numbers, count))
+
+    def _varied(
+        self, attributes: Names, table: Floats, weights: BoxedWeights
+    ) -> tuple[float, tuple[float, float], float | None]:
+        """The largest weight, variances in units of it, and what is counted if no weight is negative."""
+        factors = weights.factors if table.size > _WRITTEN else None
         largest = 1.0 if factors is None else factors[0]
-        count = float((table * weights).sum()) / largest
+        count = weights.counted(table) / largest
         if factors is None:
-            found = self.bars.variances(attributes, table, weights)
+            found = self.bars.variances(attributes, table, weights.array)
         else:
             found = self.bars.of_product(attributes, factors[1], count, table)
-        sums = np.count_nonzero(weights) > 1 and float(weights.min()) >= 0.0
-        width = self.bars.half_width(attributes, found, confidence, numbers, count if sums else None)
-        return largest * float(width)
+        sums = weights.some > 1 and float(weights.inside.min()) >= 0.0
+        return largest, found, count if sums else None
 
-    def _inherited(self, attributes: Names, table: Floats, weights: Floats) -> float:
+    def _inherited(self, attributes: Names, sums: TableSums, weights: BoxedWeights) -> float:
         """The variance of a sum of cells by the noise of chosen tables, through which attributes are joined.
 
         A single cell's is part of what a look found of its table.
         """
-        some = len(attributes) > 1 and np.count_nonzero(weights) > 1
+        some = len(attributes) > 1 and weights.some > 1
         if not some or self.learned.reconciled is not None or self.learned.hypothesis.whole:
             return 0.0
-        return self._noise.variance(attributes, table, weights)
+        return self._noise.variance(attributes, sums.table, weights.array)
 
     @cached_property
     def _noise(self) -> Inherited:
@@ -187,7 +239,7 @@ class StatedErrors:
         tables = MeasuredTable.all_of(self.learned.measurements)
         return Inherited(self.domain, self.learned.hypothesis.marginal, tables)
 
-    def _unseen(self, attributes: Names, table: Floats, weights: Floats) -> float:
+    def _unseen(self, attributes: Names, sums: TableSums, weights: BoxedWeights) -> float:
         """The standard deviation by how numbers may go together with what they were not measured with.
 
         What is known of a pair in groups of levels is taken from there, of others a usual correlation.
@@ -199,20 +251,20 @@ class StatedErrors:
             pairs = [tuple(attributes[k] for k in sorted((i, j))) for j in others]
             grouped = len(pairs) > 1 and any(self._grouped(p) for p in pairs)
             if self._is_thin(a) and not grouped:
-                worst = max(worst, unseen(table, weights, i))
+                worst = max(worst, unseen(sums.table, weights.array, i))
             elif grouped or self.learned.hypothesis.whole:
-                each = (self._of_pair(i, j, attributes, table, weights) for j in others)
+                each = (self._of_pair(i, j, attributes, sums, weights) for j in others)
                 worst = max(worst, float(np.sqrt(sum(v**2 for v in each))))
         return worst
 
-    def _of_pair(self, i: int, j: int, attributes: Names, table: Floats, weights: Floats) -> float:
+    def _of_pair(self, i: int, j: int, attributes: Names, sums: TableSums, weights: BoxedWeights) -> float:
         """The same of a number and one other attribute; nothing where both were measured level by level."""
         pair = tuple(attributes[k] for k in sorted((i, j)))
         if self.known(pair) is not None and not self._is_thin(attributes[i]):
             return 0.0
         out = tuple(k for k in range(len(attributes)) if k not in (i, j))
-        rows = table.sum(axis=out)
-        means = (table * weights).sum(axis=out) / np.maximum(rows, 1e-9)
+        rows = sums.over(out)
+        means = weights.sums(sums.table, out) / np.maximum(rows, 1e-9)
         found = [
             np.hypot(self._told(t, rows, means, _ONE_DEVIATION, 1), t.within(rows, means))
             for t in self._grouped(pair)
@@ -227,29 +279,27 @@ class StatedErrors:
         return self._thin[attribute]
 
     def _moved(
-        self, attributes: Names, table: Floats, weights: Floats, confidence: float, numbers: int
-    ) -> float:
-        """How far an answer was moved by what is wrong with tables of one attribute; 0 if that may be noise.
+        self, attributes: Names, sums: TableSums, weights: BoxedWeights
+    ) -> tuple[tuple[float, KnownTable, Floats], ...]:
+        """How far an answer was moved by what is wrong with tables of one attribute, beyond noise.
 
         No model has negative cells. Where an attribute has many levels and few rows, that moves its rows
         towards the middle of them, in every group: its noisy table, which was not moved, says how far.
-        A single cell's own noise is all that it was moved by.
+        A single cell's own noise is all that it was moved by. Each gap comes with the levels' weights in it.
         """
-        if np.count_nonzero(weights) < 2:
-            return 0.0
-        worst, weighed, total = 0.0, table * weights, max(float(table.sum()), 1.0)
-        for i, a in enumerate(attributes):
-            known = self.known((a,))
-            if known is None:
+        found, total = [], max(sums.total, 1.0)
+        for i, a in enumerate(attributes if weights.some > 1 else ()):
+            if (known := self.known((a,))) is None:
                 continue
             rest = tuple(j for j in range(len(attributes)) if j != i)
-            own, usual = table.sum(axis=rest), table.sum(axis=i, keepdims=True) / total
+            own, usual = sums.over(rest), np.expand_dims(sums.over((i,)), i) / total
             sigma = known.variance**0.5  # rows: a level of fewer has weights as all rows have
-            each = (weighed.sum(axis=rest) + sigma * (weights * usual).sum(axis=rest)) / (own + sigma)
+            rows = weights.sums(sums.table, rest)
+            each = (rows + sigma * weights.sums(usual, rest)) / (own + sigma)
             gap = abs(float(((own - known.counts) * each).sum()))
             if gap > _MOVED * known.deviation(each):
-                worst = max(worst, gap + known.half_width(confidence, each, numbers))
-        return worst
+                found.append((gap, known, each))
+        return tuple(found)
 
     def cells(self, attributes: Names, table: Floats, confidence: float, numbers: int) -> Floats:
         """Of every cell of a table."""
@@ -258,7 +308,7 @@ class StatedErrors:
             return np.asarray(self.bars.half_width(attributes, found, confidence, numbers))
         deviation, wide = known.variance**0.5, known.cell_width(confidence, numbers)
         return np.asarray(
-            _stated(table, known.counts, deviation, wide, counts=True, numbers=numbers), dtype=np.float64
+            stated_bar(table, known.counts, deviation, wide, counts=True, numbers=numbers), dtype=np.float64
         )
 
     def product(self, query: Query, count: float, confidence: float, numbers: int) -> float:
@@ -348,53 +398,3 @@ class StatedErrors:
             return 1.0 + NEXT * self.learned.spread
         order = max(map(len, self.learned.reconciled.evidence.values))
         return 1.0 + WHOLE.get(order, WHOLE_BEYOND) * self.learned.spread
-
-
-def _factors(weights: Floats) -> tuple[float, list[Floats]] | None:
-    """The largest weight, and a factor up to 1 for each attribute whose product the rest is; or None."""
-    largest = float(weights.max(initial=0.0))
-    if largest <= 0.0 or float(weights.min(initial=0.0)) < 0.0:
-        return None
-    axes = range(weights.ndim)
-    each = [weights.max(axis=tuple(i for i in axes if i != axis)) / largest for axis in axes]
-    made = np.array(largest)
-    for f in each:
-        made = np.multiply.outer(made, f)
-    return (largest, each) if np.allclose(made, weights, rtol=1e-9, atol=0.0) else None
-
-
-def _stated(
-    value: Any,
-    noisy: Any,
-    deviation: float,
-    wide: float,
-    *,
-    counts: bool,
-    numbers: int,
-    apart: float | None = None,
-) -> Any:
-    """The error of an answer that was measured: what is usual, and never more than what is certain.
-
-    Many numbers that are to hold at once keep what is certain: the largest of them is no usual one.
-    """
-    certain = _reach(value, noisy, wide, counts=counts)
-    if numbers > _FEW:
-        return certain
-    return np.minimum(measured_bar(value, noisy, deviation, wide, counts=counts, apart=apart), certain)
-
-
-def _reach(value: Any, noisy: Any, wide: float, *, counts: bool) -> Any:
-    """How far from an answer the truth may be that lies within `wide` of what was measured.
-
-    Args:
-        value: the answer.
-        noisy: what was measured of it.
-        wide: the half width of its noise.
-        counts: whether the truth cannot be negative: then a cell put to 0 is off by what was measured above
-            0, and its noise.
-    """
-    if not counts:
-        return np.abs(value - noisy) + wide
-    most = np.maximum(noisy, 0.0) + wide - value
-    least = value - np.maximum(noisy - wide, 0.0)
-    return np.maximum(np.maximum(most, least), _LEAST * wide)

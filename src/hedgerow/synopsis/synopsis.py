@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from hedgerow.plot import Plot
     from hedgerow.queries.measurement import Measurement
+    from hedgerow.queries.readings import Linear
     from hedgerow.queries.within import Within
 
 FORMAT = 1
@@ -175,7 +176,7 @@ class Synopsis(ABC):
             value, error = asked.shaped(found.value), asked.shaped(found.error)
             return replace(found, value=value, error=error, axes=asked.named)
         if isinstance(asked, Staged):
-            return one_by_one(asked, self._answer, confidence, simultaneous, self.linear, self.within)
+            return one_by_one(asked, self._answer, confidence, simultaneous, self._readings(), self.within)
         if isinstance(asked, Question):
             found = self._ask(asked, confidence, simultaneous or Statement(asked).selects)
         elif isinstance(asked, Query):
@@ -232,23 +233,16 @@ class Synopsis(ABC):
 
     def _ask(self, question: Question, confidence: float, simultaneous: bool) -> Answer:
         """A compiled SQL statement, answered through its linear forms."""
-        result = question.answer(self.linear, confidence, simultaneous=simultaneous, within=self.within)
-        return Answer(
-            result.value,
-            result.error,
-            confidence,
-            self.source,
-            simultaneous=simultaneous,
-            notes=question.notes,
-            table=result,
-        )
+        result = question.answer(self._readings(), confidence, simultaneous=simultaneous, within=self.within)
+        shown: Any = {"simultaneous": simultaneous, "notes": question.notes, "table": result}
+        return Answer(result.value, result.error, confidence, self.source, **shown)
 
     def table(self, attributes: str | Iterable[str]) -> NDArray[np.float64]:
         """Released counts over an attribute, or over some, axes in the given order."""
         if "table" not in self.can:
             raise UnsupportedQuery(f"a {self.kind} synopsis holds no tables; ask `answer` for numbers")
         asked = named_table(self.domain, attributes)
-        return asked.shaped(self._table(self.domain.order(asked.attributes)))
+        return asked.shaped(self._table(self.domain.order(asked.attributes))).copy()
 
     def to_pandas(self, attributes: str | Iterable[str], *, confidence: float = 0.95) -> Any:
         """Released counts over an attribute, or over some, as a pandas data frame: a row for each cell.
@@ -297,6 +291,9 @@ class Synopsis(ABC):
         self, attributes: tuple[str, ...], weights: NDArray[np.float64], confidence: float, numbers: int = 1
     ) -> tuple[float, float]:
         """A weighted count over the table of some attributes, and its error bound."""
+
+    def _readings(self) -> Linear:
+        return self.linear
 
     def _table(self, names: tuple[str, ...]) -> NDArray[np.float64]:
         raise UnsupportedQuery(f"a {self.kind} synopsis holds no tables")

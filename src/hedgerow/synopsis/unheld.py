@@ -30,8 +30,9 @@ MOST = 1 << 23  # numbers that the corners of all cells of a table may take
 def corners(table: Floats, inside: Sequence[Floats]) -> Floats:
     """A table as one of two levels for each attribute: what is inside a conjunction, then what is not."""
     for mask in inside:
-        one = np.tensordot(table, mask, axes=(0, 0))
-        table = np.stack([one, table.sum(axis=0) - one], axis=-1)
+        levels = table.reshape(len(mask), -1)
+        one = mask @ levels
+        table = np.stack([one, levels.sum(axis=0) - one], axis=-1).reshape(*table.shape[1:], 2)
     return table
 
 

@@ -13,7 +13,7 @@ TABLE = np.array([[400.0, 300.0, 6.0], [200.0, 100.0, 4.0]])
 
 
 def bars(weights: np.ndarray, alone: float = 20.0, itself: float = 1e9) -> list[float]:
-    def smaller(names: tuple[str, ...], counts: np.ndarray, some: np.ndarray) -> float:
+    def smaller(names: tuple[str, ...], some: np.ndarray) -> float:
         return alone if names == ("a",) else 7.0
 
     return list(by_excluded(NAMES, TABLE, weights, smaller, lambda names, table, some: itself))

@@ -145,6 +145,7 @@ def test_averages_by_a_group_that_is_joined_through_a_third_attribute_are_inside
     true = np.array([np.mean([d.day for d in days if d.month == m]) for m in range(1, 13)])
 
     def inside():
+        made.__dict__.pop("_stated", None)  # which keeps what it worked out
         answer = made.answer(asked)
         return float((np.abs(np.ravel(answer.value) - true) <= np.ravel(answer.error)).mean())
 

@@ -20,6 +20,7 @@ from hedgerow.mechanisms.session.row_numbers import Numbers, total_variance
 from hedgerow.queries.moments import BinMoments, WithinBins
 from hedgerow.queries.query import ONE
 from hedgerow.synopsis.measured_bars import ROOM
+from hedgerow.synopsis.table_sums import KeptTables
 from hedgerow.synopsis.unseen import unseen
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from hedgerow.queries.form import LinearForm
     from hedgerow.queries.measurement import Measurement
     from hedgerow.queries.query import Query
+    from hedgerow.queries.readings import Linear
     from hedgerow.synopsis.learned import Learned
 
     Floats = NDArray[np.float64]
@@ -75,6 +77,7 @@ class Belief(ABC):
         self._load = behind
         self._spread = spread
         self._tables = dict(tables or {})
+        self._large = KeptTables(self._made)
         self.moments = moments
 
     @property
@@ -142,15 +145,19 @@ class Belief(ABC):
         """The inverse of `_pack`."""
 
     def table(self, attributes: tuple[str, ...]) -> Floats:
-        """Learned counts over some attributes, in the domain's order; small tables are kept."""
+        """Learned counts over some attributes, in the domain's order; they are kept, large ones a while."""
         if attributes in self._tables:
             return self._tables[attributes]
-        made = self._marginal(attributes) * self.total if attributes else np.array(self.total)
-        if made.size <= SMALL:
-            while self._tables and sum(t.size for t in self._tables.values()) + made.size > _KEPT:
-                self._tables.pop(next(iter(self._tables)))
-            self._tables[attributes] = made
+        if self.domain.cells(attributes) > SMALL:
+            return self._large.table(attributes)
+        made = self._made(attributes)
+        while self._tables and sum(t.size for t in self._tables.values()) + made.size > _KEPT:
+            self._tables.pop(next(iter(self._tables)))
+        self._tables[attributes] = made
         return made
+
+    def _made(self, attributes: tuple[str, ...]) -> Floats:
+        return self._marginal(attributes) * self.total if attributes else np.array(self.total)
 
     def count(self, query: Query) -> float:
         """The learned count of one query, in rows: from its table when that is small."""
@@ -175,6 +182,7 @@ class Belief(ABC):
         variance = total_variance(self.numbers.rows, measurements)
         self.numbers = replace(self.numbers, total=total, total_variance=variance, version=self.version + 1)
         self._tables.clear()
+        self._large = KeptTables(self._made)
         return True
 
     def notes(self, sets: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
@@ -204,6 +212,11 @@ class Belief(ABC):
         known = [i for i, a in enumerate(attributes) if a in self.thin]
         off = hypot(self._off(attributes, table, weights), *(unseen(table, weights, i) for i in known))
         return float((table * weights).sum()), width(confidence, numbers) * off
+
+    @property
+    def readings(self) -> Linear:
+        """What weighted counts are read by, one by one."""
+        return self.linear
 
     def _off(self, attributes: tuple[str, ...], table: Floats, weights: Floats) -> float:
         """The standard deviation of a weighted count by factors, and by what was measured of thin numbers."""

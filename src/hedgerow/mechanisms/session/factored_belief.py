@@ -18,11 +18,13 @@ from hedgerow.mechanisms.session.calibration import Spread
 from hedgerow.mechanisms.session.row_numbers import Numbers, public_total
 from hedgerow.mechanisms.session.weighed import Weighed
 from hedgerow.queries.query import ONE
+from hedgerow.queries.readings import Readings
 from hedgerow.synopsis.halves import halved
 from hedgerow.synopsis.learned import Learned
 from hedgerow.synopsis.left_out import left_out, pairs_of
 from hedgerow.synopsis.limits import MeasuredTable
 from hedgerow.synopsis.stated import StatedErrors
+from hedgerow.synopsis.table_sums import BoxedWeights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from hedgerow.queries.form import LinearForm
     from hedgerow.queries.measurement import Measurement
     from hedgerow.queries.query import Query
+    from hedgerow.queries.readings import Linear
 
 
 class FactoredBelief(Belief):
@@ -148,7 +151,7 @@ class FactoredBelief(Belief):
     ) -> tuple[float, float]:
         """A weighted count and its indicative half-width."""
         table = self.table(attributes)
-        count = float((table * weights).sum())
+        count = BoxedWeights(weights).counted(table)
         later = self._later(attributes)
         if later is not None:
             return count, later.half_width(table, weights, confidence, numbers)
@@ -163,6 +166,11 @@ class FactoredBelief(Belief):
         held, tables = self.learned.reconciled, MeasuredTable.all_of(self.learned.measurements)
         residuals = [] if held is None else filter(held.evidence.holds, held.evidence.values)
         return pairs_of([*(t.attributes for t in tables), *residuals])
+
+    @property
+    def readings(self) -> Linear:
+        """What weighted counts are read by, one by one."""
+        return Readings(self.linear, lambda names, weights: BoxedWeights(weights).counted(self.table(names)))
 
     def form(self, form: LinearForm, confidence: float, numbers: int) -> tuple[Floats, Floats]:
         """All groups of a form, with their indicative half-widths."""

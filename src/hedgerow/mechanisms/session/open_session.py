@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from hedgerow.mechanisms.session.core import Core
     from hedgerow.plot import Plot
     from hedgerow.privacy.budget import Budget
-    from hedgerow.queries.question import Linear, Question
+    from hedgerow.queries.question import Question
+    from hedgerow.queries.readings import Linear
     from hedgerow.queries.within import Within
 
 __all__ = ["Explanation", "OpenSession"]
@@ -264,7 +265,7 @@ class OpenSession:
                 spent = sum((cost for _, cost in said), spent)
                 return [answer for answer, _ in said]
 
-            ground = self._ground(wish, confidence, belief.linear, belief.within)
+            ground = self._ground(wish, confidence, belief.readings, belief.within)
             answer = in_stages(staged, ask, confidence, terms.simultaneous, ground)
             return answer if spent.is_zero else replace(answer, cost=self._part(spent))
 

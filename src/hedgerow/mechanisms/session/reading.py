@@ -18,6 +18,7 @@ from hedgerow.mechanisms.session.open_session import OpenSession, Wish, left_out
 from hedgerow.privacy.budget import Cost
 from hedgerow.queries.moments import WithinBins
 from hedgerow.queries.pieces import by_queries
+from hedgerow.queries.readings import Readings, value_of
 from hedgerow.queries.staged import Staged
 from hedgerow.synopsis.dense import DenseSynopsis
 from hedgerow.synopsis.in_stages import in_stages
@@ -155,7 +156,7 @@ class SessionReading(OpenSession):
             said = [given[id(q)] if id(q) in given else self._one(by_queries(q), each) for q in questions]
             return [answer for answer in said if answer is not None]
 
-        ground = self._ground(wish, confidence, self._linear, self._within)
+        ground = self._ground(wish, confidence, Readings(self._linear, self._value), self._within)
         with self._staging:
             return in_stages(staged, ask, confidence, terms.simultaneous, ground)
 
@@ -164,6 +165,10 @@ class SessionReading(OpenSession):
     ) -> tuple[float, float]:
         with self._compute:
             return self._belief.linear(attributes, weights, confidence, numbers)
+
+    def _value(self, attributes: tuple[str, ...], weights: Floats) -> float:
+        with self._compute:
+            return value_of(self._belief.readings, attributes, weights, 0.5, 1)
 
     @property
     def _within(self) -> Within | None:

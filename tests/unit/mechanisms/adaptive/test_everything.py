@@ -316,7 +316,7 @@ def test_errors_are_near_their_mean_in_most_runs():
 
 
 def test_a_cell_put_to_zero_is_off_by_what_was_measured_above_zero_and_its_noise():
-    from hedgerow.synopsis.stated import _reach
+    from hedgerow.synopsis.measured_bars import _reach
 
     assert float(_reach(0.0, 3.0, 2.0, counts=True)) == 5.0
     assert float(_reach(0.0, -1.5, 2.0, counts=True)) == 2.0  # max(0, Y) and its noise
