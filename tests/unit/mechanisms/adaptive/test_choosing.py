@@ -214,9 +214,7 @@ def test_a_pair_that_was_not_measured_is_off_by_chance():
     ]
     whole = {about for about, nodes in pairs if all(r == 0 for _, r in nodes)}
     none = {frozenset(s) for s in asked._sets} - {about for about, _ in pairs}
-    even = (
-        asked._run.total * 25 * (1 - 1 / 5) ** 2
-    )  # of 25 cells, most if even; margins tell 9
+    even = asked._run.total * 25 * (1 - 1 / 5) ** 2  # of 25 cells, most if even; margins tell 9
     assert len(whole) >= 10
     assert len(none) >= 30
     assert all(asked._chance(tuple(s)) < 1e-6 * even for s in whole)
