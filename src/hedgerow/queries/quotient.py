@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     Found = Callable[[Floats], tuple[float, float]]
     Valued = Callable[[Floats], float]
 
+_CLOSE = 1e-4  # of how far a confidence set goes: it is said to go no more than that farther
+_TRIES = 100  # of narrowing it down: mostly ten are enough
 _SAME = 1e-9  # of a sum: so far apart are two readings of one table, by rounding
 
 
@@ -81,14 +83,30 @@ class Quotient:
     def _reach(self, side: float) -> float:
         """How far the confidence set goes to one side, or farther.
 
-        r -> value +- h(r) / |d| is a contraction, as h grows by at most the half-width of D, which is less.
+        At a distance t the set ends where t |d| comes up to the half-width h(t), which grows by at most that
+        of D: so there is one such t, and it is at most h(0) / (|d| - the half-width of D). False position.
         """
-        r, size = self.value, abs(self.count)
-        for _ in range(200):
-            before, r = r, self.value + side * self.found(self.over - r * self.under)[1] / size
-            if abs(r - before) <= 1e-4 * abs(r - self.value):
+
+        def above(t: float) -> float:
+            return t * abs(self.count) - self.found(self.over - (self.value + side * t) * self.under)[1]
+
+        near, under = 0.0, above(0.0)
+        if under >= 0.0 or not np.isfinite(under):
+            return float(-under)
+        far = -under / (abs(self.count) - self.wide)
+        over, last = above(far), 0
+        while over < 0.0 and np.isfinite(far):  # half-widths are not quite a norm
+            far, over = 2.0 * far, above(2.0 * far)
+        for _ in range(_TRIES):
+            if far - near <= _CLOSE * far or not over > 0.0:
                 break
-        return abs(r - self.value) + abs(r - before) * self.wide / (size - self.wide)
+            t = (near * over - far * under) / (over - under)
+            found = above(t)
+            if found >= 0.0:
+                far, over, under, last = t, found, under / (2.0 if last > 0 else 1.0), 1
+            else:
+                near, under, over, last = t, found, over / (2.0 if last < 0 else 1.0), -1
+        return far
 
 
 def between(
