@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Valued = Callable[[Floats], float]
 
 _CLOSE = 1e-4  # of how far a confidence set goes: it is said to go no more than that farther
+_DOUBLED = 40  # times: farther no number is
 _TRIES = 100  # of narrowing it down: mostly ten are enough
 _SAME = 1e-9  # of a sum: so far apart are two readings of one table, by rounding
 
@@ -95,8 +96,10 @@ class Quotient:
             return float(-under)
         far = -under / (abs(self.count) - self.wide)
         over, last = above(far), 0
-        while over < 0.0 and np.isfinite(far):  # half-widths are not quite a norm
+        for _ in range(_DOUBLED if over < 0.0 else 0):  # half-widths are not quite a norm
             far, over = 2.0 * far, above(2.0 * far)
+            if not over < 0.0:
+                break
         for _ in range(_TRIES):
             if far - near <= _CLOSE * far or not over > 0.0:
                 break
