@@ -200,6 +200,11 @@ class Aggregates:
         at = value.numbers if worth is None else worth.even(self.domain)
         return float((at - far)[kept].min()) - least, float((at + far)[kept].max()) - least
 
+    def span(self, node: exp.Expr) -> tuple[float, float] | None:
+        """Between which two numbers an expression of a row lies; None if that is not known."""
+        value = self._value(node, 0)
+        return self._ends(value, self._worth(value, np.where(value.summed, value.numbers, 0.0)), 0.0)
+
     def _quantile_of(self, q: float, node: exp.Expr, depth: int) -> _Number:
         """MEDIAN, MIN, MAX of a column of numbers."""
         only(node, "this")

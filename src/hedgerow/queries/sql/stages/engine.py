@@ -54,7 +54,17 @@ _SETS = tuple(
     )
     for end, pick, none in (("least", "min", "-inf"), ("most", "max", "inf"))
 )
-_MACROS = (*_CORNERS, *_SETS)
+# A number that surely lies between two others, and its ends; what is no number, as 0/0, is in the middle.
+_BETWEEN = "THEN least(greatest(v, b), c)"
+_INSIDE = tuple(
+    f"inside{end}(a, b, c) AS list_transform([a::DOUBLE], lambda v: CASE {cases} END)[1]"
+    for end, cases in (
+        ("", f"WHEN v IS NULL THEN NULL WHEN isfinite(v) {_BETWEEN} ELSE (b + c) / 2"),
+        ("_low", f"WHEN v IS NULL OR isnan(v) THEN b::DOUBLE WHEN TRUE {_BETWEEN}"),
+        ("_high", f"WHEN v IS NULL OR isnan(v) THEN c::DOUBLE WHEN TRUE {_BETWEEN}"),
+    )
+)
+_MACROS = (*_CORNERS, *_SETS, *_INSIDE)
 
 Rows = list[tuple[Any, ...]]
 Columns = Mapping[str, tuple[str, Sequence[Any]]]

@@ -26,6 +26,7 @@ class Output:
         smooth: whether it moves smoothly with released numbers.
         outer: else what is made, step by step, of what does; a column c0_core holds that.
         merged: whether it depends on which of the rows are there at all.
+        span: between which two numbers it lies whatever was released; None if that is not known.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Output:
     smooth: bool = False
     outer: tuple[str, ...] = ()
     merged: bool = False
+    span: tuple[float, float] | None = None
 
 
 THERE = "there"
@@ -199,9 +201,8 @@ def _term(alias: str, place: int, out: Output) -> Term:
     if not out.bounded:
         return Term(text, sure=False)
     core = f"{text}_core" if out.outer else None
-    return Term(
-        text, f"{text}_low", f"{text}_high", sure=False, smooth=out.smooth, core=core, outer=out.outer
-    )
+    ends = f"{text}_low", f"{text}_high"
+    return Term(text, *ends, sure=False, smooth=out.smooth, core=core, outer=out.outer, span=out.span)
 
 
 def listed(items: Sequence[tuple[str, Term]]) -> tuple[str, tuple[Output, ...]]:
@@ -215,7 +216,7 @@ def listed(items: Sequence[tuple[str, Term]]) -> tuple[str, tuple[Output, ...]]:
         outer = term.outer if bounded and term.core is not None else ()
         texts += [f"{term.core} AS c{i}_core"] if outer else []
         smooth = bounded and term.smooth
-        columns.append(Output(name, term.sure, bounded, term.parts, smooth, outer, term.merged))
+        columns.append(Output(name, term.sure, bounded, term.parts, smooth, outer, term.merged, term.span))
     return ", ".join(texts), tuple(columns)
 
 

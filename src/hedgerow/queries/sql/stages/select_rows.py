@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -12,11 +13,11 @@ from hedgerow.errors import CutsBin, RangeTooLarge, UnsupportedSQL
 from hedgerow.queries.sql.node import bare, only, spell
 from hedgerow.queries.sql.printing import printed
 from hedgerow.queries.sql.stages.first import FirstStage
-from hedgerow.queries.sql.stages.moments import by_moments, middle
+from hedgerow.queries.sql.stages.moments import by_moments, ends_of, middle
 from hedgerow.queries.sql.stages.relation import THERE, Released
 from hedgerow.queries.sql.stages.selects import Select, Subquery, has_aggregate, is_aggregate, named
 from hedgerow.queries.sql.stages.sums import as_one_sum
-from hedgerow.queries.sql.stages.term import Term
+from hedgerow.queries.sql.stages.term import Term, inside
 
 if TYPE_CHECKING:
     from hedgerow.queries.sql.stages.relation import RowsOf
@@ -32,6 +33,7 @@ class SelectRows(Select):
         rows: what FROM names.
         grounded: puts an expression into the table's own columns.
         stage: makes the first stage of conditions and keys.
+        centre: about what an expression is on average over rows that meet conditions, if that is known.
         alias: our own name for the released table.
         own_names: of the table's own columns.
     """
@@ -43,6 +45,7 @@ class SelectRows(Select):
         rows: RowsOf,
         grounded: Callable[[exp.Expr, RowsOf], exp.Expr],
         stage: Callable[[Sequence[exp.Expr], Sequence[exp.Expr]], FirstStage],
+        centre: Callable[[Sequence[exp.Expr], exp.Expr], str],
         alias: str,
         own_names: Sequence[str],
     ) -> None:
@@ -56,6 +59,7 @@ class SelectRows(Select):
         if where is not None and has_aggregate(where.this):
             raise UnsupportedSQL("an aggregate in WHERE is not supported; choose among groups with HAVING")
         conditions = [*rows.where, *([grounded(where.this, rows)] if where is not None else [])]
+        self.centre = partial(centre, conditions)
         self.keys = [grounded(bare(node), rows) for node in self._key_nodes()]
         self.stage = stage(conditions, self.keys)
         self._spelled = {_spelling(key): i for i, key in enumerate(self.keys)}
@@ -117,16 +121,28 @@ class SelectRows(Select):
             formula = by_moments(node, self._centre)
             if formula is None:
                 raise
-            return self.term(formula)
+            found = self.term(formula)
+            span = ends_of(node, self._ends)
+            return found if span is None else inside(found, *span)
         text = f"{self.alias}.{name}"
         linear, smooth = self.stage.is_sum(name), self.stage.is_smooth(name)
         ends = (f"{text}_low", f"{text}_high")
         return Term(text, *ends, sure=False, parts=1, linear=linear, smooth=smooth)
 
     def _centre(self, node: Any) -> str:
-        """From which number on squares are counted."""
-        inner = bare(self.grounded(node, self.rows))
-        return middle(self.stage.scope.column(inner)) if type(inner) is exp.Column else "0"
+        """From which number on squares are counted: an average, or what is public of it.
+
+        In groups the latter: the average of all rows may be further off from that of one of them.
+        """
+        inner = bare(plainly(self.grounded(node, self.rows)))
+        first = inner.args["ifs"][0].args["true"] if type(inner) is exp.Case else inner
+        column = self.stage.scope.column(bare(first)) if type(bare(first)) is exp.Column else None
+        known = "" if self.keys else self.centre(inner)
+        return known or ("0" if column is None else middle(column))
+
+    def _ends(self, node: Any) -> tuple[float, float] | None:
+        """Between which two numbers an expression of a row lies."""
+        return self.stage.slices[0].rows.span(plainly(self.grounded(node, self.rows)))
 
     def column(self, node: Any) -> Term:
         """A column that is no key."""

@@ -81,9 +81,11 @@ def slopes(
     if found is None:
         return None
     base, ones, all_ = found[0], found[1 : 1 + len(places)], found[1 + len(places) :]
-    steep = np.where(np.isfinite(ones - base), (ones - base) / step[:, None], 0.0).T
+    with np.errstate(invalid="ignore"):  # one without an end moves from it by no number
+        moved = ones - base
+    steep = np.where(np.isfinite(moved), moved / step[:, None], 0.0).T
     size = np.maximum(np.abs(base), 1e-300)
-    gone = np.isnan(ones) | (np.abs(ones - base) > _ZERO * size)  # moved, or missing where it was not
+    gone = np.isnan(ones) | (np.abs(moved) > _ZERO * size)  # moved, or missing where it was not
     known = np.isfinite(base) & np.isfinite(all_).all(axis=0) & ~gone[~sure].any(axis=0)
     known &= np.isfinite(ones[sure]).all(axis=0)
     with np.errstate(invalid="ignore"):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,10 @@ from hedgerow.errors import BadSQL, RangeTooLarge, UnsupportedSQL
 from hedgerow.queries.sql.node import only, refuse
 from hedgerow.queries.sql.predicate import Scope
 from hedgerow.queries.sql.printing import printed
+from hedgerow.queries.sql.stages.centres import Centres
 from hedgerow.queries.sql.stages.first import FirstStage
 from hedgerow.queries.sql.stages.hours import in_hours
+from hedgerow.queries.sql.stages.inner import Inner as Inner
 from hedgerow.queries.sql.stages.levels import ends_of_levels, literal
 from hedgerow.queries.sql.stages.lookups import NOT_JOINED, as_released, declared, with_lookup
 from hedgerow.queries.sql.stages.relation import Output, Released, RowsOf, Sources, aligned, of_both
@@ -37,23 +39,6 @@ _CLAUSES = (
 _SETS: dict[type[exp.Expr], str] = {exp.Union: "UNION", exp.Except: "EXCEPT", exp.Intersect: "INTERSECT"}
 
 
-@dataclass(frozen=True)
-class Inner:
-    """A statement inside a condition on rows: it is released first, and rows are compared with what it gave.
-
-    Args:
-        words: as it was typed.
-        relation: what gives its value, or values.
-        stages: the names of the first stages that must be answered for it.
-        many: whether it stands for a list of values.
-    """
-
-    words: str
-    relation: Released
-    stages: frozenset[str]
-    many: bool
-
-
 class Split:
     """Reads one statement.
 
@@ -61,10 +46,19 @@ class Split:
         domain, unit: as in `hedgerow.sql`.
         values: what the inner statements gave, as far as that is known, in their order; each a list.
         stand_in: in place of released numbers that are not known yet.
+        centres: from where on products are counted, as far as that was released.
     """
 
-    def __init__(self, domain: Domain, unit: str | None, values: Values = (), stand_in: float = 0) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        unit: str | None,
+        values: Values = (),
+        stand_in: float = 0,
+        centres: Mapping[str, str] | None = None,
+    ) -> None:
         self.domain, self.unit, self.values, self.stand_in = domain, unit, values, stand_in
+        self.centres = Centres(centres or {})
         self.stages: list[FirstStage] = []
         self.inner: list[Inner] = []
         self._by_words: dict[str, FirstStage] = {}
@@ -307,6 +301,7 @@ class Split:
             rows,
             lambda part, among: self._grounded(part, among, names),
             partial(self._stage, alone=bool(self.inner) or has_query(node)),
+            self.centres.of,
             self._alias(),
             self._names,
         )

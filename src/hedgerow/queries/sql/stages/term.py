@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 _NUMBER = re.compile(r"\d+\.?\d*|\.\d+")
 _SMOOTH = frozenset({"exp", "cbrt", "coalesce"})  # where what is missing stays so
-_LONGEST = 5_000  # bounds of nested products grow; longer ones are not stated
+_LONGEST = 5_000  # bounds of nested products grow; of longer ones there is no end
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Term:
         core: where it does not, an expression that does, and
         outer: what is made of that, step by step: functions of one argument that never fall.
         merged: of a whole entry of a list, whether it depends on which of the rows are there at all.
+        span: between which two numbers the truth lies whatever was released; None if that is not known.
     """
 
     text: str
@@ -44,6 +45,7 @@ class Term:
     core: str | None = None
     outer: tuple[str, ...] = ()
     merged: bool = False
+    span: tuple[float, float] | None = None
 
     @property
     def bounds(self) -> tuple[str, str] | None:
@@ -58,8 +60,10 @@ def made(text: str, parts: Sequence[Term], low: str | None = None, high: str | N
     if all(p.sure for p in parts):
         return Term(text)
     many = sum(p.parts for p in parts)
-    if low is None or high is None or len(low) + len(high) > _LONGEST:
+    if low is None or high is None:
         return Term(text, sure=False, parts=many, linear=False)
+    if len(low) + len(high) > _LONGEST:  # slopes may still say how far off it is
+        low, high = "'-inf'::DOUBLE", "'inf'::DOUBLE"
     return Term(text, low, high, sure=False, parts=many, linear=False)
 
 
@@ -190,6 +194,19 @@ def _corners(name: str, text: str, a: Term, b: Term) -> Term:
     (al, bl), (ah, bh) = both
     four = f"({al}, {ah}, {bl}, {bh})"
     return made(text, [a, b], f"{name}_low{four}", f"{name}_high{four}")
+
+
+def inside(a: Term, low: float, high: float) -> Term:
+    """What surely lies between two numbers, moved there: that brings it nearer to wherever the truth is."""
+    if a.sure:
+        return a
+    step = f"inside({{}}, {low!r}, {high!r})"
+    ends_ = [repr(low), repr(high)]
+    if a.bounds is not None:
+        pairs = zip(a.bounds, ("low", "high"), strict=True)
+        ends_ = [f"inside_{side}({end}, {low!r}, {high!r})" for end, side in pairs]
+    found = smoothly(made(step.format(a.text), [a], *ends_), [a])
+    return replace(stepwise(found, a, step), span=(low, high))
 
 
 def distance(a: Term) -> Term:

@@ -8,7 +8,7 @@ their bounds at once, so does every number that is shown with one: bounds are im
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from math import inf
@@ -32,12 +32,19 @@ from hedgerow.queries.staged import Finished, Ground, Staged
 if TYPE_CHECKING:
     from hedgerow.queries.domain.domain import Domain
     from hedgerow.queries.sql.stages.first import FirstStage
-    from hedgerow.queries.sql.stages.relation import Released
+    from hedgerow.queries.sql.stages.relation import Output, Released
 
 _INNER = 8  # statements inside conditions
 _EMPTY = (
     "Groups that may have no rows count as groups here, and in SQL they would not if they have none: {}. The "
     "errors cover both; a condition on rows leaves out those that are known to have none{}."
+)
+_MISSING = (
+    "There is no {!r} {}: by what was released, what it is divided by may be zero, or there are no rows."
+)
+_OPEN = "There is no error statement for {!r}: {}what was released says too little of what it is made of."
+_VAGUE = (
+    "What was released says nothing of {!r} {}that is not sure anyway: it lies between {:.6g} and {:.6g}."
 )
 _SHOWN = 8  # groups that are named
 _LEVELS = "These are the declared levels; which of them have rows is private."
@@ -53,6 +60,7 @@ class TwoStages(Staged):
         params: values of its parameters.
         values: what the inner statements gave, as far as they were released; each a list.
         notes: what its reader must know whatever is released.
+        centres: averages that were released, from which products are counted; where those cost nothing.
     """
 
     domain: Domain
@@ -61,6 +69,7 @@ class TwoStages(Staged):
     params: tuple[Any, ...] = ()
     values: tuple[tuple[Any, ...], ...] = ()
     notes: tuple[str, ...] = ()
+    centres: Mapping[str, str] = field(default_factory=dict)
 
     def _parsed(self) -> Any:
         dates = {name.casefold() for name, a in self.domain.items() if isinstance(a, Dates)}
@@ -69,7 +78,7 @@ class TwoStages(Staged):
     @cached_property
     def _read(self) -> tuple[Split, Released]:
         def read(domain: Domain) -> tuple[Split, Released]:
-            split = Split(domain, self.unit, self.values)
+            split = Split(domain, self.unit, self.values, centres=self.centres)
             return split, split.statement(self._parsed())
 
         return cutting(self.domain, read)
@@ -182,6 +191,7 @@ class TwoStages(Staged):
         found: dict[str, list[Any]] = {}
         staged = self
         while True:
+            staged, found = staged._centred(ask, found) if ground is not None else (staged, found)
             split = staged._split
             waiting = split.inner[len(staged.values) :]
             wanted = [s for s in split.stages if not waiting or s.name in waiting[0].stages]
@@ -193,6 +203,15 @@ class TwoStages(Staged):
             if not waiting:
                 return staged._finished(found, ground), [a for part in found.values() for a in part]
             staged = staged._released(waiting[0], wanted, found)
+
+    def _centred(
+        self, ask: Callable[[Sequence[Question]], Sequence[Any]], found: dict[str, list[Any]]
+    ) -> tuple[TwoStages, dict[str, list[Any]]]:
+        """The same about averages that are free, and what was found of it: nothing if there are new ones."""
+        centres = self._split.centres
+        if not centres.wanted:
+            return self, found
+        return replace(self, centres=centres.released(self.domain, self.unit, ask)), {}
 
     def _released(self, inner: Inner, stages: Sequence[FirstStage], found: dict[str, list[Any]]) -> TwoStages:
         """The same with the value of an inner statement."""
@@ -263,9 +282,11 @@ def _finish(
         pairs = zip(values, ends, (a <= b for a, b in zip(errors, narrow, strict=True)), strict=True)
         ranges.append([_range(v, *pair) if own else (-inf, inf) for v, pair, own in pairs])
         errors = [min(pair) for pair in zip(errors, narrow, strict=True)]
+        errors = _spanned(out, values, errors, ranges[-1])
         numbers.append(([np.nan if v is None else float(v) for v in values], errors))
         if not out.bounded:
             said.append(f"There is no error statement for {out.name!r}.")
+        said += _vain(out, values, errors)
     if not relation.steady and numbers:
         said.append("Released numbers decide which rows are shown; the errors hold for all of them at once.")
     if not asked and labels:
@@ -286,6 +307,35 @@ def _finish(
         ranges=ranges_,
     )
     return Finished(result, tuple(said))
+
+
+def _spanned(
+    out: Output, values: Sequence[Any], errors: Sequence[float], ranges: list[tuple[float, float]]
+) -> list[float]:
+    """Errors and ranges of a column that lies between two numbers whatever was released."""
+    if out.span is None:
+        return list(errors)
+    low, high = out.span
+    ranges[:] = [(max(a, low), min(b, high)) for a, b in ranges]
+    pairs = zip(values, errors, strict=True)
+    return [e if v is None else min(e, max(v - low, high - v)) for v, e in pairs]
+
+
+def _vain(out: Output, values: Sequence[Any], errors: Sequence[float]) -> Iterator[str]:
+    """What is said of numbers that what was released does not tell."""
+    known = [(v, e) for v, e in zip(values, errors, strict=True) if v is not None]
+    missing, open_ = len(values) - len(known), sum(e == inf for _, e in known)
+    if missing and not out.merged:
+        yield _MISSING.format(out.name, f"in {missing:,} of {len(values):,} rows" if known else "at all")
+    if open_ and out.bounded:
+        yield _OPEN.format(out.name, f"in {open_:,} of {len(values):,} rows, " if open_ < len(values) else "")
+    if out.span is not None:
+        low, high = out.span
+        little = 1e-9 * (high - low)
+        vague = sum(v - e <= low + little and v + e >= high - little for v, e in known)
+        if vague:
+            of = f"in {vague:,} of {len(values):,} rows " if vague < len(values) else ""
+            yield _VAGUE.format(out.name, of, low, high)
 
 
 def _between(domain: Domain) -> Iterator[float]:
