@@ -66,14 +66,14 @@ class Again:
         of the one before is better than that.
         """
         unit, power = self._run.noise(self._run.left)[1], 2.0 / self._power
-        own = np.array([prod(1.0 - 1.0 / g for g in self._resolutions.shape(n)) for n in self._known])
+        own = np.array([prod(1.0 - 1.0 / max(g, 2) for g in self._resolutions.shape(n)) for n in self._known])
         noise = own * (unit * self._sizes) ** 2
         chance = np.array([self._chance(s) for s in self._sets])
         new, had = np.full(len(noise), 1.0 / len(noise)), self._had()
         for _ in range(_ROUNDS):
             squares = chance + self._inside @ (noise * (had + new) ** -power)
             slopes = self._weights * np.maximum(squares, _NONE) ** -0.5
-            new = filled((noise * (slopes @ self._inside)) ** (1.0 / (1.0 + power)), had)
+            new = filled(np.maximum(noise * (slopes @ self._inside), _NONE) ** (1.0 / (1.0 + power)), had)
         return _whole(new)
 
     def shares_before(self) -> list[int]:
