@@ -7,7 +7,8 @@ out than there are in all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,23 +22,30 @@ if TYPE_CHECKING:
 FEW = 0.1  # of all rows: more are a condition like others
 
 
-def excluded(table: Floats, weights: Floats) -> Iterator[tuple[int, NDArray[np.bool_], Floats]]:
-    """Axes of which few rows are left out: which levels these are, and the weights of all other levels.
+def excluded(table: Floats, weights: Floats) -> tuple[dict[int, NDArray[np.bool_]], Floats]:
+    """Axes of which few rows are left out, and which levels these are; the weights of all other levels.
+
+    One axis is kept in any case.
 
     >>> table = np.array([[9.0, 0.1], [9.0, 0.2]])
-    >>> [(i, few.tolist()) for i, few, _ in excluded(table, np.array([[1.0, 0.0], [0.0, 0.0]]))]
-    [(1, [False, True])]
+    >>> few, usual = excluded(table, np.array([[1.0, 0.0], [0.0, 0.0]]))
+    >>> {axis: levels.tolist() for axis, levels in few.items()}, usual.tolist()
+    ({1: [False, True]}, [1.0, 0.0])
     """
-    total = float(table.sum())
-    for i in range(table.ndim if table.ndim > 1 and total > 0.0 else 0):
-        by_level = np.moveaxis(weights, i, 0)
+    found: dict[int, NDArray[np.bool_]] = {}
+    most, usual = FEW * float(table.sum()), weights
+    for axis in range(table.ndim):
+        if usual.ndim < 2:
+            break
+        by_level = np.moveaxis(usual, axis - len(found), 0)
         few = np.asarray(~by_level.reshape(len(by_level), -1).any(axis=1))
         if not few.any() or few.all():
             continue
-        usual = by_level[int(np.flatnonzero(~few)[0])]
-        out = float(np.moveaxis(table, i, 0)[few].sum())
-        if out <= FEW * total and (by_level[~few] == usual).all():
-            yield i, few, usual
+        first = by_level[int(np.flatnonzero(~few)[0])]
+        out = float(np.moveaxis(table, axis, 0)[few].sum())
+        if 0.0 <= out <= most and (by_level[~few] == first).all():
+            found[axis], usual = few, first
+    return found, usual
 
 
 def by_excluded(
@@ -46,8 +54,10 @@ def by_excluded(
     weights: Floats,
     smaller: Callable[[Names, Floats], float],
     itself: Callable[[Names, Floats, Floats], float],
-) -> Iterator[float]:
-    """Bars of a weighted count by what it leaves out, for every attribute of which that is little.
+) -> float:
+    """The bar of a weighted count by what it leaves out of attributes of which that is little; or infinite.
+
+    All of them at once: what is left out is in one of them at least, and no more than there is in all.
 
     Args:
         attributes: of the table.
@@ -56,11 +66,16 @@ def by_excluded(
         smaller: the bar of weights of the table of fewer attributes.
         itself: the bar of weights of this table.
     """
-    for i, few, usual in excluded(table, weights):
-        others = attributes[:i] + attributes[i + 1 :]
-        left_out = np.moveaxis(np.multiply.outer(few, usual), 0, i).astype(np.float64)
-        there = float(np.moveaxis(table, i, 0)[few].sum())
-        most = float(np.abs(usual).max()) * (there + smaller((attributes[i],), few.astype(np.float64)))
-        count, low = float((table * left_out).sum()), -most if usual.min() < 0.0 else 0.0
-        off = min(max(count - low, most - count), itself(attributes, table, left_out))
-        yield float(np.hypot(smaller(others, usual), off))
+    few, usual = excluded(table, weights)
+    if not few:
+        return inf
+    left_out = np.expand_dims(usual, tuple(few)) - weights
+    most = 0.0
+    for axis, levels in few.items():
+        there = float(np.moveaxis(table, axis, 0)[levels].sum())
+        most += there + smaller((attributes[axis],), levels.astype(np.float64))
+    most *= float(np.abs(usual).max())
+    count, low = float((table * left_out).sum()), -most if usual.min() < 0.0 else 0.0
+    off = max(min(max(count - low, most - count), itself(attributes, table, left_out)), 0.0)
+    rest = tuple(a for i, a in enumerate(attributes) if i not in few)
+    return float(np.hypot(smaller(rest, usual), off))

@@ -72,15 +72,18 @@ class Inherited:
 
     def _positive(self, attributes: Names, table: Floats) -> TableSums:
         """Its rows, a little in every cell."""
-        if attributes not in self._rows or self._rows[attributes][0] is not table:
-            self._rows.clear()
+        known = self._rows.get(attributes)
+        if known is None or known[0] is not table:
             rows = np.maximum(table, 0.0)
-            self._rows[attributes] = table, TableSums(rows + 1e-9 * (float(rows.mean()) + 1.0))
-        return self._rows[attributes][1]
+            known = table, TableSums(rows + 1e-9 * (float(rows.mean()) + 1.0))
+            self._rows.clear()
+            self._rows[attributes] = known
+        return known[1]
 
     def _by(self, pair: Names) -> list[list[HandedOn]]:
         """What tables hand on to two attributes; those about the same attributes together."""
-        if pair not in self._pairs:
+        by = self._pairs.get(pair)
+        if by is None:
             found = dict[frozenset[str], list[HandedOn]]()
             for t in self._tables:
                 names = tuple(a for a in self._domain.names if a in pair or a in t.attributes)
@@ -89,10 +92,11 @@ class Inherited:
                     rows = np.maximum(self._model(names), 0.0)
                     found.setdefault(frozenset(t.attributes), []).append(HandedOn.of(t, pair, names, rows))
             by = [*found.values()]
-            if sum(t.rows.size for own in self._pairs.values() for alike in own for t in alike) > _KEPT:
+            kept = [*self._pairs.values()]
+            if sum(t.rows.size for own in kept for alike in own for t in alike) > _KEPT:
                 self._pairs.clear()
             self._pairs[pair] = by
-        return self._pairs[pair]
+        return by
 
 
 @dataclass(frozen=True, eq=False)

@@ -150,7 +150,7 @@ class StatedErrors:
             return self.linear(names, self._table(names), some, confidence, numbers)
 
         asked = attributes, table, weights
-        return min([itself(*asked), *by_excluded(*asked, smaller, itself)])
+        return min(itself(*asked), by_excluded(*asked, smaller, itself))
 
     def _in_groups(
         self, attributes: Names, table: Floats, weights: Floats, confidence: float, numbers: int

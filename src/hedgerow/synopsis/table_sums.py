@@ -38,8 +38,10 @@ class KeptTables:
             found.flags.writeable = False
             if found.size <= _LARGEST:
                 room = _LARGEST - found.size
-                while self._kept and sum(t.size for t in [*self._kept.values()]) > room:
-                    self._kept.pop(next(iter(self._kept)), None)
+                for first in [*self._kept]:
+                    if sum(t.size for t in [*self._kept.values()]) <= room:
+                        break
+                    self._kept.pop(first, None)
                 self._kept[names] = found
         return found
 
@@ -57,9 +59,10 @@ class TableSums:
 
     def over(self, out: Axes) -> Floats:
         """Summed over some axes."""
-        if out not in self._over:
-            self._over[out] = self.table.sum(axis=out)
-        return self._over[out]
+        found = self._over.get(out)
+        if found is None:
+            found = self._over[out] = np.asarray(self.table.sum(axis=out))
+        return found
 
     @cached_property
     def total(self) -> float:

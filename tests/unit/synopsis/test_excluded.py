@@ -12,26 +12,26 @@ NAMES = ("a", "b")
 TABLE = np.array([[400.0, 300.0, 6.0], [200.0, 100.0, 4.0]])
 
 
-def bars(weights: np.ndarray, alone: float = 20.0, itself: float = 1e9) -> list[float]:
+def bar(weights: np.ndarray, alone: float = 20.0, itself: float = 1e9) -> float:
     def smaller(names: tuple[str, ...], some: np.ndarray) -> float:
         return alone if names == ("a",) else 7.0
 
-    return list(by_excluded(NAMES, TABLE, weights, smaller, lambda names, table, some: itself))
+    return by_excluded(NAMES, TABLE, weights, smaller, lambda names, table, some: itself)
 
 
 def test_a_count_is_as_far_off_as_one_of_fewer_attributes_and_the_few_rows_that_it_leaves_out():
     """6 of 10 rows are left out in this group; there may be 17 of them in all."""
-    (off,) = bars(np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]))
+    off = bar(np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]))
     assert off == pytest.approx(np.hypot(20.0, 17.0 - 6.0))
 
 
 def test_what_is_known_of_the_few_is_taken_where_it_is_less():
-    (off,) = bars(np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]), itself=2.0)
+    off = bar(np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]), itself=2.0)
     assert off == pytest.approx(np.hypot(20.0, 2.0))
 
 
 def test_weights_below_zero_leave_both_sides_open():
-    (off,) = bars(np.array([[3.0, 3.0, 0.0], [-1.0, -1.0, 0.0]]))
+    off = bar(np.array([[3.0, 3.0, 0.0], [-1.0, -1.0, 0.0]]))
     left_out = 3.0 * 6.0 - 4.0
     assert off == pytest.approx(np.hypot(20.0, 3.0 * 17.0 + left_out))
 
@@ -46,11 +46,38 @@ def test_weights_below_zero_leave_both_sides_open():
     ],
 )
 def test_other_weights_are_taken_as_they_are(weights):
-    assert [i for i, _, _ in excluded(TABLE, np.array(weights))] == []
+    assert bar(np.array(weights)) == np.inf
 
 
-def test_a_table_of_one_attribute_is_taken_as_it_is():
-    assert list(excluded(np.array([500.0, 5.0]), np.array([1.0, 0.0]))) == []
+def test_a_total_and_a_table_of_one_attribute_are_taken_as_they_are():
+    assert excluded(np.array(500.0), np.array(1.0))[0] == {}
+    few, usual = excluded(np.array([500.0, 5.0]), np.array([1.0, 0.0]))
+    assert not few
+    assert usual.tolist() == [1.0, 0.0]
+
+
+def test_many_attributes_are_left_out_at_once_and_one_is_kept():
+    """Conditions that each leave out a hundredth: one bar of one attribute, and one of the few of each."""
+    asked = []
+
+    def smaller(names: tuple[str, ...], some: np.ndarray) -> float:
+        asked.append(names)
+        return 3.0
+
+    table = np.full((2,) * 8, 1.0)
+    for axis in range(8):
+        np.moveaxis(table, axis, 0)[1] *= 0.01
+    weights = np.zeros((2,) * 8)
+    weights[(0,) * 8] = 1.0
+    names = tuple("abcdefgh")
+    few, usual = excluded(table, weights)
+    assert list(few) == [*range(7)]
+    assert usual.tolist() == [1.0, 0.0]
+    off = by_excluded(names, table, weights, smaller, lambda *of: 1e9)
+    assert asked == [(a,) for a in names[:7]] + [("h",)]
+    count = table[..., 0].sum() - 1.0
+    most = sum(float(np.moveaxis(table, i, 0)[1].sum()) + 3.0 for i in range(7))
+    assert off == pytest.approx(np.hypot(3.0, max(count, most - count)))
 
 
 def test_rows_with_a_number_are_counted_as_well_as_all_where_none_lacks_it():

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 _NUMBER = re.compile(r"\d+\.?\d*|\.\d+")
 _SMOOTH = frozenset({"exp", "cbrt", "coalesce"})  # where what is missing stays so
-_LONGEST = 5_000  # bounds of nested products grow; of longer ones there is no end
+_LONGEST = 8_000  # bounds of nested products grow; of longer ones there is no end
 
 
 @dataclass(frozen=True)
