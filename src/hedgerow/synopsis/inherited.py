@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
+from string import ascii_letters
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -129,7 +130,10 @@ class HandedOn:
             names: theirs and the table's.
             rows: the model's table of those.
         """
-        own, letter = tuple(a for a in names if a in t.attributes), dict(zip(names, "abcdefgh", strict=False))
+        own, letter = (
+            tuple(a for a in names if a in t.attributes),
+            dict(zip(names, ascii_letters, strict=False)),
+        )
         held, groups = rows.sum(axis=tuple(i for i, a in enumerate(names) if a not in own)), []
         for axis, a in enumerate(own):
             put = _put_together(t.groups[t.attributes.index(a)])

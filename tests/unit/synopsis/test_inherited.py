@@ -64,6 +64,29 @@ def test_what_single_attributes_tell_is_not_told_again():
     assert made.variance(("a", "b"), ROWS * rows.sum(axis=2), one) > 0.1 * SIGMA**2
 
 
+@pytest.mark.parametrize("number", [7, 9, 11])
+def test_a_table_of_many_attributes_hands_its_noise_on_like_any_other(number):
+    """Weights of a group, as the mean weights of rows in each measured cell, without what one axis tells."""
+    rng = np.random.default_rng(4)
+    names = tuple(f"a{i}" for i in range(number))
+    domain = hr.Domain({**dict.fromkeys(names, 2), "z": 4})
+    rows = rng.dirichlet(np.full(2**number * 4, 3.0)).reshape((2,) * number + (4,))
+    table = ROWS * rows.sum(axis=tuple(range(1, number)))
+    weights = np.zeros((2, 4))
+    weights[1, :2] = 1.0
+
+    def model(asked):
+        return rows.sum(axis=tuple(i for i, a in enumerate([*names, "z"]) if a not in asked))
+
+    made = Inherited(domain, model, [measured(names, ROWS * rows.sum(axis=-1))])
+    left = inherited._together(table, table * weights)
+    means = (rows * left.reshape((2,) + (1,) * (number - 1) + (4,))).sum(axis=-1) / rows.sum(axis=-1)
+    for axis in range(number):
+        means = means - means.mean(axis=axis, keepdims=True)
+    want = max(SIGMA**2 * float((means**2).sum()), 1e-12)
+    assert made.variance(("a0", "z"), table, weights) == pytest.approx(want, rel=1e-6, abs=1e-9)
+
+
 def test_of_three_attributes_the_mean_weights_of_each_pair_tell():
     rng = np.random.default_rng(3)
     rows = rng.dirichlet(np.full(24, 3.0)).reshape(3, 4, 2)

@@ -16,7 +16,7 @@ from hedgerow.queries.sql.printing import printed
 from hedgerow.queries.sql.stages.centres import Centres
 from hedgerow.queries.sql.stages.first import FirstStage
 from hedgerow.queries.sql.stages.hours import in_hours
-from hedgerow.queries.sql.stages.inner import Inner as Inner
+from hedgerow.queries.sql.stages.inner import Inner
 from hedgerow.queries.sql.stages.levels import ends_of_levels, literal
 from hedgerow.queries.sql.stages.lookups import NOT_JOINED, as_released, declared, with_lookup
 from hedgerow.queries.sql.stages.relation import Output, Released, RowsOf, Sources, aligned, of_both

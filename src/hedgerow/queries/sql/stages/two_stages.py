@@ -24,9 +24,10 @@ from hedgerow.queries.domain.refined import cutting
 from hedgerow.queries.question import Question, Result, Show
 from hedgerow.queries.sql.stages.engine import engine
 from hedgerow.queries.sql.stages.gate import parse_staged
+from hedgerow.queries.sql.stages.inner import Inner
 from hedgerow.queries.sql.stages.leaning import leaned
 from hedgerow.queries.sql.stages.levels import plain
-from hedgerow.queries.sql.stages.split import Inner, Split
+from hedgerow.queries.sql.stages.split import Split
 from hedgerow.queries.staged import Finished, Ground, Staged
 
 if TYPE_CHECKING:
