@@ -234,6 +234,10 @@ class SourceError(HedgerowError):
     """The owner's data source cannot be read as the schema says; speaks of columns, never of values."""
 
 
+class LinesInDoubt(SourceError):
+    """Where rows of a CSV file end cannot be told, unless its owner vouches that it follows RFC 4180."""
+
+
 class DataChanged(LedgerError, SourceError):
     """The data file is not the one that was opened, or that a run began with.
 

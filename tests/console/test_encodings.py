@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from starlette.testclient import TestClient
 
+from hedgerow.release.schema import Schema
 from hedgerow.serve.http.app import application
 from hedgerow.service.config import Config, DatasetSettings, Limits, ServerSettings
 from hedgerow.service.host import Host
@@ -82,4 +83,40 @@ def test_an_encoding_belongs_to_the_file_that_it_was_said_of(path, tmp_path):
 def test_a_server_is_told_an_encoding_like_every_command(path):
     host = started(path, encoding="latin-1")
     assert "Köln" in owner_of(host).post("/d/rows/setup", data={"do": "draft"}).text
+    host.close(1.0)
+
+
+def test_a_file_with_line_breaks_in_cells_is_set_up_in_a_browser(tmp_path):
+    lines = "".join(f'"said\n{i}",{"FM"[i % 2]},{i % 80}\n' for i in range(200))
+    (tmp_path / "rows.csv").write_text("note,sex,age\n" + lines)
+    host = started(tmp_path / "rows.csv")
+    owner = owner_of(host)
+    drafted = owner.post("/d/rows/setup", data={"do": "draft"})
+    assert drafted.status_code == 200
+    assert "all of the file follows RFC 4180" in drafted.text
+    sent = fields(drafted.text, "do=schema")
+    wrong = owner.post("/d/rows/setup", data=sent | {"c0.name": "sex", "c1.name": "sex"})
+    assert wrong.status_code == 400
+    assert fields(wrong.text, "do=schema")["multiline"] == sent["multiline"] == ["yes"]  # as it was left
+    assert owner.post("/d/rows/setup", data=sent).status_code == 200
+    assert Schema.load(tmp_path / "schema.yaml").csv == {"multiline": True}
+    given = owner.post("/d/rows/setup", data={"do": "budget", "epsilon": "1", "protect": "rows"})
+    assert given.status_code == 303
+    hosted = host.datasets["rows"]
+    assert hosted.state == "unlearned"
+    assert hosted.dataset.open(hosted.dataset.domain, None)[1]._reading.rows == 200
+    host.close(1.0)
+
+
+def test_an_owner_who_does_not_vouch_for_line_breaks_has_them_refused(tmp_path):
+    (tmp_path / "rows.csv").write_text("note,sex\n" + '"said\nso",F\n"x",M\n' * 100)
+    host = started(tmp_path / "rows.csv")
+    owner = owner_of(host)
+    sent = fields(owner.post("/d/rows/setup", data={"do": "draft"}).text, "do=schema")
+    sent.pop("multiline")
+    assert owner.post("/d/rows/setup", data=sent).status_code == 200
+    assert Schema.load(tmp_path / "schema.yaml").csv == {}
+    given = owner.post("/d/rows/setup", data={"do": "budget", "epsilon": "1", "protect": "rows"})
+    assert given.status_code == 400
+    assert "opens a quoted cell" in given.text
     host.close(1.0)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from hedgerow.errors import DomainMismatch
 from hedgerow.queries.domain.domain import Domain
@@ -30,6 +32,15 @@ _DRAFTED = """\
 """
 
 
+_STANDARD = """\
+# `multiline`: quoted cells of the file hold line breaks, and a row may be several lines, as RFC 4180 says.
+# Confirm it if what wrote the file quotes such cells, as pandas, R, databases and spreadsheets do. Of a file
+# that was written by hand or without quotes, one row could hide others: mend it, and draft again.
+"""
+
+_CSV = {"encoding": str, "delimiter": str, "multiline": bool}
+
+
 @dataclass(frozen=True)
 class Schema:
     """A schema file.
@@ -39,12 +50,14 @@ class Schema:
         domain: what it declares.
         confirmed: False only for a proposal that the owner has not confirmed.
         tables: what is joined to the facts; files are named from the schema's folder.
+        csv: how CSV files are written, where that was said: encoding, delimiter and multiline.
     """
 
     path: Path
     domain: Domain
     confirmed: bool
     tables: tuple[JoinedTable, ...] = ()
+    csv: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: Path) -> Schema:
@@ -63,10 +76,10 @@ class Schema:
         mark = held.get("confirmed", True)
         if not isinstance(mark, (bool, list, dict)):
             raise DomainMismatch(f"`confirmed` in {str(path)!r} is true or false, not {mark!r}")
-        told = held.get("tables") if "attributes" in held else None
+        told, csv = (held.get(key) if "attributes" in held else None for key in ("tables", "csv"))
         tables = () if told is None else JoinedTable.declared(told)
         beside = tuple(replace(table, source=str(path.parent / table.source)) for table in tables)
-        return cls(path, domain, mark is not False, beside)
+        return cls(path, domain, mark is not False, beside, {} if csv is None else _csv(csv, path))
 
     def confirmed_domain(self) -> Domain:
         """The domain, if the owner stands by it."""
@@ -88,19 +101,51 @@ class Schema:
             draft.write_text(text, encoding="utf-8")
 
 
-def proposal_text(domain: Domain, name: str) -> str:
-    """A proposed schema as YAML, marked as unconfirmed and saying so loudly; nothing else about rows."""
-    return _WARNING.format(name=name) + _body(domain, confirmed=False)
+def proposal_text(domain: Domain, name: str, csv: Mapping[str, Any]) -> str:
+    """A proposed schema as YAML, marked as unconfirmed and saying so loudly; nothing else about rows.
+
+    Args:
+        domain: what is proposed.
+        name: of the file.
+        csv: how the CSV file is written, where its header does not show it.
+    """
+    return _WARNING.format(name=name) + schema_text(domain.to_schema(), csv)
 
 
-def private_text(domain: Domain, cost: str) -> str:
-    """A schema that was drafted from noise alone, as YAML: it is public as it is."""
-    return _DRAFTED.format(cost=cost) + _body(domain, confirmed=True)
+def private_text(domain: Domain, cost: str, csv: Mapping[str, Any]) -> str:
+    """A schema that was drafted from noise alone, as YAML: it is public as it is.
+
+    Args:
+        domain: what was drafted.
+        cost: what it cost.
+        csv: how the CSV file is written, by its owner's word alone.
+    """
+    return _DRAFTED.format(cost=cost) + schema_text(domain.to_schema(), csv, confirmed=True)
 
 
-def _body(domain: Domain, *, confirmed: bool) -> str:
+def schema_text(held: Mapping[str, Any], csv: Mapping[str, Any], *, confirmed: bool = False) -> str:
+    """A schema as YAML.
+
+    Args:
+        held: the schema as plain data.
+        csv: how the CSV file is written; what was not said is left out.
+        confirmed: the owner's mark.
+    """
     import yaml
 
-    held = {"confirmed": confirmed} | domain.to_schema()
-    text: str = yaml.safe_dump(held, sort_keys=False, allow_unicode=True, width=110, default_flow_style=None)
+    said = {name: value for name, value in csv.items() if value}
+    body = {"confirmed": confirmed} | ({"csv": said} if said else {}) | dict(held)
+    text: str = yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=110, default_flow_style=None)
+    if said.get("multiline") and not confirmed:
+        text = text.replace("csv:", f"{_STANDARD}csv:", 1)
     return text
+
+
+def _csv(told: Any, path: Path) -> dict[str, Any]:
+    """How CSV files are written, as a schema file says it."""
+    if not isinstance(told, dict) or any(not isinstance(told[k], _CSV.get(k, ())) for k in told):
+        raise DomainMismatch(
+            f"`csv` in {str(path)!r} says how CSV files are written, such as {{encoding: latin-1, delimiter: "
+            '";", multiline: true}'
+        )
+    return told

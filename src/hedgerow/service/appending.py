@@ -11,7 +11,7 @@ from hedgerow.errors import BadValue, HedgerowError
 from hedgerow.privacy.ledger.announcing import is_day
 from hedgerow.release.schema import Schema
 from hedgerow.service.dataset import make_budget
-from hedgerow.service.places import find_ledger, is_there, refuse_missing, schema_beside
+from hedgerow.service.places import csv_reading, find_ledger, is_there, refuse_missing, schema_beside
 from hedgerow.service.setting_up import schema_path
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class Grower:
         """Append a file as a block; the block, and what the owner should know."""
         from hedgerow.service.budgeting import growing_words
 
+        reading = csv_reading(file, reading, self.schema or schema_beside(self.data))
         if self.epsilon is not None:
             self._refuse(file, day, reading)
         growing = self.open()

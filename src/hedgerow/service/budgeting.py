@@ -81,7 +81,7 @@ def _look(dataset: Dataset) -> None:
     if dataset.database is not None:
         dataset.refuse_no_unit()
         return
-    reading: Any = {name: getattr(dataset, name) for name in ("encoding", "delimiter", "multiline")}
+    reading = dataset.reading
     if dataset.unit or is_csv(dataset.data) or any(reading.values()):
         look = Inspector(dataset.data, **reading)
         if dataset.unit:

@@ -21,6 +21,7 @@ from hedgerow.release.schema import Schema
 from hedgerow.service import runs, witness
 from hedgerow.service.places import (
     Named,
+    csv_reading,
     find_ledger,
     is_there,
     refuse_missing,
@@ -80,7 +81,7 @@ class Dataset:
         ledger: the ledger file, or postgresql://...; the file beside the data if None.
         delta: of the budget that is made when there is none yet.
         unit, max_rows, neighbours: whom to protect; what the ledger says if None.
-        encoding, delimiter, multiline: of a CSV file.
+        encoding, delimiter, multiline: of a CSV file; what its schema says of them if not given.
         same_rows: go on with what was begun although the data file was written again.
         require_budget: never make a budget.
         new_ledger: why a new ledger is made although an earlier one of the data is known.
@@ -147,6 +148,12 @@ class Dataset:
     def schema_file(self) -> Path:
         """The schema file: the one that was named, or the one beside the data or in the working folder."""
         return self.schema or schema_beside(self.data)
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How a CSV file is read: what was said of it, and what its schema says."""
+        said = {"encoding": self.encoding, "delimiter": self.delimiter, "multiline": self.multiline}
+        return csv_reading(self.data, said, self.schema_file)
 
     @property
     def has_ledger(self) -> bool:
@@ -229,9 +236,7 @@ class Dataset:
             unit=unit,
             max_rows=max_rows,
             unit_type=unit_type,
-            encoding=self.encoding,
-            delimiter=self.delimiter,
-            multiline=self.multiline,
+            **self.reading,
             watch=None if step is None else lambda part: step("Reading rows", part),
             same_rows=self.same_rows,
             later=later and self.has_ledger,
@@ -256,8 +261,7 @@ class Dataset:
         from hedgerow.curator.rows.star import StarEngine
         from hedgerow.curator.rows.table import Table
 
-        reading = {"encoding": self.encoding, "delimiter": self.delimiter, "multiline": self.multiline}
-        star = StarEngine(self._facts(unit), unit, tables, unit_type=unit_type, **reading)
+        star = StarEngine(self._facts(unit), unit, tables, unit_type=unit_type, **self.reading)
         table = Table.open(star, domain, unit=unit, max_rows=max_rows, unit_type=unit_type)
         if self.database is None:
             table.named, table.location = self.data.absolute(), self.data.resolve()

@@ -6,12 +6,13 @@ whoever asked, and kept nowhere. What the owner confirms becomes public.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.drafting.guess import kind_of_attribute
 from hedgerow.errors import BadValue
+from hedgerow.release.schema import schema_text
 
 if TYPE_CHECKING:
     from hedgerow.curator.drafting.draft import Draft
@@ -144,6 +145,7 @@ class Proposal:
         unit: the column that seems to name people, and how many rows nearly all of them have.
         rows: how many rows were read.
         words: what else the owner should know.
+        multiline: whether quoted cells of the CSV file hold line breaks.
     """
 
     columns: tuple[ColumnDraft, ...] = field(repr=False)
@@ -151,6 +153,7 @@ class Proposal:
     unit: tuple[str, int] | None = field(repr=False)
     rows: int = field(repr=False)
     words: tuple[str, ...] = field(default=(), repr=False)
+    multiline: bool = field(default=False, repr=False)
 
     @classmethod
     def of(cls, found: Draft, fit: Inspection | None, words: Sequence[str]) -> Proposal:
@@ -172,7 +175,8 @@ class Proposal:
             note = _first(found.notes.get(name) if name in kept else left[name])
             columns.append(ColumnDraft(name, kind, choices, note, counts.get(name), glimpse))
         unusable = {name: _first(why) or "" for name, why in found.skipped.items() if name not in left}
-        return cls(tuple(columns), unusable, found.unit, found.rows, tuple(words))
+        multiline = bool(found.csv.get("multiline"))
+        return cls(tuple(columns), unusable, found.unit, found.rows, tuple(words), multiline)
 
 
 def declared(domain: Domain) -> tuple[DeclaredColumn, ...]:
@@ -201,17 +205,18 @@ def in_order(edges: Sequence[str]) -> tuple[str, ...]:
         return tuple(edges)
 
 
-def text(columns: Sequence[DeclaredColumn]) -> str:
-    """A schema file of columns, not confirmed yet."""
-    import yaml
+def text(columns: Sequence[DeclaredColumn], csv: Mapping[str, Any]) -> str:
+    """A schema file of columns, not confirmed yet.
 
+    Args:
+        columns: what is declared.
+        csv: how the CSV file is written: encoding, delimiter and multiline.
+    """
     if not columns:
         raise BadValue("a schema has at least one column")
     if len({c.name for c in columns}) != len(columns):
         raise BadValue("a column is declared twice")
-    held = {"confirmed": False, "attributes": {c.name: c.to_schema() for c in columns}}
-    made: str = yaml.safe_dump(held, sort_keys=False, allow_unicode=True, width=110, default_flow_style=None)
-    return made
+    return schema_text({"attributes": {c.name: c.to_schema() for c in columns}}, csv)
 
 
 def _read(name: str, attribute: Attribute) -> DeclaredColumn:

@@ -178,8 +178,7 @@ class Drafter:
 
     def _columns(self) -> tuple[list[str], dict[str, str]]:
         """The columns that may be attributes, by their names and types alone."""
-        reading = {k: getattr(self.dataset, k) for k in ("encoding", "delimiter", "multiline")}
-        schema = FileEngine(self.dataset.data, **reading).schema()
+        schema = FileEngine(self.dataset.data, **self.dataset.reading).schema()
         unit = self.dataset.settings(None).unit
         skipped: dict[str, str] = {}
         for column in schema:
@@ -207,17 +206,14 @@ class Drafter:
             unit=known.unit,
             max_rows=known.max_rows if known.unit else None,
             unit_type=known.unit_type,
-            encoding=self.dataset.encoding,
-            delimiter=self.dataset.delimiter,
-            multiline=self.dataset.multiline,
+            **self.dataset.reading,
         )
         with self.dataset.curator(table, known) as curator:
             yield curator
 
     def _readable(self, plans: Mapping[str, Plan]) -> dict[str, Plan]:
         """The plans, but for those that a column's type refuses: what is charged for must be of use."""
-        reading = {k: getattr(self.dataset, k) for k in ("encoding", "delimiter", "multiline")}
-        file = FileEngine(self.dataset.data, **reading)
+        file = FileEngine(self.dataset.data, **self.dataset.reading)
         schema, kept = file.schema(), dict(plans)
         for name, plan in plans.items():
             asked = plan.grid() if isinstance(plan, DayColumn | NumberColumn) else plan

@@ -12,7 +12,7 @@ from hedgerow.curator.drafting.named import MOST_LEVELS
 from hedgerow.curator.rows.csv_rows import unread_words
 from hedgerow.curator.rows.star import StarEngine
 from hedgerow.curator.rows.table import Table
-from hedgerow.errors import DomainMismatch
+from hedgerow.errors import DomainMismatch, LinesInDoubt, SourceError
 from hedgerow.service.foretold import stretched
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def propose(
         unit: the column that names people, which is no attribute.
         look: whether a few values of each column are wanted too, for the owner's eyes.
     """
-    inspector = Inspector(data, **reading, watch=lambda part: step(_WORDS, part))
+    inspector, reading = _opened(data, reading, step, tell)
     found = inspector.propose(least=least, unit=unit, look=look)
     if words := unread_words(inspector.reading):
         tell(words)
@@ -78,7 +78,42 @@ def propose(
     notes = dict(found.notes)
     for name, words in stretched(found).items():
         notes[name] = f"{notes[name]}; {words}" if name in notes else words
-    return replace(found, notes=notes)
+    return replace(found, notes=notes, csv=reading)
+
+
+def _opened(
+    data: Path, reading: dict[str, Any], step: Step, tell: Callable[[str], Any]
+) -> tuple[Inspector, dict[str, Any]]:
+    """The file, and how it is read: one whose lines leave rows in doubt by RFC 4180, if all of it follows it.
+
+    That is proposed to the owner, as levels are: whether it is right depends on what wrote the file.
+    """
+
+    def look(part: float | None) -> None:
+        step(_WORDS, part)
+
+    try:
+        return Inspector(data, **reading, watch=look), reading
+    except LinesInDoubt as doubt:
+        standard = reading | {"multiline": True}
+        try:
+            inspector = Inspector(data, **standard, watch=look)
+        except SourceError:
+            raise doubt from None
+        read = inspector.reading
+        assert read is not None
+        tell(
+            f"PRIVATE, for the owner: {_reason(doubt)}; all of the file follows RFC 4180, where quoted cells "
+            f"may hold line breaks ({read.rows:,} rows in {read.lines:,} lines), so the draft reads it that "
+            "way and says `multiline: true`; confirm it if what wrote the file puts such cells into quotes, "
+            "as pandas, R, databases and spreadsheets do"
+        )
+        return inspector, standard
+
+
+def _reason(doubt: LinesInDoubt) -> str:
+    """What is in doubt, without what to do about it."""
+    return str(doubt).partition(": ")[0]
 
 
 def fit(

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
+from contextlib import suppress
 from glob import glob
 from pathlib import Path
+from typing import Any
 
-from hedgerow.curator.rows.files import refuse_other
-from hedgerow.errors import HedgerowError, LedgerError, missing
+from hedgerow.curator.rows.files import is_csv, refuse_other
+from hedgerow.errors import DomainMismatch, HedgerowError, LedgerError, missing
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.ledger.nearby import ledger_path
 from hedgerow.privacy.ledger.place import Data, knowing
 from hedgerow.privacy.ledger.sqlite import is_ledger
 from hedgerow.privacy.ledger.url import LedgerUrl, Where, has_ledger
+from hedgerow.release.schema import Schema
 
 Named = str | os.PathLike[str] | LedgerUrl | None
 """A ledger as somebody named it."""
@@ -126,6 +130,21 @@ def protected_unit(data: Path, ledger: Named = None) -> str | None:
         return None
     with Ledger.open(path, readonly=True) as opened:
         return opened.settings.unit
+
+
+def csv_reading(data: Path, said: Mapping[str, Any], schema: Path) -> dict[str, Any]:
+    """How a CSV file is read: as was said, else as its schema says; one that cannot be read says nothing.
+
+    Args:
+        data: the data, of any kind.
+        said: encoding, delimiter and multiline, or those of them that were said.
+        schema: the schema file, if it is there.
+    """
+    given = dict(said)
+    if is_csv(data) and schema.is_file():
+        with suppress(DomainMismatch):
+            given |= {name: value for name, value in Schema.load(schema).csv.items() if not given.get(name)}
+    return given
 
 
 def schema_beside(data: Path) -> Path:

@@ -38,7 +38,7 @@ def draft(hosted: Hosted) -> dict[str, Any]:
     assert found.domain is not None
     path = schema_path(hosted)
     notes = inspecting.owner_notes(found, path)
-    text = proposal_text(found.domain, path.name)
+    text = proposal_text(found.domain, path.name, found.csv)
     return {"yaml": text, "confirmed": False, "words": told, "notes": notes}
 
 
@@ -46,7 +46,7 @@ def proposal(hosted: Hosted) -> Proposal:
     """The same column by column, with how many rows do not fit: PRIVATE, for the owner; nothing is kept."""
     found, told = _proposed(hosted, look=True)
     assert found.domain is not None
-    fit = inspecting.fit(found.domain, hosted.dataset.data, None, _reading(hosted), _quietly)
+    fit = inspecting.fit(found.domain, hosted.dataset.data, None, found.csv, _quietly)
     return Proposal.of(found, fit, told)
 
 
@@ -58,11 +58,8 @@ def _proposed(hosted: Hosted, *, look: bool = False) -> tuple[Draft, list[str]]:
         )
     told: list[str] = []
     data = hosted.dataset.data
-    return inspecting.propose(data, _LEAST, _reading(hosted), _quietly, told.append, look=look), told
-
-
-def _reading(hosted: Hosted) -> dict[str, Any]:
-    return {name: getattr(hosted.dataset, name) for name in ("encoding", "delimiter", "multiline")}
+    reading = hosted.dataset.reading
+    return inspecting.propose(data, _LEAST, reading, _quietly, told.append, look=look), told
 
 
 def _quietly(words: str, part: float | None) -> None:

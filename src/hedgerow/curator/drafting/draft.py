@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.curator.drafting.calendars import hours_beside
 from hedgerow.curator.drafting.column import SeenColumn
@@ -37,6 +37,7 @@ class Draft:
         rows: how many rows were read.
         glimpses: PRIVATE, a few values of each column, if the owner asked to see them.
         numbers: PRIVATE, those of columns that have bins; what they tell the owner is words.
+        csv: how the CSV file was read: encoding, delimiter and multiline.
     """
 
     domain: Domain | None
@@ -47,6 +48,7 @@ class Draft:
     rows: int = 0
     glimpses: dict[str, Glimpse] = field(default_factory=dict, repr=False)
     numbers: dict[str, HeldNumbers] = field(default_factory=dict, repr=False)
+    csv: dict[str, Any] = field(default_factory=dict)
 
 
 def draft(engine: Engine, *, least: int = 20, unit: str | None = None, look: bool = False) -> Draft:

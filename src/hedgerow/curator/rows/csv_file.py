@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hedgerow.errors import SourceError
+from hedgerow.errors import LinesInDoubt, SourceError
 
 _HEAD = 1 << 18
 _HEADER_LIMIT = 1 << 23
@@ -230,7 +230,7 @@ def _header(line: str, delimiter: str, *, strict: bool) -> list[str]:
         raise SourceError("the data file has no readable line of column names")
     found = list(_names(line, delimiter))
     if any(name["close"] == "" for name in found):
-        raise SourceError(
+        raise LinesInDoubt(
             "the line of column names opens a quote and does not close it: mend it, or, if the file follows "
             "RFC 4180 and names hold line breaks, say so with --multiline or Table.open(multiline=True)"
         )

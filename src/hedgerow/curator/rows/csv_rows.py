@@ -23,7 +23,7 @@ import numpy as np
 
 from hedgerow.curator.rows.csv_file import CsvFile
 from hedgerow.curator.rows.engine import BATCH_ROWS
-from hedgerow.errors import DataChanged, SourceError
+from hedgerow.errors import DataChanged, LinesInDoubt, SourceError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -131,7 +131,8 @@ class CsvRows:
                 if found.rows:
                     yield found
             if status != kernels.ENDED:
-                raise SourceError(_why(status).format(file.line + int(state[kernels.REFUSED]) + 1))
+                refused = LinesInDoubt if status in (kernels.OPEN, kernels.ESCAPED) else SourceError
+                raise refused(_why(status).format(file.line + int(state[kernels.REFUSED]) + 1))
             held, piece = data[int(state[kernels.POSITION]) :], after
         lines, unread = int(state[kernels.LINES]), int(state[kernels.UNREAD])
         first = file.line + int(state[kernels.FIRST]) + 1 if unread else None

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _KINDS = ("levels", "edges", "bins", "dates", "hours")
 _OPTIONS = ("other", "missing", "hierarchy", "format", "decimal", "whole", "step")
-_BESIDE = ("attributes", "confirmed", "lookups", "tables")
+_BESIDE = ("attributes", "confirmed", "csv", "lookups", "tables")
 _SUCH = {
     "levels": "`levels: [a, b]`",
     "edges": "`edges: [0, 18, 65]`",
@@ -80,7 +80,7 @@ class Domain(Mapping[str, Attribute]):
         """Build a domain from plain data: `{"attributes": {...}}` or the attributes themselves.
 
         A `confirmed: true/false` beside them is the owner's mark on a schema file, and no attribute; beside
-        `attributes` may stand `lookups` and `tables` too, and nothing else.
+        `attributes` may stand `csv`, `lookups` and `tables` too, and nothing else.
         """
         body = schema.get("attributes", schema) if isinstance(schema, dict) else None
         if body is schema and isinstance(schema, dict) and isinstance(schema.get("confirmed"), bool):

@@ -61,7 +61,7 @@ def _propose(
         found = inspecting.propose(data, least, reading, step, say, unit)
     assert found.domain is not None
     with whole(out) as draft:
-        draft.write_text(proposal_text(found.domain, str(out)), encoding="utf-8")
+        draft.write_text(proposal_text(found.domain, str(out), found.csv), encoding="utf-8")
     beside = out.with_name(f"{out.stem}.owner.txt")
     with whole(beside, 0o600) as draft:
         draft.write_text(inspecting.owner_notes(found, out), encoding="utf-8")
@@ -120,7 +120,7 @@ def _draft_privately(
             "by hand"
         )
     with whole(out) as draft:
-        draft.write_text(private_text(found.domain, cost), encoding="utf-8")
+        draft.write_text(private_text(found.domain, cost, reading), encoding="utf-8")
     if json:
         emit(
             {
@@ -195,13 +195,13 @@ def check(
     """
     from hedgerow.release.schema import Schema
     from hedgerow.service import inspecting
-    from hedgerow.service.places import protected_unit
+    from hedgerow.service.places import csv_reading, protected_unit
 
     found, fit = Schema.load(schema), None
     if data is not None:
         with progress(json) as step:
-            whose = unit or protected_unit(data, ledger)
-            fit = inspecting.fit(found.domain, data, whose, vars(reading), step, found.tables)
+            whose, written = unit or protected_unit(data, ledger), csv_reading(data, vars(reading), schema)
+            fit = inspecting.fit(found.domain, data, whose, written, step, found.tables)
     strangers = inspecting.misfits(fit)
     if confirm and not found.confirmed and not strangers:
         found.confirm()

@@ -74,7 +74,8 @@ async def _draft(call: Call, form: Form) -> Response:
         told, status = told_to(error, call.who)
         return await _shown(call, status, error=told["error"], encoding=encoding or "")
     unit, rows = found.unit or ("", 1)
-    return await _shown(call, proposal=found, drafts=found.columns, unit=unit, max_rows=max(rows, 1))
+    about = {"unit": unit, "max_rows": max(rows, 1), "multiline": found.multiline}
+    return await _shown(call, proposal=found, drafts=found.columns, **about)
 
 
 async def _keep_schema(call: Call, form: Form) -> Response:
@@ -84,12 +85,14 @@ async def _keep_schema(call: Call, form: Form) -> Response:
     """
     hosted, drafts = call.hosted, _drafts(form)
     people: dict[str, Any] = {"unit": form.text("unit"), "max_rows": _rows_of_each(form)}
+    multiline = "multiline" in form.fields
     try:
-        text = declared.text([column for draft in drafts if (column := draft.chosen) is not None])
+        csv = hosted.dataset.reading | {"multiline": multiline}
+        text = declared.text([column for draft in drafts if (column := draft.chosen) is not None], csv)
         await call.in_lane(lambda: call.host.keep_schema(hosted, text, True))
     except HedgerowError as error:
         told, status = told_to(error, call.who)
-        return await _shown(call, status, drafts=drafts, **people, error=told["error"])
+        return await _shown(call, status, drafts=drafts, **people, multiline=multiline, error=told["error"])
     call.host.settled(hosted)
     return await _shown(call, **people)
 
@@ -119,7 +122,8 @@ async def _shown(call: Call, status: int = 200, **given: Any) -> Response:
     content: dict[str, Any] = {"step": step, "steps": STEPS, "proposal": None, "drafts": (), "error": None}
     content |= {"unit": asked.get("unit", ""), "buys": [], "chosen": _FIRST, "job": None, "columns": (),
                 "fresh": new_id()}  # fmt: skip
-    content |= {"max_rows": 1, "encoding": hosted.settings.encoding or "", "encodings": ENCODINGS} | given
+    content |= {"encoding": hosted.settings.encoding or "", "encodings": ENCODINGS, "multiline": False}
+    content |= {"max_rows": 1} | given
     if asked.get("max_rows"):
         content["max_rows"] = call.number("max_rows", 1, 1, 1_000_000)
     if not content["drafts"] and domain is not None and step != "done":

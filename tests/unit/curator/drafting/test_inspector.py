@@ -84,7 +84,7 @@ def test_a_proposal_reads_back_as_the_same_domain(proposal, tmp_path):
     from hedgerow.release.schema import Schema, proposal_text
 
     path = tmp_path / "s.yaml"
-    path.write_text(proposal_text(proposal.domain, "s.yaml"), "utf-8")
+    path.write_text(proposal_text(proposal.domain, "s.yaml", {}), "utf-8")
     schema = Schema.load(path)
     assert not schema.confirmed
     assert schema.domain == proposal.domain

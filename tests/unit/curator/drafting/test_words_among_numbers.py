@@ -208,5 +208,5 @@ def test_a_schema_with_such_words_is_read_back_from_its_file(tmp_path):
     path.write_text("n\n" + "\n".join(mixed(AGES, "no answer", "k.A.")) + "\n")
     found = Inspector(path).propose()
     out = Path(tmp_path / "s.yaml")
-    out.write_text(proposal_text(found.domain, "s.yaml"), "utf-8")
+    out.write_text(proposal_text(found.domain, "s.yaml", {}), "utf-8")
     assert Schema.load(out).domain == found.domain
