@@ -97,7 +97,8 @@ def test_a_private_draft_says_what_its_owner_said_and_nothing_it_saw(data):
 def test_what_is_said_of_a_file_is_written_down_and_can_be_said_otherwise():
     text = "Ort;Alter\n" + "".join(f"{'Köln' if i % 2 else 'Süd'};{i % 90}\n" for i in range(200))
     Path("orte.csv").write_bytes(text.encode("latin-1"))
-    told("schema", "infer", "orte.csv", "--encoding", "latin-1", "--delimiter", ";")
+    drafted = told("schema", "infer", "orte.csv", "--encoding", "latin-1", "--delimiter", ";", "--json")
+    assert json.loads(drafted.stdout)["csv"] == {"encoding": "latin-1", "delimiter": ";"}
     assert Schema.load(Path("schema.yaml")).csv == {"encoding": "latin-1", "delimiter": ";"}
     told("schema", "check", "schema.yaml", "orte.csv", "--confirm")
     told("budget", "init", "orte.csv", "--epsilon", "200")

@@ -30,7 +30,8 @@ class DatasetSettings:
         epsilon, delta: of the budget that is made if there is none.
         learn: what learning spends, once, if nothing was learned yet.
         within: the accuracy of questions that may spend and name none.
-        encoding, delimiter: of a CSV file, if not UTF-8, and if its header does not show it.
+        encoding, delimiter: of a CSV file, if not UTF-8, and if its header does not show it; what the
+            schema says if None.
     """
 
     path: str = field(repr=False)  # an address may hold a password

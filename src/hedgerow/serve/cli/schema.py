@@ -70,6 +70,7 @@ def _propose(
             {
                 "file": str(out),
                 "confirmed": False,
+                "csv": {name: value for name, value in found.csv.items() if value},
                 "attributes": {name: a.to_schema() for name, a in found.domain.items()},
                 "left_out": found.skipped,
                 "to_keep": found.keep,
