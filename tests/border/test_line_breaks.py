@@ -11,6 +11,7 @@ import yaml
 from typer.testing import CliRunner
 
 import hedgerow as hr
+from hedgerow.curator.rows import csv_file
 from hedgerow.release.schema import Schema, schema_text
 from hedgerow.serve.cli.commands import app
 from hedgerow.service.dataset import Dataset
@@ -73,16 +74,78 @@ def test_nothing_is_proposed_of_a_file_that_does_not_follow_the_standard_to_its_
     assert not Path("schema.yaml").exists()
 
 
-def test_without_the_schema_such_a_file_is_refused_as_before(data):
-    for command in (("budget", "init", data, "--epsilon", "1"), ("schema", "infer", data, "--private")):
-        assert run(*command).exit_code == 2
-    told("schema", "infer", data)
-    domain = Schema.load(Path("schema.yaml")).domain
-    with pytest.raises(hr.SourceError, match="--multiline"):
-        hr.Table.open(data, domain)
-    assert Dataset(data).reading["multiline"]
-    Path("schema.yaml").unlink()
+@pytest.mark.parametrize("proposed", [False, True])
+def test_without_the_owners_word_nothing_that_is_charged_reads_such_a_file(data, proposed):
+    if proposed:
+        told("schema", "infer", data)
+        domain = Schema.load(Path("schema.yaml")).domain
+        with pytest.raises(hr.SourceError, match="--multiline"):
+            hr.Table.open(data, domain)
     assert not Dataset(data).reading["multiline"]
+    refused = run("budget", "init", data, "--epsilon", "1")
+    assert refused.exit_code == 2
+    assert "--multiline" in refused.stderr
+    told("budget", "init", data, "--epsilon", "50", "--multiline")  # of this command alone
+    for command in (
+        ("schema", "infer", data, "--private", "--epsilon", "1", "--out", "n.yaml"),
+        ("release", data, "--epsilon", "1"),
+        ("ask", data, "SELECT COUNT(*) FROM t"),
+    ):
+        assert run(*command).exit_code == 2
+    status = json.loads(told("budget", "show", data, "--json").stdout)
+    assert status["used"] == 0.0
+
+
+def test_a_private_draft_goes_by_options_alone(data):
+    """A schema in the working folder may be another's."""
+    Path("schema.yaml").write_text("csv: {multiline: true}\nattributes: {sex: [F, M]}\n")
+    told("budget", "init", data, "--epsilon", "50")  # a look for the owner, charged nothing
+    refused = run("schema", "infer", data, "--private", "--epsilon", "40", "--out", "noise.yaml")
+    assert refused.exit_code == 2
+    assert "--multiline" in refused.stderr
+    assert not Path("noise.yaml").exists()
+
+
+@pytest.mark.parametrize("note", ['"x \\""\n', '"x\ny \\"'])
+def test_nothing_is_proposed_where_a_backslash_stands_before_a_quote(data, note):
+    """A writer that does not double quotes: one person's rows could hide all rows between them."""
+    with data.open("a") as file:
+        file.write(f"{note},F,30\n" if note.count('"') == 2 else f'{note}",F,30\n')
+    refused = run("schema", "infer", data)
+    assert refused.exit_code == 2
+    assert "--multiline" in refused.stderr
+    assert not Path("schema.yaml").exists()
+
+
+def test_a_backslash_before_a_quote_is_seen_across_pieces(tmp_path, monkeypatch):
+    path = tmp_path / "d.csv"
+    path.write_bytes(b'a\n"xx\\""\n')
+    monkeypatch.setattr(csv_file, "_PIECE", 1)
+    assert csv_file.CsvFile.open(path, multiline=True).escapes()
+    path.write_bytes(b'a\n"x\\x""y"\n')
+    assert not csv_file.CsvFile.open(path, multiline=True).escapes()
+
+
+def test_a_run_belongs_to_the_way_that_its_file_is_read():
+    text = "Ort,Alter\n" + "".join(f"{'Köln' if i % 3 else 'Süd'},{i % 90}\n" for i in range(900))
+    Path("orte.csv").write_text(text, encoding="utf-8")
+    held = {"attributes": {"Ort": {"levels": ["Köln", "Süd"], "other": True}}}
+
+    def declare(**csv: object) -> None:
+        Path("schema.yaml").write_text(schema_text(held, csv, confirmed=True))
+
+    question = ("ask", "orte.csv", "SELECT COUNT(*) FROM t WHERE Ort = 'Köln'", "--json")
+    declare(encoding="latin-1")
+    told("budget", "init", "orte.csv", "--epsilon", "50")
+    told(*question)
+    declare(encoding="iso-8859-1")  # the same by another name
+    told(*question)
+    declare()
+    refused = run(*question)
+    assert refused.exit_code == 2
+    assert "read otherwise than when this run began" in refused.stderr
+    (row,) = json.loads(told(*question, "--anew").stdout)["rows"]
+    assert abs(row["COUNT(*)"]["value"] - 600) < 20
 
 
 def test_a_private_draft_says_what_its_owner_said_and_nothing_it_saw(data):
@@ -110,13 +173,33 @@ def test_what_is_said_of_a_file_is_written_down_and_can_be_said_otherwise():
 
 
 @pytest.mark.parametrize(
-    "csv", ["yes", "{multiline: 1}", "{multiline: maybe}", "{quote: x}", "[multiline]", "{encoding: 8}"]
+    ("csv", "words"),
+    [
+        ("latin-1", "`csv` in 'schema.yaml' is a mapping, such as {encoding: cp1252"),
+        ("[multiline]", "is a mapping"),
+        ("{multiline: 1}", "`multiline` of `csv` in 'schema.yaml' is true or false, not 1"),
+        ('{multiline: "true"}', "is true or false, not 'true'"),
+        ("{encoding: 8}", "`encoding` of `csv` in 'schema.yaml' is a text, not 8"),
+        ("{multilin: true}", "`csv` in 'schema.yaml' has no 'multilin'; did you mean 'multiline'?"),
+        ("{7: true}", "has no 7, such as"),
+        ("{encoding: klingon}", "there is no text encoding 'klingon'"),
+        ("{delimiter: ;;}", "is a character, or `tab`, not ';;'"),
+        (f"{{delimiter: {'x' * 5000}}}", "is a character, or `tab`, not 'xxx"),
+    ],
 )
-def test_what_cannot_be_said_of_a_file_is_refused_in_one_sentence(csv):
-    Path("schema.yaml").write_text(f"csv: {csv}\nattributes: {{sex: [F, M]}}\n")
-    refused = run("schema", "check", "schema.yaml")
+def test_what_cannot_be_said_of_a_file_is_refused_in_one_sentence(csv, words):
+    Path("schema.yaml").write_text(f"confirmed: false\ncsv: {csv}\nattributes: {{sex: [F, M]}}\n")
+    refused = run("schema", "check", "schema.yaml", "--confirm")
     assert refused.exit_code == 2
-    assert "`csv` in 'schema.yaml' says how CSV files are written" in refused.stderr
+    assert words in refused.stderr
+    assert len(refused.stderr) < 250
+
+
+def test_a_budget_is_given_by_the_schema_that_is_named(data):
+    told("schema", "infer", data, "--out", "mine.yaml")
+    told("schema", "check", "mine.yaml", data, "--confirm")
+    assert run("budget", "init", data, "--epsilon", "1").exit_code == 2
+    told("budget", "init", data, "--epsilon", "1", "--schema", "mine.yaml")
 
 
 def test_a_schema_with_an_attribute_called_csv_is_one_still():

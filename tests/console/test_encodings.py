@@ -120,3 +120,19 @@ def test_an_owner_who_does_not_vouch_for_line_breaks_has_them_refused(tmp_path):
     assert given.status_code == 400
     assert "opens a quoted cell" in given.text
     host.close(1.0)
+
+
+def test_a_draft_takes_nothing_from_a_schema_that_lies_about(tmp_path, monkeypatch):
+    """A proposal of before, or the schema of other data in the server's folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "schema.yaml").write_text(
+        "csv: {encoding: latin-1, multiline: true}\nattributes: {a: [b, c]}\n"
+    )
+    text = "note,town\n" + '"said\nso",Köln\n"x",Süd\n' * 100
+    (tmp_path / "data" / "rows.csv").write_text(text, encoding="utf-8")
+    host = started(tmp_path / "data" / "rows.csv")
+    drafted = owner_of(host).post("/d/rows/setup", data={"do": "draft"})
+    assert "Köln" in drafted.text
+    assert "all of the file follows RFC 4180" in drafted.text
+    host.close(1.0)

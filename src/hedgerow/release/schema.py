@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.errors import DomainMismatch
+from hedgerow.queries.domain.csv_section import csv_section
 from hedgerow.queries.domain.domain import Domain
 from hedgerow.queries.domain.joined import JoinedTable
 from hedgerow.queries.domain.schema_file import read_schema
@@ -34,11 +35,9 @@ _DRAFTED = """\
 
 _STANDARD = """\
 # `multiline`: quoted cells of the file hold line breaks, and a row may be several lines, as RFC 4180 says.
-# Confirm it if what wrote the file quotes such cells, as pandas, R, databases and spreadsheets do. Of a file
-# that was written by hand or without quotes, one row could hide others: mend it, and draft again.
+# Confirm it if what wrote the file puts such cells into quotes and doubles the quotes in them, as pandas and
+# spreadsheets do. Of a file that was written otherwise one row could hide others: mend it, and draft again.
 """
-
-_CSV = {"encoding": str, "delimiter": str, "multiline": bool}
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class Schema:
         told, csv = (held.get(key) if "attributes" in held else None for key in ("tables", "csv"))
         tables = () if told is None else JoinedTable.declared(told)
         beside = tuple(replace(table, source=str(path.parent / table.source)) for table in tables)
-        return cls(path, domain, mark is not False, beside, {} if csv is None else _csv(csv, path))
+        return cls(path, domain, mark is not False, beside, {} if csv is None else csv_section(csv, path))
 
     def confirmed_domain(self) -> Domain:
         """The domain, if the owner stands by it."""
@@ -89,6 +88,14 @@ class Schema:
                 f"`hedgerow schema check {self.path} --confirm`"
             )
         return self.domain
+
+    def read_by(self, said: Mapping[str, Any]) -> dict[str, Any]:
+        """How a CSV file is read: as was said, else as is written here.
+
+        Args:
+            said: encoding, delimiter and multiline, or those of them that were said.
+        """
+        return {**said, **{name: value for name, value in self.csv.items() if not said.get(name)}}
 
     def confirm(self) -> None:
         """Set the owner's mark, leaving the rest of the file as it is."""
@@ -139,13 +146,3 @@ def schema_text(held: Mapping[str, Any], csv: Mapping[str, Any], *, confirmed: b
     if said.get("multiline") and not confirmed:
         text = text.replace("csv:", f"{_STANDARD}csv:", 1)
     return text
-
-
-def _csv(told: Any, path: Path) -> dict[str, Any]:
-    """How CSV files are written, as a schema file says it."""
-    if not isinstance(told, dict) or any(not isinstance(told[k], _CSV.get(k, ())) for k in told):
-        raise DomainMismatch(
-            f"`csv` in {str(path)!r} says how CSV files are written, such as {{encoding: latin-1, delimiter: "
-            '";", multiline: true}'
-        )
-    return told

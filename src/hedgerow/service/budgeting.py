@@ -86,6 +86,12 @@ def _look(dataset: Dataset) -> None:
         look = Inspector(dataset.data, **reading)
         if dataset.unit:
             look.refuse_absent(dataset.unit)
+            none, rows = look.without(dataset.unit)
+            if none:
+                dataset.tell(
+                    f"PRIVATE, for the owner: {none:,} of {rows:,} rows name nobody in {dataset.unit!r}, and "
+                    "are left out of all that is released"
+                )
         if words := unread_words(look.reading):
             dataset.tell(words)
 

@@ -150,10 +150,14 @@ class Dataset:
         return self.schema or schema_beside(self.data)
 
     @property
+    def said(self) -> dict[str, Any]:
+        """What was said of how a CSV file is read: drafts go by that alone."""
+        return {"encoding": self.encoding, "delimiter": self.delimiter, "multiline": self.multiline}
+
+    @property
     def reading(self) -> dict[str, Any]:
-        """How a CSV file is read: what was said of it, and what its schema says."""
-        said = {"encoding": self.encoding, "delimiter": self.delimiter, "multiline": self.multiline}
-        return csv_reading(self.data, said, self.schema_file)
+        """The same, and what its confirmed schema says."""
+        return csv_reading(self.data, self.said, self.schema_file)
 
     @property
     def has_ledger(self) -> bool:

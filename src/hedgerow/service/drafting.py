@@ -34,6 +34,7 @@ from hedgerow.curator.drafting.identifiers import ends_in_id
 from hedgerow.curator.drafting.named import MOST_LEVELS
 from hedgerow.curator.drafting.numbered import CODES
 from hedgerow.curator.drafting.proposed import other_beside
+from hedgerow.curator.rows.csv_file import way_of
 from hedgerow.curator.rows.files import FileEngine
 from hedgerow.curator.rows.table import Table
 from hedgerow.curator.statistics.frequent_names import frequent_names
@@ -170,7 +171,8 @@ class Drafter:
     def _named(self, columns: list[str]) -> str:
         """What a draft is known by: its price, its columns, and the file as it is now."""
         about = self.dataset.data.stat()
-        said = repr((_METHOD, str(self.epsilon), columns, about.st_size, about.st_mtime_ns))
+        way = way_of(self.dataset.encoding, multiline=self.dataset.multiline)
+        said = repr((_METHOD, str(self.epsilon), columns, about.st_size, about.st_mtime_ns, way))
         return f"draft {hashlib.sha256(said.encode()).hexdigest()[:16]}"
 
     def _request(self, act: str) -> str:
@@ -178,7 +180,7 @@ class Drafter:
 
     def _columns(self) -> tuple[list[str], dict[str, str]]:
         """The columns that may be attributes, by their names and types alone."""
-        schema = FileEngine(self.dataset.data, **self.dataset.reading).schema()
+        schema = FileEngine(self.dataset.data, **self.dataset.said).schema()
         unit = self.dataset.settings(None).unit
         skipped: dict[str, str] = {}
         for column in schema:
@@ -206,14 +208,14 @@ class Drafter:
             unit=known.unit,
             max_rows=known.max_rows if known.unit else None,
             unit_type=known.unit_type,
-            **self.dataset.reading,
+            **self.dataset.said,
         )
         with self.dataset.curator(table, known) as curator:
             yield curator
 
     def _readable(self, plans: Mapping[str, Plan]) -> dict[str, Plan]:
         """The plans, but for those that a column's type refuses: what is charged for must be of use."""
-        file = FileEngine(self.dataset.data, **self.dataset.reading)
+        file = FileEngine(self.dataset.data, **self.dataset.said)
         schema, kept = file.schema(), dict(plans)
         for name, plan in plans.items():
             asked = plan.grid() if isinstance(plan, DayColumn | NumberColumn) else plan

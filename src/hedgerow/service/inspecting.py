@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.curator.drafting.guess import EMPTY
 from hedgerow.curator.drafting.inspector import Inspector
 from hedgerow.curator.drafting.named import MOST_LEVELS
+from hedgerow.curator.rows.csv_file import CsvFile
 from hedgerow.curator.rows.csv_rows import unread_words
 from hedgerow.curator.rows.star import StarEngine
 from hedgerow.curator.rows.table import Table
@@ -86,7 +87,8 @@ def _opened(
 ) -> tuple[Inspector, dict[str, Any]]:
     """The file, and how it is read: one whose lines leave rows in doubt by RFC 4180, if all of it follows it.
 
-    That is proposed to the owner, as levels are: whether it is right depends on what wrote the file.
+    That is proposed to the owner, as levels are: whether it is right depends on what wrote the file. Where
+    backslashes stand before quotes, it may be a writer that does not double them, and nothing is proposed.
     """
 
     def look(part: float | None) -> None:
@@ -98,15 +100,18 @@ def _opened(
         standard = reading | {"multiline": True}
         try:
             inspector = Inspector(data, **standard, watch=look)
+            escapes = CsvFile.open(data, **standard).escapes()
         except SourceError:
             raise doubt from None
+        if escapes:
+            raise
         read = inspector.reading
         assert read is not None
         tell(
             f"PRIVATE, for the owner: {_reason(doubt)}; all of the file follows RFC 4180, where quoted cells "
             f"may hold line breaks ({read.rows:,} rows in {read.lines:,} lines), so the draft reads it that "
-            "way and says `multiline: true`; confirm it if what wrote the file puts such cells into quotes, "
-            "as pandas, R, databases and spreadsheets do"
+            "way and says `multiline: true`; confirm it if what wrote the file puts such cells into quotes "
+            "and doubles the quotes in them, as spreadsheets and pandas do"
         )
         return inspector, standard
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from glob import glob
 from pathlib import Path
 from typing import Any
 
 from hedgerow.curator.rows.files import is_csv, refuse_other
-from hedgerow.errors import DomainMismatch, HedgerowError, LedgerError, missing
+from hedgerow.errors import HedgerowError, LedgerError, missing
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.ledger.nearby import ledger_path
 from hedgerow.privacy.ledger.place import Data, knowing
@@ -133,18 +132,17 @@ def protected_unit(data: Path, ledger: Named = None) -> str | None:
 
 
 def csv_reading(data: Path, said: Mapping[str, Any], schema: Path) -> dict[str, Any]:
-    """How a CSV file is read: as was said, else as its schema says; one that cannot be read says nothing.
+    """How a CSV file is read: as was said, else as its schema says, if its owner confirmed that.
 
     Args:
         data: the data, of any kind.
         said: encoding, delimiter and multiline, or those of them that were said.
         schema: the schema file, if it is there.
     """
-    given = dict(said)
-    if is_csv(data) and schema.is_file():
-        with suppress(DomainMismatch):
-            given |= {name: value for name, value in Schema.load(schema).csv.items() if not given.get(name)}
-    return given
+    if not is_csv(data) or not schema.is_file():
+        return dict(said)
+    found = Schema.load(schema)
+    return found.read_by(said) if found.confirmed else dict(said)
 
 
 def schema_beside(data: Path) -> Path:

@@ -58,8 +58,7 @@ def _proposed(hosted: Hosted, *, look: bool = False) -> tuple[Draft, list[str]]:
         )
     told: list[str] = []
     data = hosted.dataset.data
-    reading = hosted.dataset.reading
-    return inspecting.propose(data, _LEAST, reading, _quietly, told.append, look=look), told
+    return inspecting.propose(data, _LEAST, hosted.dataset.said, _quietly, told.append, look=look), told
 
 
 def _quietly(words: str, part: float | None) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hedgerow.curator.rows.engine import Engine
     from hedgerow.queries.domain.attribute import Attribute
 
+_NAMED = 0.9  # of the rows: a column that names fewer of them names nobody who could be protected
 _NEARLY = 0.995  # of the rows: a column that holds one value in so many says next to nothing
 
 
@@ -119,7 +120,7 @@ def _person(columns: Sequence[SeenColumn], guesses: dict[str, Guess]) -> tuple[s
         values = column.values
         if not column.named_id or values is None or guesses[column.name].attribute is not None:
             continue
-        if 1.02 * len(values) < column.said:
+        if 1.02 * len(values) < column.said and column.said >= _NAMED * column.rows:
             return column.name, _rows_of_most(values)
     return None
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
 
 from hedgerow.curator.drafting.calendars import seen_calendar
 from hedgerow.curator.drafting.column import SeenColumn
+from hedgerow.curator.drafting.identifiers import are_mails, called_name, like_names
 from hedgerow.curator.drafting.named import MOST_LEVELS, as_levels, some_levels
 from hedgerow.curator.drafting.numbered import SINGLE, as_number, binned
 from hedgerow.curator.drafting.proposed import LARGEST, Guess, keep_line, missing_of, options_of
@@ -19,9 +19,6 @@ from hedgerow.queries.domain.bins import Bins, Dates
 EMPTY = "it has no values"
 _SPAN = 100_000  # days: a column of dates over more than three centuries is not a calendar
 _IDS = 60  # different values of a column that is called an id
-_PEOPLE = re.compile(
-    r"(?i)(^|[\W_])(name|surname|(first|last|full)_?name|e?mail|phone|address|street|ssn|comment|note)s?([\W_]|$)"
-)
 
 
 def guess(column: SeenColumn, least: int) -> Guess:
@@ -35,8 +32,26 @@ def guess(column: SeenColumn, least: int) -> Guess:
     found = _guess(plain, least)
     if found.attribute is None:
         return found
-    said = (found.reason, _of_words(column, plain, least), _of_codes(plain, least) if plain.number else "")
+    said = (
+        found.reason,
+        _of_words(column, plain, least),
+        _of_codes(plain, least) if plain.number else "",
+        _of_people(column, found.attribute),
+    )
     return replace(found, reason="; ".join(words for words in said if words))
+
+
+def _of_people(column: SeenColumn, found: Attribute) -> str:
+    """What the owner should know of a column that may name people, though many rows share its values."""
+    name, levels = column.name, found.values if isinstance(found, Categorical) else ()
+    if column.named_id:
+        return (
+            "it is called an identifier: if it names people, take it out, and say --unit "
+            f"{shlex.quote(name)} with --max-rows"
+        )
+    if like_names(levels) or (called_name(name) and levels and not column.number):
+        return "its levels may be names of people, which would become public: take it out if they are"
+    return ""
 
 
 def _of_words(column: SeenColumn, plain: SeenColumn, least: int) -> str:
@@ -152,10 +167,12 @@ def _times(column: SeenColumn, least: int) -> Guess | None:
 def _identifier(column: SeenColumn, least: int) -> Guess | None:
     """Columns that tell rows or people apart; the value of somebody is nobody's statistic."""
     many = column.different
+    if not column.number and are_mails(column.values or {}):
+        return Guess(None, "its values are e-mail addresses")
     if column.named_id and (many is None or many > _IDS):
         unit = f"if it names people, say --unit {shlex.quote(column.name)} with --max-rows"
         return Guess(None, f"it looks like an identifier; {unit}", keep_line(column, least))
-    if _PEOPLE.search(column.name) and not column.number and (many is None or many > MOST_LEVELS):
+    if called_name(column.name) and not column.number and (many is None or many > MOST_LEVELS):
         return Guess(None, "it looks like names, contacts or free text", keep_line(column, least))
     unique = many is None or many > 0.9 * column.said
     dense = column.number and column.whole and column.high - column.low < 1.1 * column.said

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
+from typing import Any
 
 _ID = re.compile(r"(?i:(^|[\W_])(id|uuid|guid|key)([\W_]|$))|[a-z]I[dD]$")
 _PERSON = re.compile(
@@ -10,6 +12,13 @@ _PERSON = re.compile(
     r"employee|mitglied|kunden?)([\W_]?(nr|no|num|number|nummer|code|key|hash))?|mrn|mbr|nhs[\W_]?(no|number)"
 )
 """Names of columns that name people without saying `id`; `person_age` is none."""
+
+_CALLED = re.compile(
+    r"(?i)(^|[\W_])(name|surname|(first|last|full)_?name|e?mail|phone|address|street|ssn|comment|note)s?([\W_]|$)"
+)
+_MAIL = re.compile(r"\s*[^@\s]+@[^@\s]+\.[^@\s.]+\s*")
+_TWO_WORDS = re.compile(r"\s*(?:(?:Dr|Prof|Mr|Mrs|Ms|Herr|Frau)\.? )?[^\W\d_]['\w.-]+,? [^\W\d_]['\w.-]+\s*")
+_MOSTLY, _SOME = 0.9, 20  # of the values; so many at least look like names
 
 _RUN_ON = re.compile(r"[a-z]+id|id(code|num|number|no|nr)")
 _WORDS = re.compile(
@@ -26,6 +35,32 @@ def called_id(name: str) -> bool:
     [True, True, True, False, False]
     """
     return _ID.search(name) is not None or _PERSON.fullmatch(name) is not None
+
+
+def called_name(name: str) -> bool:
+    """Whether a column is called like names, contacts or free text.
+
+    >>> [called_name(name) for name in ("last_name", "E-Mail", "notes", "renamed")]
+    [True, True, True, False]
+    """
+    return _CALLED.search(name) is not None
+
+
+def are_mails(values: Mapping[str, int]) -> bool:
+    """Whether nearly all values are e-mail addresses; by how often each is there."""
+    return sum(n for v, n in values.items() if _MAIL.fullmatch(v)) >= _MOSTLY * sum(values.values()) > 0
+
+
+def like_names(levels: Collection[Any]) -> bool:
+    """Whether nearly all of many levels are a first and a last word that begin with capitals.
+
+    >>> like_names([f"Anna {c}uster" for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"])
+    True
+    >>> like_names(["New York", "Boston"] * 20)
+    False
+    """
+    words = [v for v in levels if isinstance(v, str) and _TWO_WORDS.fullmatch(v) and v.title() == v]
+    return len(levels) >= _SOME and len(words) >= _MOSTLY * len(levels)
 
 
 def ends_in_id(name: str) -> bool:

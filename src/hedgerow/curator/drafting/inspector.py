@@ -12,6 +12,7 @@ import numpy as np
 
 from hedgerow.curator.drafting.draft import Draft, draft
 from hedgerow.curator.rows.files import FileEngine, refuse_absent
+from hedgerow.curator.rows.unit_ids import spell
 from hedgerow.queries.domain import written
 from hedgerow.queries.domain.bins import Bins
 from hedgerow.queries.domain.domain import Domain
@@ -88,6 +89,13 @@ class Inspector:
     def refuse_absent(self, *columns: str) -> None:
         """Refuse columns that the file does not have exactly once."""
         refuse_absent(columns, self._engine.schema().names, untyped=self._engine.untyped)
+
+    def without(self, unit: str) -> tuple[int, int]:
+        """How many rows name nobody in a column, and how many rows there are."""
+        none = rows = 0
+        for batch in self._engine.batches([unit]):
+            none, rows = none + spell(batch.column(0)).null_count, rows + batch.num_rows
+        return none, rows
 
     def propose(self, *, least: int = 20, unit: str | None = None, look: bool = False) -> Draft:
         """Guess a schema from all rows; see `draft`."""

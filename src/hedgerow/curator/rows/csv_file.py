@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.errors import LinesInDoubt, SourceError
+from hedgerow.queries.domain.csv_section import DELIMITERS
 
 _HEAD = 1 << 18
 _HEADER_LIMIT = 1 << 23
 _PIECE = 1 << 22
 _DELIMITERS = (",", ";", "\t", "|")
-_NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
@@ -31,7 +31,10 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 _LINE = re.compile(r"[^\r\n]*+")
 _STANDARD_LINE = re.compile(r'(?:[^"\r\n]++|"[^"]*+")*+')
 _END = re.compile(r"\r\n|\n|\r")
-_DECLARE = "declare its encoding, for example with --encoding latin-1 or Table.open(encoding='latin-1')"
+_DECLARE = (
+    "declare its encoding, for example with --encoding cp1252 (Excel on Windows) or "
+    "Table.open(encoding='cp1252')"
+)
 _NATIVE = ("utf-8", "utf-8-sig", "ascii")
 # Codecs in which bytes of one row say how those of the next are read, or plain characters spell line ends.
 _STATEFUL = re.compile(r"iso2022|hz$|utf-7|idna|punycode|(raw.)?unicode.escape|undefined")
@@ -96,6 +99,15 @@ class CsvFile:
         columns = tuple(_header(body, chosen, strict=multiline))
         return cls(path, codec, chosen, columns, end or "\n", mark + len(before.encode()), lines, multiline)
 
+    def escapes(self) -> bool:
+        """Whether a backslash stands before a quote: as if what wrote the file did not double quotes."""
+        last = b""
+        for piece in self.text():
+            if b'\\"' in last + piece:
+                return True
+            last = piece[-1:] or last
+        return False
+
     def text(self) -> Iterator[bytes]:
         """The text after the header as UTF-8, a piece at a time; bytes that are no text are refused."""
         left, lines = self.start, 1
@@ -127,6 +139,21 @@ class CsvFile:
         if not read or not read.isascii() or decoder.getstate()[0]:
             decoder.decode(read, final=not read)
         return read
+
+
+def way_of(encoding: str | None, *, multiline: bool) -> str:
+    """How CSV text is read, by what was said of it: of the spellings of one encoding there is one.
+
+    >>> way_of(None, multiline=False) == way_of("UTF8", multiline=False)
+    True
+    >>> way_of("latin1", multiline=True)
+    'iso8859-1,multiline'
+    """
+    try:
+        name = codecs.lookup(encoding or "utf-8").name
+    except (LookupError, ValueError):  # refused once the file is opened
+        name = "unknown"
+    return ("utf-8" if name in _NATIVE else name) + ",multiline" * multiline
 
 
 def _head(path: Path, limit: int) -> bytes:
@@ -161,7 +188,7 @@ def _codec(declared: str | None, head: bytes) -> str:
         name = codecs.lookup(declared).name
         "".encode(name)
     except (LookupError, ValueError):
-        raise SourceError(f"there is no text encoding {declared!r}; try utf-8, utf-16 or latin-1") from None
+        raise SourceError(f"there is no text encoding {declared!r}; try utf-8, utf-16 or cp1252") from None
     if _STATEFUL.match(name):
         raise SourceError(f"in {name} text one row could change how others are read; convert it to UTF-8")
     return "utf-8-sig" if name == "utf-8" and head.startswith(codecs.BOM_UTF8) else name
@@ -202,7 +229,7 @@ def _first_line(text: str, start: int, *, multiline: bool) -> tuple[int, str]:
 def _delimiter(declared: str | None) -> str | None:
     if declared is None:
         return None
-    chosen = _NAMED.get(declared.lower(), declared)
+    chosen = DELIMITERS.get(declared.lower(), declared)
     if len(chosen) != 1 or chosen in '"\r\n' or ord(chosen) > 127:
         raise SourceError(f"a delimiter is one character, or `tab`, not {declared!r}")
     return chosen

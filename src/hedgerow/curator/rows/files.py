@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hedgerow.curator.rows.csv_file import CsvFile
+from hedgerow.curator.rows.csv_file import CsvFile, way_of
 from hedgerow.curator.rows.csv_rows import CsvRows, Reading
 from hedgerow.curator.rows.parquet_files import ParquetFiles
 from hedgerow.errors import DataChanged, DomainMismatch, SourceError
@@ -56,6 +56,7 @@ class FileEngine:
         self.untyped = is_csv(name)
         self.reading: Reading | None = None
         self.read_as = repr((encoding, delimiter, multiline))
+        self.way = way_of(encoding, multiline=multiline) if self.untyped else ""
         self._watch = watch
         self._rows: CsvRows | ParquetFiles
         if self.untyped:
@@ -118,16 +119,18 @@ class LaterFile:
     Args:
         path: the file.
         look: opens it.
-        read_as: what was said of how it is read, as a `FileEngine` has it.
+        read_as, way: what was said of how it is read, as a `FileEngine` has it.
     """
 
     in_memory = False
 
-    def __init__(self, path: str | Path, look: Callable[[], FileEngine], read_as: str = "") -> None:
+    def __init__(
+        self, path: str | Path, look: Callable[[], FileEngine], read_as: str = "", way: str = ""
+    ) -> None:
         self.untyped = is_csv(path)
         self.check_opened: Callable[[], None] = lambda: None
         """What the owner is to hear about a file that was opened; the table's."""
-        self._path, self._look, self.read_as = str(path), look, read_as
+        self._path, self._look, self.read_as, self.way = str(path), look, read_as, way
         self._stamp, self._moments = _stamp(self._path), _moments([self._path])
         self._opened: FileEngine | None = None
 

@@ -8,9 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from hedgerow.curator.rows.csv_file import way_of
 from hedgerow.curator.rows.duckdb import DuckDBEngine
 from hedgerow.curator.rows.engine import Engine
-from hedgerow.curator.rows.files import FileEngine, LaterFile
+from hedgerow.curator.rows.files import FileEngine, LaterFile, is_csv
 from hedgerow.curator.rows.memory import MemoryEngine
 from hedgerow.curator.rows.row_cache import RowCache
 from hedgerow.curator.rows.star import StarEngine
@@ -98,7 +99,8 @@ def _file(source: str | Path, engine: str, options: FileOptions, *, later: bool)
     look = partial(FileEngine, source, **options.of_csv, watch=options.watch)
     if not later or not Path(source).is_file():
         return look()
-    return LaterFile(source, look, repr(tuple(options.of_csv.values())))
+    way = way_of(options.encoding, multiline=options.multiline) if is_csv(source) else ""
+    return LaterFile(source, look, repr(tuple(options.of_csv.values())), way)
 
 
 def _database(

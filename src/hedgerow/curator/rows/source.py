@@ -1,8 +1,10 @@
 """Which data file a run began with: a mark in the ledger, so that no run goes on with a file that changed.
 
 A run that goes on with other rows is as private as any, but what it says belongs to neither. The mark is the
-time of the file's last change and nothing about its content, not even its size: whether a run goes on is seen
-by everybody, and must not be a fact about rows. Of several files it is the newest one's; frames have none.
+time of the file's last change, and what was said of how a CSV file is read (ledgers of before have the time
+alone, which goes with every way). It is nothing about its content, not even its size: whether a run goes on
+is seen by everybody, and must not be a fact about rows. Of several files it is the newest one's time; frames
+have none.
 When the owner says that a file that was written again has the same rows, the ledger keeps both marks, and
 nobody is asked again about that state of the file.
 """
@@ -68,7 +70,8 @@ def _checked(curator: Curator, entry: Entry, writer: Ledger | Transaction | None
     """The line without the mark, if it belongs to this file."""
     table = curator.table
     began, now = entry.state, table.written
-    known = not began or not now or began == now or now in _alike(curator.ledger, began)
+    time = (now or b"").partition(b"/")[0]
+    known = not began or not now or not _alike(curator.ledger, began).isdisjoint((now, time))
     if not known and curator.scope is not None:  # blocks are never changed: these are others
         appended = DataChanged(
             "blocks were appended since this run began, and it is about those before: name its last one with "
@@ -77,6 +80,11 @@ def _checked(curator: Curator, entry: Entry, writer: Ledger | Transaction | None
         appended.began = began
         raise appended
     if not known and not table.same_rows:
+        if began and began.partition(b"/")[0] == time:
+            raise DataChanged(
+                "the data file is read otherwise than when this run began, in another encoding or with other "
+                "line ends: read it as then, or begin anew, with --anew or under another name"
+            )
         raise DataChanged(
             "the data file has changed since this run began; if it has the same rows, say so with "
             "--same-rows or Table.open(same_rows=True), else begin anew, with --anew or under another name"

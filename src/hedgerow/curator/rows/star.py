@@ -68,6 +68,7 @@ class StarEngine(Engine):
         refuse_absent([t.on for t in tables], held, untyped=self._facts.untyped)
         self._unit = unit
         self.identity = getattr(self._facts, "identity", None)
+        self.way: str = getattr(self._facts, "way", "")
         self.untyped = any(engine.untyped for engine in self._engines)
         self.in_memory = all(getattr(engine, "in_memory", False) for engine in self._engines)
         for part in self._parts:

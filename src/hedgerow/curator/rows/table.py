@@ -137,9 +137,12 @@ class Table:
 
     @property
     def written(self) -> bytes | None:
-        """When the data file was last changed, as a run's first line keeps it; None where it is no file."""
-        time = self._engine.written
-        return None if time is None else str(time).encode()
+        """When the data file was last changed, as a run's first line keeps it; None where it is no file.
+
+        Of a CSV file it also says how it is read: the same bytes are other rows in another encoding.
+        """
+        time, way = self._engine.written, getattr(self._engine, "way", "")
+        return None if time is None else f"{time}/{way}".removesuffix("/").encode()
 
     @property
     def _reading(self) -> Reading | None:

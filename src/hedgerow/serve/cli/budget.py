@@ -34,6 +34,9 @@ def init(
     whom: BudgetOptions,
     epsilon: Annotated[str, typer.Option(help="What may be spent in all.", show_default=False)],
     delta: Annotated[str, typer.Option(help="The promise's delta; 0 for a pure promise.")] = "1e-9",
+    schema: Annotated[
+        Path | None, typer.Option(help="The confirmed schema, if it says how the CSV file is written.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Give DATA a budget, for good.
@@ -43,7 +46,7 @@ def init(
     """
     from hedgerow.service import budgeting
 
-    dataset = whom.dataset(data, delta=delta)
+    dataset = whom.dataset(data, delta=delta, schema=schema)
     with budgeting.begin(dataset, epsilon) as opened:
         _show_state(opened, dataset.path, json, [f"{data.name} now has a budget, in {dataset.path}."])
 

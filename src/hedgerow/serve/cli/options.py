@@ -93,7 +93,7 @@ LedgerFile = Annotated[
     ),
 ]
 TextEncoding = Annotated[
-    str | None, typer.Option(help="Text encoding of a CSV file, if not UTF-8 (for example latin-1).")
+    str | None, typer.Option(help="Text encoding of a CSV file, if not UTF-8 (for example cp1252).")
 ]
 Delimiter = Annotated[
     str | None, typer.Option(help="What separates the fields of a CSV file: a character, or tab.")

@@ -87,7 +87,7 @@ async def _keep_schema(call: Call, form: Form) -> Response:
     people: dict[str, Any] = {"unit": form.text("unit"), "max_rows": _rows_of_each(form)}
     multiline = "multiline" in form.fields
     try:
-        csv = hosted.dataset.reading | {"multiline": multiline}
+        csv = hosted.dataset.said | {"multiline": multiline}
         text = declared.text([column for draft in drafts if (column := draft.chosen) is not None], csv)
         await call.in_lane(lambda: call.host.keep_schema(hosted, text, True))
     except HedgerowError as error:
