@@ -7,6 +7,7 @@ level only if it has the same value on all that the level holds. Nothing here de
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from math import isfinite, prod
@@ -25,6 +26,7 @@ from hedgerow.queries.sql.printing import printed
 from hedgerow.queries.sql.stages.engine import engine
 from hedgerow.queries.sql.stages.expression import Expressions
 from hedgerow.queries.sql.stages.rewriting import rewritten
+from hedgerow.queries.sql.stages.steps import CELLS, steps_of
 from hedgerow.queries.sql.stages.term import Term
 from hedgerow.queries.sql.value import Value
 
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
 
     from hedgerow.queries.domain.domain import Domain
 
-CELLS = 1 << 18
-"""The most combinations of levels on which an expression is worked out."""
 _KINDS: tuple[tuple[type, Kind], ...] = (
     (bool, "boolean"),
     (int, "number"),
@@ -83,7 +83,7 @@ class LevelExpressions(Expressions):
         self._used = {}
         text = self.term(node).text
         names = list(self._used)
-        held = [_held(node, columns) for columns in self._used.values()]
+        held = [_held(node, columns, self.scope) for columns in self._used.values()]
         size = prod(len(rows) for _, rows in held)
         if size > CELLS:
             averages = (
@@ -148,12 +148,12 @@ class LevelExpressions(Expressions):
                     f"{_typed(node)} differs within a bin of {names}; ask for what is the same in all of it: "
                     f"{edges}"
                 )
-                self._cut(found, codes, refusal)
+                self._cut(node, found, codes, refusal)
                 raise refusal
             target[place], known[place] = value, True
         return target.reshape(shape)
 
-    def _cut(self, found: list[Any], codes: list[NDArray[Any]], refusal: CutsBin) -> None:
+    def _cut(self, node: exp.Expr, found: list[Any], codes: list[NDArray[Any]], refusal: CutsBin) -> None:
         """A condition on numbers in bins cuts them where it changes, if that is in a few places."""
         if not all(value is None or isinstance(value, bool) for value in found):
             return
@@ -162,11 +162,12 @@ class LevelExpressions(Expressions):
             body = columns[0].body
             if not isinstance(body, Bins) or is_exact(columns[0]):
                 continue
-            lattice = body.lattice
-            held = int(lattice.high[-1] - lattice.low[0]) + 1  # what is missing comes after
+            at = steps_of(node, columns[0], self.scope)
+            assert at is not None
+            held = len(at)  # what is missing comes after
             moved = np.moveaxis(grid, axis, 0)[:held].reshape(held, -1)
             changes = (moved[1:] != moved[:-1]).any(axis=1) & (mine[1:held] == mine[: held - 1])
-            places = (np.flatnonzero(changes) + 1 + int(lattice.low[0])).tolist()
+            places = np.asarray(at)[np.flatnonzero(changes) + 1].tolist()
             if 0 < len(places) <= MOST:
                 raise CutAt(columns[0].attribute, tuple(places), refusal)
 
@@ -284,7 +285,7 @@ def _edges(column: SqlColumn) -> str:
     )
 
 
-def _held(node: exp.Expr, columns: list[SqlColumn]) -> tuple[list[str], list[tuple[Any, ...]]]:
+def _held(node: exp.Expr, columns: list[SqlColumn], scope: Scope) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Types of the columns of one attribute, and what its levels can hold: codes, and values for each."""
     body = columns[0].body
     if any(OUTSIDE in c.values for c in columns):
@@ -302,18 +303,19 @@ def _held(node: exp.Expr, columns: list[SqlColumn]) -> tuple[list[str], list[tup
         raise UnsupportedSQL(
             f"{_typed(node)} mixes a column in bins with its hierarchy, which is not supported"
         )
-    inside = _inside(columns[0])
+    inside = _inside(node, columns[0], scope)
     if inside is None:
         stepped = isinstance(body, Bins) and body.stepped
-        why, by = (
-            (f"more than {CELLS:,} steps", "coarser step") if stepped else ("bins of real numbers", "step")
-        )
+        why, what = "bins of real numbers", "combine averages instead, or declare a step"
+        if stepped:
+            why = f"more than {CELLS:,} steps"
+            what = "compare the column with numbers, combine averages, or declare a coarser step"
         raise CutsBin(
-            f"{columns[0].name!r} is declared in {why}, of which {_typed(node)} is not known: combine "
-            f"averages instead, or declare a {by}"
+            f"{columns[0].name!r} is declared in {why}, of which {_typed(node)} is not known: {what}"
         )
     assert isinstance(body, Bins)
-    codes = body.lattice.bins.tolist()  # not as cells are read, which may be written in another way
+    # not as cells are read, which may be written in another way
+    codes = _codes(body, steps_of(node, columns[0], scope))
     if all(isinstance(v, int) for v in inside):
         kinds = ["BIGINT"]  # the bins' middles may be none
     return kinds, [
@@ -326,17 +328,21 @@ def _value(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _inside(column: SqlColumn) -> list[Any] | None:
-    """All whole numbers, or days, that bins hold; None for real numbers."""
-    body = column.body
-    if isinstance(body, Dates):
-        day = dt.timedelta(days=1)
-        return [body.start + i * day for i in range((body.stop - body.start).days)]
-    if not isinstance(body, Bins) or not body.stepped:
+def _inside(node: exp.Expr, column: SqlColumn, scope: Scope) -> list[Any] | None:
+    """The whole numbers, or days, of bins on which an expression is worked out; None for real numbers."""
+    body, steps = column.body, steps_of(node, column, scope)
+    if steps is None or not isinstance(body, Bins):
         return None
-    lattice = body.lattice
-    first, last = int(lattice.low[0]), int(lattice.high[-1])
-    return None if last - first >= CELLS else [plain(lattice.step * k) for k in range(first, last + 1)]
+    if isinstance(body, Dates):
+        return [body.start + i * dt.timedelta(days=1) for i in range(len(steps))]
+    return [plain(body.lattice.step * k) for k in steps]
+
+
+def _codes(body: Bins, steps: Sequence[int] | None) -> list[int]:
+    """The bin of each step; of days that of each day."""
+    every = body.lattice.bins
+    at = every if steps is None else every[np.asarray(steps) - int(body.lattice.low[0])]
+    return [int(code) for code in at]
 
 
 def ends_of_levels(node: Any, domain: Domain) -> Any:
