@@ -228,3 +228,10 @@ def test_blocks_that_are_appended_are_read_as_the_schema_says(data):
     told("append", "grows", data, "--day", "2026-01-31", "--epsilon", "1", "--schema", "schema.yaml")
     Path("schema.yaml").write_text(schema_text(held, {}, confirmed=True))
     assert run("append", "grows", data, "--day", "2026-02-28", "--schema", "schema.yaml").exit_code == 2
+
+
+def test_a_header_of_one_name_and_cells_that_cannot_be_read_are_another_delimiters():
+    rows = "".join(f'{"FM"[i % 2]}~Zeile {i} ""x""\n' for i in range(200)) + "a,b\n" * 3
+    Path("tilde.csv").write_text("sex~note\n" + rows)
+    said = run("schema", "infer", "tilde.csv").stderr
+    assert "its header has one name: is the --delimiter another?" in said

@@ -11,6 +11,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_ENDLESS = (
+    "{!r} has no bound in {:,} of {:,} rows: by what was released there may be nobody in those groups, and "
+    "the number says nothing; HAVING COUNT(*) >= 50, or as many as are large here, leaves such groups out."
+)
+
+
 @dataclass(frozen=True)
 class Show:
     """One output column: a group column or an aggregate, by its index, under the name SELECT gives it."""
@@ -47,6 +53,15 @@ class Result:
     def _shaped(self, array: NDArray[np.float64]) -> Any:
         out = array[:, 0] if array.shape[1] == 1 else array
         return out if self.grouped else (float(out[0]) if out.ndim == 1 else out[0])
+
+    @property
+    def endless(self) -> tuple[str, ...]:
+        """What to say of numbers of groups that have no bound, as notes."""
+        open_ = (np.isinf(self.errors) & np.isfinite(self.values)).sum(axis=0)
+        if not self.grouped or not open_.any():
+            return ()
+        shown = ((c.name, int(open_[c.index])) for c in self.show if c.aggregate)
+        return tuple(_ENDLESS.format(name, many, len(self.values)) for name, many in shown if many)
 
     @property
     def value(self) -> Any:

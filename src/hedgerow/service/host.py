@@ -270,7 +270,10 @@ class Host:
     def upload(self, name: str, data: bytes) -> Hosted:
         """Serve rows that the owner sends, kept in the state folder."""
         if not re.fullmatch(r"[a-z0-9_]{1,64}", name) or not data:
-            raise BadValue("rows are sent with ?name=, in small letters, digits and _")
+            raise BadValue(
+                "rows are sent with ?name=, in small letters, digits and _",
+                hint="a file of the server's machine is named in JSON, with Content-Type: application/json",
+            )
         if name in self.datasets:
             raise BadValue(f"there is a dataset {name!r} already")
         suffix = ".parquet" if data.startswith(b"PAR1") else ".csv"

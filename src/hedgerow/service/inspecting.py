@@ -54,7 +54,8 @@ def propose(
     inspector, reading = _opened(data, reading, step, tell)
     found = inspector.propose(least=least, unit=unit, look=look)
     if words := unread_words(inspector.reading):
-        tell(words)
+        alone = len(found.skipped) + len(found.domain or ()) == 1
+        tell(f"{words}; its header has one name: is the --delimiter another?" if alone else words)
     unreadable = [(name, why) for name, why in found.skipped.items() if why != EMPTY]
     if found.domain is None and unreadable and not found.rows:
         name, why = unreadable[0]

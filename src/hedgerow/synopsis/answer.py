@@ -104,10 +104,12 @@ class Answer:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What to say of bounds that are meant for less than `confidence`, as notes."""
+        """What to say of bounds that have no end, or are meant for less than `confidence`, as notes."""
+        endless = () if self.table is None else self.table.endless
         if self.indicative is None:
-            return ()
-        return (f"Bounds of learned numbers are meant to hold with {self.indicative:.4g} confidence.",)
+            return endless
+        meant = f"Bounds of learned numbers are meant to hold with {self.indicative:.4g} confidence."
+        return (*endless, meant)
 
     @property
     def words(self) -> str:

@@ -37,6 +37,8 @@ def in_stages(
     made, answers = staged.answered(ask, ground)
     result = replace(made.result, confidence=confidence)
     sources = {a.source for a in answers}
+    own = {n for a in answers if a.table is not None for n in a.table.endless}  # of what is not shown
+    said = (n for a in answers for n in a.notes if n not in own)
     return Answer(
         result.value,
         result.error,
@@ -44,7 +46,7 @@ def in_stages(
         next((s for s in _LEAST if s in sources), "certified"),
         cached=bool(answers) and all(a.cached for a in answers),
         simultaneous=simultaneous and not (made.each and ground is not None and not ground.simultaneous),
-        notes=tuple(dict.fromkeys([*made.notes, *(n for a in answers for n in a.notes)])),
+        notes=tuple(dict.fromkeys([*made.notes, *said])),
         table=result,
     )
 

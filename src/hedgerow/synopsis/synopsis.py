@@ -234,7 +234,8 @@ class Synopsis(ABC):
     def _ask(self, question: Question, confidence: float, simultaneous: bool) -> Answer:
         """A compiled SQL statement, answered through its linear forms."""
         result = question.answer(self._readings(), confidence, simultaneous=simultaneous, within=self.within)
-        shown: Any = {"simultaneous": simultaneous, "notes": question.notes, "table": result}
+        notes = (*question.notes, *result.endless)
+        shown: Any = {"simultaneous": simultaneous, "notes": notes, "table": result}
         return Answer(result.value, result.error, confidence, self.source, **shown)
 
     def table(self, attributes: str | Iterable[str]) -> NDArray[np.float64]:

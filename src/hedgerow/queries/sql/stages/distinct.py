@@ -22,8 +22,14 @@ def counted(node: exp.Expr) -> exp.Expr | None:
     return column
 
 
-def check_counted(column: SqlColumn) -> None:
-    """Refuse what has several values in a level: how many of them have rows is not known."""
+_ONE = "All values of {!r} that are not declared count as one: how many there are was not released."
+
+
+def check_counted(column: SqlColumn) -> tuple[str, ...]:
+    """What to say of a column whose levels are counted; refuses what has several values in a level.
+
+    How many of those have rows is not known.
+    """
     if column.kind in ("bins", "periods") and not is_exact(column):
         name = column.name
         bins = f"SELECT {name}, COUNT(*) AS n FROM t GROUP BY 1 HAVING COUNT(*) > 0"
@@ -31,3 +37,5 @@ def check_counted(column: SqlColumn) -> None:
             f"{name!r} is declared in bins, and how many values of a bin have rows is not known: count its "
             f"bins, SELECT COUNT(*) FROM ({bins}) AS bins"
         )
+    other = column.hierarchy is None and column.body.other_code is not None
+    return (_ONE.format(column.name),) if other else ()

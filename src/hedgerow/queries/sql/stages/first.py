@@ -168,11 +168,12 @@ class FirstStage:
         column = self._column(distinct)
         if column is None:
             raise UnsupportedSQL("COUNT(DISTINCT ...) of several columns is not supported")
-        check_counted(column)
+        said = check_counted(column)
         keys = Keys.of([*self.keys.columns, column])
         for s in self.slices:
             counts = StagedAggregates(self.predicates, s.conditions, keys.axes, self.unit)
             counts.add(exp.Count(this=exp.Star()), words)
+            counts.notes += said
             s.distinct.append((keys, counts))
         return _Place("distinct", len(self.slices[0].distinct) - 1)
 
