@@ -6,8 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
-from itertools import combinations
-from math import hypot, prod, sqrt
+from math import hypot, inf, prod, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +16,7 @@ from hedgerow.mechanisms.session.in_runs import are_wide, length
 from hedgerow.mechanisms.session.pooled import GroupedSum, Pooled, numbers_of
 from hedgerow.mechanisms.session.price import width
 from hedgerow.mechanisms.session.row_numbers import Numbers, total_variance
+from hedgerow.mechanisms.session.smallest import SMALL, smallest
 from hedgerow.queries.moments import BinMoments, WithinBins
 from hedgerow.queries.query import ONE
 from hedgerow.synopsis.measured_bars import ROOM
@@ -36,10 +36,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Arrays = dict[str, NDArray[Any]]
 
-SMALL = 1 << 16  # tables up to here are made and kept; questions about larger ones are answered alone
 _KEPT = 1 << 24  # cells of all tables kept
-_WRITTEN = 1 << 20  # cells of the tables that a snapshot has, those of few attributes first
-_TRIED = 1 << 10  # tables that are looked at for that
 _SPILLED = 0.5  # of a sum's deviation: so far it may be displaced without mattering
 
 
@@ -210,7 +207,8 @@ class Belief(ABC):
         if summed is not None:
             return summed[0], width(confidence, numbers) * summed[1]
         known = [i for i, a in enumerate(attributes) if a in self.thin]
-        off = hypot(self._off(attributes, table, weights), *(unseen(table, weights, i) for i in known))
+        off = min(self._off(attributes, table, weights), self._by_measured(attributes, table, weights))
+        off = hypot(off, *(unseen(table, weights, i) for i in known))
         return float((table * weights).sum()), width(confidence, numbers) * off
 
     @property
@@ -230,6 +228,19 @@ class Belief(ABC):
             off = max(off, hypot(own, mean * sqrt(self.numbers.total_variance)))
         return off
 
+    def _by_measured(self, attributes: tuple[str, ...], table: Floats, weights: Floats) -> float:
+        """The standard deviation of a count by what was measured of its table; infinite without that.
+
+        Factors are means over tables of as many attributes, of which some have far less noise than others.
+        """
+        largest = float(weights.max(initial=0.0))
+        if not ((weights == 0.0) | (weights == largest)).all() or any(a in self.thin for a in attributes):
+            return inf
+        pooled = self.counted(attributes)
+        if pooled is None:
+            return inf
+        return pooled.off(table, weights, self.total, sqrt(self.numbers.total_variance))
+
     def form(self, form: LinearForm, confidence: float, numbers: int) -> tuple[Floats, Floats]:
         """All groups of a form at once, with their indicative half-widths."""
         if any(a in self.thin for a in form.attributes):
@@ -246,6 +257,9 @@ class Belief(ABC):
         if held and are_wide(form):
             runs = [self._in_runs(form.attributes, form.weights(g)) for g in range(form.groups)]
             off = np.maximum(off, runs)
+        if form.groups * table.size <= _KEPT and self.counted(form.attributes) is not None:
+            own = [self._by_measured(form.attributes, table, form.weights(g)) for g in range(form.groups)]
+            off = np.minimum(off, own)
         if form.groups * table.size <= _KEPT:
             for g in range(form.groups):
                 summed = self._summed(form.attributes, table, form.weights(g))
@@ -314,11 +328,19 @@ class Belief(ABC):
         """A table by all that was measured of it, whose noise is normal; None if there is none."""
         return None
 
+    def counted(self, attributes: tuple[str, ...]) -> Pooled | None:
+        """The same of the smallest tables, for errors of counts, which need no hypothesis."""
+        return None
+
     def error(self, query: Query, count: float, confidence: float, numbers: int = 1) -> float:
         """The indicative half-width of one query's learned count, in rows."""
         off = sqrt(self.variance(len(query.attributes), count, count))
         if query.attributes in self.spread.runs and (query.factors is None or prod(query.shape) <= SMALL):
             off = max(off, self._in_runs(query.attributes, query.weights / ONE))
+        if self.counted(query.attributes) is not None:
+            off = min(
+                off, self._by_measured(query.attributes, self.table(query.attributes), query.weights / ONE)
+            )
         return width(confidence, numbers) * off
 
     def _in_runs(self, attributes: tuple[str, ...], weights: Floats) -> float:
@@ -330,7 +352,7 @@ class Belief(ABC):
 
     def pack(self, arrays: Arrays) -> dict[str, Any]:
         """As plain data, with arrays: the numbers, tables of few attributes, and the hypothesis."""
-        names, runs = self._written(), list[Any]()
+        names, runs = self._written, list[Any]()
         arrays |= {f"table {i}": self.table(attributes) for i, attributes in enumerate(names)}
         if self._spread is not None:
             arrays |= {"sizes": self._spread.sizes, "factors": self._spread.factors}
@@ -340,6 +362,9 @@ class Belief(ABC):
         arrays |= {f"known {i}": known.counts for i, known in enumerate(self.known.values())}
         own |= {"thin": dict(self.thin), "runs": runs}
         own |= {"known": {name: known.variance for name, known in self.known.items()}}
+        counted = [(a, found) for a in names if (found := self.counted(a)) is not None]
+        arrays |= {f"counted {i}": found.counts for i, (_, found) in enumerate(counted)}
+        own["counted"] = [[list(a), found.variance] for a, found in counted]
         return own | {"kind": self.kind, "numbers": numbers, "tables": names, "behind": self._pack(arrays)}
 
     @classmethod
@@ -361,19 +386,15 @@ class Belief(ABC):
                 name: Pooled(arrays[f"known {i}"], variance, numbers_of(domain[name]))
                 for i, (name, variance) in enumerate(data["known"].items())
             }
+        if "counted" in data:
+            pooled = (
+                (tuple(names), Pooled(arrays[f"counted {i}"], variance))
+                for i, (names, variance) in enumerate(data["counted"])
+            )
+            made.__dict__["_counted"] = dict.fromkeys(made._written) | dict(pooled)
         return made
 
+    @cached_property
     def _written(self) -> list[tuple[str, ...]]:
-        """The tables that a snapshot has: those of fewest attributes, as many as there is room for."""
-        found: list[tuple[str, ...]] = []
-        room, tries = _WRITTEN, 0
-        for order in range(1, len(self.domain) + 1):
-            for names in combinations(self.domain.names, order):
-                tries += 1
-                size = self.domain.cells(names)
-                if tries > _TRIED:
-                    return found
-                if size <= min(room, SMALL):
-                    found.append(names)
-                    room -= size
-        return found
+        """The tables that a snapshot has."""
+        return smallest(self.domain)

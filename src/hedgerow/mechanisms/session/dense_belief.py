@@ -7,10 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.learning.dense.dense import DenseHypothesis
-from hedgerow.mechanisms.session.belief import SMALL, Belief
+from hedgerow.mechanisms.session.belief import Belief
 from hedgerow.mechanisms.session.calibration import Spread, calibrated, fitted, regain
 from hedgerow.mechanisms.session.pooled import Pooled, numbers_of
 from hedgerow.mechanisms.session.row_numbers import Numbers, public_total
+from hedgerow.mechanisms.session.smallest import SMALL
 from hedgerow.queries.packing import pack_measurement, unpack_measurement
 from hedgerow.synopsis.learned import Learned
 from hedgerow.synopsis.unseen import thin
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from hedgerow.queries.moments import BinMoments
     from hedgerow.queries.query import Query
 
+_COUNTED = 2  # attributes of tables whose measured noise is kept for errors of counts
 _PRIMED = 3  # attributes of the largest tables that a session begins with
 _REFIT = 8  # visits to every measurement after one more was made
 
@@ -102,6 +104,17 @@ class DenseBelief(Belief):
             self._pooled[attributes] = Pooled.of(tables, attributes) if normal and few else None
         return self._pooled[attributes]
 
+    def counted(self, attributes: tuple[str, ...]) -> Pooled | None:
+        """The same of the smallest tables, for errors of counts: a snapshot has them."""
+        if attributes not in self._counted:
+            few = 0 < len(attributes) <= _COUNTED and attributes in self._written
+            self._counted[attributes] = self.pooled(attributes) if few else None
+        return self._counted[attributes]
+
+    @cached_property
+    def _counted(self) -> dict[tuple[str, ...], Pooled | None]:
+        return {}
+
     @cached_property
     def _pooled(self) -> dict[tuple[str, ...], Pooled | None]:
         return {}
@@ -123,7 +136,7 @@ class DenseBelief(Belief):
         regain(hypothesis, measurements)
         self._behind = _settled(hypothesis), measurements
         self._spread = None
-        for name in ("thin", "known", "_pooled"):
+        for name in ("thin", "known", "_pooled", "_counted"):
             self.__dict__.pop(name, None)
         return hypothesis.total, measurements
 

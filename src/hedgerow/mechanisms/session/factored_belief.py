@@ -13,9 +13,10 @@ import numpy as np
 from hedgerow.errors import RangeTooLarge
 from hedgerow.learning.factored.evidence import TreeEvidence
 from hedgerow.learning.residuals.noisy import NoisyResiduals
-from hedgerow.mechanisms.session.belief import SMALL, Belief
+from hedgerow.mechanisms.session.belief import Belief
 from hedgerow.mechanisms.session.calibration import Spread
 from hedgerow.mechanisms.session.row_numbers import Numbers, public_total
+from hedgerow.mechanisms.session.smallest import SMALL
 from hedgerow.mechanisms.session.weighed import Weighed
 from hedgerow.queries.query import ONE
 from hedgerow.queries.readings import Readings

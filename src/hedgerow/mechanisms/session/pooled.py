@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import prod, sqrt
+from math import hypot, inf, prod, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hedgerow.queries.domain.bins import Bins, Dates
+from hedgerow.synopsis.measured_bars import measured_bar
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,6 +104,20 @@ class Pooled:
         rest = bins - mean
         own = self.variance * float((rest**2).sum())
         return mean * rows + float(rest @ self.counts[: len(bins)]), sqrt(own + (mean * off) ** 2)
+
+    def off(self, table: Floats, weights: Floats, total: float, total_off: float) -> float:
+        """The standard deviation of a count that was read off a model: by its distance to what was measured.
+
+        Args:
+            table: as it is believed.
+            weights: of the cells that are counted.
+            total, total_off: the number of rows, which is known better, and its standard deviation.
+        """
+        mean = float(weights.mean())
+        rest = weights - mean
+        own = hypot(sqrt(self.variance * float((rest**2).sum())), mean * total_off)
+        moved = float((table * weights).sum()) - mean * total - float((rest * self.counts).sum())
+        return float(measured_bar(0.0, moved, own, own, counts=False)) if own else inf
 
 
 @dataclass(frozen=True, eq=False)

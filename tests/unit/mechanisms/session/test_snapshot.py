@@ -265,7 +265,7 @@ def test_whoever_knows_the_key_changes_learned_numbers_and_nothing_else(people):
     with c.ledger:
         session = plan().open(c)
         belief = session._core.belief
-        for names in belief._written():
+        for names in belief._written:
             belief._tables[names] = belief.table(names)[..., ::-1] * 1.0
         session._core._saved = None
         session._core.save()
