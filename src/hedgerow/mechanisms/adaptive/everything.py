@@ -45,7 +45,8 @@ WHOLE_CELLS = 1 << 20
 """Domains of so many cells may be held densely when all of the workload is measured."""
 WHOLE_VISITS = 1e7  # cells times cliques that one step of such a fit may touch
 NUMBERS = 1 << 24  # more numbers than this are not measured at once
-SETS = 1 << 13  # nor are workloads of more tables
+SETS = 1 << 15  # nor are workloads of more tables
+MANY = 1 << 13  # of more triples their pairs are measured, unless all of them are well worth it
 LEVELS = 2048  # nor attributes of more levels
 LIMITS = {2: 0.02, 3: 0.017}
 """By the most attributes of a table: with a larger expected error tables are chosen."""
@@ -103,7 +104,7 @@ class Everything:
     def within_reach(
         cls, run: Run, tables: Mapping[Names, float], *, sums: bool = False, choose: bool = False
     ) -> Everything | None:
-        """All of a workload; of very many triples the pairs inside them; None where not even they can be.
+        """All of a workload; of too many triples the pairs inside them; None where not even they can be.
 
         The model is brought to measured pairs wherever a triple is read. Of 60 attributes, triples read so
         were 2.3 times nearer to the rows than those of a model that chose its tables.
@@ -120,6 +121,12 @@ class Everything:
             for pair in combinations(t, 2):
                 inside[pair] = inside.get(pair, 0.0) + weight
         return Everything(self.run_, inside, sums=self.sums, pairs_only=True, choose=self.choose)
+
+    @property
+    def ways(self) -> list[Everything]:
+        """What may be measured at once: all; of very many triples, which takes minutes, else their pairs."""
+        many = self.wide == 3 and len(self.tables) > MANY
+        return [self, self.pairs_inside()] if many else [self]
 
     @property
     def possible(self) -> bool:

@@ -184,14 +184,15 @@ class Run(SelectMeasure):
         self, hypothesis: FactoredHypothesis, everything: Everything, names: tuple[str, ...]
     ) -> tuple[Learned, dict[str, Any]] | None:
         """All of the workload in one act, where that is expected to be best."""
-        shares = everything.plan()
-        if everything.suits(shares, whole=hypothesis.whole):
-            cost = shares if hypothesis.whole else self._unless_sparse(everything, shares)
-            if cost is None:
-                return None
-            found = self._taken_up(hypothesis, everything, cost)
-            if found is not None:
-                return found
+        ways = everything.ways
+        for what in ways:
+            shares = what.plan()
+            if what.suits(shares, whole=hypothesis.whole):
+                cost = shares if hypothesis.whole else self._unless_sparse(what, shares)
+                found = None if cost is None else self._taken_up(hypothesis, what, cost)
+                if cost is None or found is not None:
+                    return found
+        everything = ways[-1]
         if everything.pairs_only or (everything.sums and everything.choose):
             return None
         self._sharpen(hypothesis, names, everything)
@@ -302,18 +303,21 @@ class Run(SelectMeasure):
     ) -> Everything | None:
         """START, and what may be measured at once.
 
-        A ledger of before may hold larger first tables where triples are very many, and chosen ones after
-        them: then that is taken up.
+        A ledger of before may hold larger first tables where triples are very many, and then their pairs, or
+        chosen ones after them: then that is taken up.
         """
-        try:
-            self._start(hypothesis, names, everything)
-        except RequestReused:
-            if everything is None or not everything.pairs_only:
-                raise
-            self.refused()
-            everything = None
-            self._start(hypothesis, names, None)
-        return everything
+        ways = [] if everything is None else everything.ways
+        for way in ways:
+            try:
+                self._start(hypothesis, names, way)
+            except RequestReused:
+                if not ways[-1].pairs_only:
+                    raise
+                self.refused()
+            else:
+                return way
+        self._start(hypothesis, names, None)
+        return None
 
     def _start(
         self, hypothesis: FactoredHypothesis, names: tuple[str, ...], everything: Everything | None

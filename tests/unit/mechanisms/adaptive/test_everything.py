@@ -201,6 +201,49 @@ def test_a_release_of_before_that_chose_among_very_many_triples_is_given_again_f
     assert any(m.strategy is not None for m in fresh.measurements)
 
 
+@pytest.mark.parametrize("stop", [None, 1, 2])
+@pytest.mark.parametrize("epsilon", [6.0, 30.0])
+def test_a_release_of_before_that_measured_pairs_inside_many_triples_goes_on_as_it_began(
+    tmp_path, monkeypatch, epsilon, stop
+):
+    """Of more than 8,192 triples their pairs were measured; now all are, where they are worth it."""
+    twos = list(wide(12_000)[0].values())
+    columns = {f"w{i}": 2 * twos[2 * i] + twos[2 * i + 1] for i in range(11)}
+    table = hr.Table.open(columns, hr.Domain(dict.fromkeys(columns, 4)))
+    guard = hr.Curator(table, budget=hr.Budget(epsilon=99, delta=1e-9), ledger=tmp_path / "ledger.db")
+    asked, made = hr.marginals(guard.domain, 3), AdaptiveRelease(epsilon=epsilon, cells=1000, run="old")
+    monkeypatch.setattr(everything, "MANY", 100)  # there are 165 triples
+    acts, measured = [], hr.Curator.measure_all
+
+    def counted(self, *given, **named):
+        if stop is not None and len(acts) == stop:
+            raise InterruptedError
+        acts.append(1)
+        return measured(self, *given, **named)
+
+    with monkeypatch.context() as older:
+        older.setattr(everything, "SETS", 100)
+        older.setattr(hr.Curator, "measure_all", counted)
+        try:
+            first = made.release(guard, asked)
+        except InterruptedError:
+            assert stop is not None
+    spent = guard.ledger.spent()
+    again = made.release(guard, asked)
+    if stop is None:
+        assert guard.ledger.spent() == spent
+        np.testing.assert_array_equal(again.table(("w1", "w5")), first.table(("w1", "w5")))
+    assert (
+        guard.ledger.spent().amount
+        <= guard.budget.part(hr.Budget(epsilon=epsilon, delta=1e-9).cost).rho + 1e-9
+    )
+    widest = max(len(r.attributes) for m in again.measurements if m.strategy for r in m.strategy.residuals)
+    assert widest == 2
+    fresh = replace(made, run="new").release(guard, asked)
+    widest = max(len(r.attributes) for m in fresh.measurements if m.strategy for r in m.strategy.residuals)
+    assert widest == (3 if epsilon > 20.0 else 2)
+
+
 def test_an_unfinished_run_of_another_order_of_acts_is_refused_in_words(tmp_path):
     """A ledger that an earlier version began: its first one-way tables had another price."""
     columns = items(500)
