@@ -12,14 +12,14 @@ bars' own law" says what the same figures would be of errors that are drawn as t
 Made-up rows like real ones: flights with delays and distances, medical spending with a long tail, ages and
 wages, visits by day over ten years, a survey with codes; and, by themselves ("few rows"), 4,000 rows of many
 countries, where tables are chosen and numbers hang together that no table was measured of. Every class of
-question - overall, by group, with WHERE, both - is asked of a release (`query`) and of a session (`ask`). The
-truth is that of the clamped rows.
+question - overall, by group, with WHERE, both - is asked of a release (`query`) and of a session (`ask`); of
+all rows in 100 of each, as they have few numbers. The truth is that of the clamped rows.
 "inside" is the part of numbers that lies within its bar (at least 0.94 are wanted), the mean over releases of
 the part of each with its standard error: numbers of one release share its noise. "width" is the mean width
 of bars over the 95th percentile of true errors (at most 2 for sums and averages). At last the 95th percentile
-of the relative errors of every number's overall average in 100 releases, beside the largest one: at most 1%
-is wanted where noise allows that, which is where a tenth of the price, spent on nothing but this one sum,
-would do it 95 times of 100 (`allowed`).
+of the relative errors of every number's overall average, beside the largest one: at most 1% is wanted where
+noise allows that, which is where a tenth of the price, spent on nothing but this one sum, would do it 95
+times of 100 (`allowed`).
 Results of a run are kept in `out/coverage`, so that a run can go on where it stopped. Command: `python -m
 benchmarks coverage`.
 """
@@ -38,7 +38,7 @@ from benchmarks import _bars
 ROWS = 100_000
 FEW = 4_000  # rows, where tables are chosen
 RUNS = 20  # of each table: some 30 CPU seconds for one of all five
-MORE = 100  # of averages of all rows: a 95th percentile of 20 is one number
+MORE = 100  # of numbers about all rows: a release has few, which share its noise
 GOAL = 0.01  # relative error of an overall average, where noise allows that
 SHARE = 0.1  # of the price: so much to overall sums is what noise is said to allow
 KEPT = Path(__file__).parent.parent / "out" / "coverage"
@@ -289,12 +289,12 @@ def found(table: str, seed: int) -> list[Any]:
     return list(json.loads(path.read_text()))
 
 
-def averages(table: str, door: str) -> list[Any]:
-    """(column, relative error) of every number's overall average in releases, or sessions, of one table."""
+def overall(table: str, door: str) -> list[list[Any]]:
+    """What `measure` finds of all rows - counts, averages and sums - in more releases, or sessions."""
     import hedgerow as hr
     from hedgerow.queries.domain.bins import Bins, Dates
 
-    path = KEPT / f"averages-{table}-{door}.json"
+    path = KEPT / f"overall-{table}-{door}.json"
     kept: list[list[Any]] = json.loads(path.read_text()) if path.exists() else []
     for seed in range(len(kept), MORE):
         columns, domain = TABLES[table](np.random.default_rng(seed))
@@ -303,17 +303,23 @@ def averages(table: str, door: str) -> list[Any]:
             ask: Any = hr.AdaptiveRelease().release(curator, hr.marginals(domain, 2)).answer
         else:
             ask = hr.Session(epsilon=1.0).open(curator).ask
-        own = []
+        asked = [("COUNT", "COUNT(*)", "", float(len(next(iter(columns.values())))))]
         for name in (n for n, a in domain.items() if isinstance(a, Bins) and not isinstance(a, Dates)):
             lattice, raw = domain[name].lattice, np.asarray(columns[name], dtype=float)
             ends = (float(lattice.step) * int(k) for k in (lattice.low[0], lattice.high[-1]))
-            true = float(_clip(raw[~np.isnan(raw)], *ends).mean())
-            found = float(np.ravel(ask(f"SELECT AVG({name}) FROM t").value)[0])
-            own.append([name, abs(found - true) / max(abs(true), 1e-9)])
+            true = _clip(raw[~np.isnan(raw)], *ends)
+            asked.append(("AVG", f"AVG({name})", name, float(true.mean())))
+            asked.append(("SUM", f"SUM({name})", name, float(true.sum())))
+        own = []
+        for kind, what, name, true in asked:
+            answer = ask(f"SELECT {what} FROM t")
+            off = abs(float(np.ravel(answer.value)[0]) - true)
+            bar = float(np.ravel(answer.error)[0])
+            own.append([door, kind, "overall", name, off, bar, off / max(abs(true), 1e-9)])
         kept.append(own)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(kept))
-    return [n for own in kept[:MORE] for n in own]
+    return kept[:MORE]
 
 
 def run() -> Iterator[dict[str, Any]]:
@@ -324,7 +330,7 @@ def run() -> Iterator[dict[str, Any]]:
     yield from _by_class(CHOSEN, ", few rows")
     for table, column, all_of_them, alone in allowed():
         for door in ("query", "ask"):
-            off = [error for name, error in averages(table, door) if name == column]
+            off = [n[-1] for one in overall(table, door) for n in one if n[1] == "AVG" and n[3] == column]
             can, usual = alone <= GOAL, float(np.quantile(off, 0.95))
             why = f"noise allows {alone:.4f} to it alone, {all_of_them:.4f} to all"
             yield {
@@ -339,6 +345,12 @@ def run() -> Iterator[dict[str, Any]]:
 def _by_class(tables: Iterable[str], of: str = "") -> Iterator[dict[str, Any]]:
     """Coverage and width by door, kind and class, of releases of some tables."""
     runs = {(table, seed): found(table, seed) for table in tables for seed in range(RUNS)}
+    for table in (t for t in tables if t in TABLES):
+        for seed in range(RUNS):
+            runs[table, seed] = [n for n in runs[table, seed] if n[2] != "overall" or n[1] == "MEDIAN"]
+        for door in ("query", "ask"):
+            more = enumerate(overall(table, door), RUNS if door == "query" else RUNS + MORE)
+            runs |= {(table, seed): own for seed, own in more}
     numbers: list[Any] = [(table, *n) for (table, _), run in runs.items() for n in run]
     for door in ("query", "ask"):
         for kind in ("COUNT", "AVG", "SUM", "MEDIAN"):
