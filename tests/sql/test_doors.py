@@ -338,7 +338,7 @@ def test_columns_may_be_called_like_statements_that_are_never_accepted() -> None
         ("SELECT MODE(g) FROM t", "count by group and take the largest"),
         ("SELECT COUNT(*) FROM t WHERE code || 'x'", "is no condition: compare it, like"),
         ("SELECT AVG(SQRT(real)) FROM t", "combine averages instead, or declare a step"),
-        ("SELECT AVG(big / n) FROM t", "combine averages instead, or declare a coarser step"),
+        ("SELECT AVG(big / n) FROM t", "combine averages, or declare a coarser step"),
         ("SELECT AVG(SQRT(held)) FROM t", "compare the column by itself, like held <="),
     ],
 )

@@ -142,7 +142,18 @@ def csv_reading(data: Path, said: Mapping[str, Any], schema: Path) -> dict[str, 
     if not is_csv(data) or not schema.is_file():
         return dict(said)
     found = Schema.load(schema)
-    return found.read_by(said) if found.confirmed else dict(said)
+    return read_by(found, data, said) if found.confirmed else dict(said)
+
+
+def read_by(schema: Schema, data: Path, said: Mapping[str, Any]) -> dict[str, Any]:
+    """How data are read: as was said, else, if they are a CSV file, as a schema says, confirmed or not.
+
+    Args:
+        schema: the schema.
+        data: of any kind.
+        said: encoding, delimiter and multiline.
+    """
+    return schema.read_by(said) if is_csv(data) else dict(said)
 
 
 def schema_beside(data: Path) -> Path:

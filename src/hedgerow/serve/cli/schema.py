@@ -194,16 +194,15 @@ def check(
     With DATA, count what does not fit it: these counts are PRIVATE, for the owner's eyes. A schema that
     most values of a column fall outside of is not confirmed, and the exit code is 1.
     """
-    from hedgerow.curator.rows.files import is_csv
     from hedgerow.release.schema import Schema
     from hedgerow.service import inspecting
-    from hedgerow.service.places import protected_unit
+    from hedgerow.service.places import protected_unit, read_by
 
     found, fit = Schema.load(schema), None
     if data is not None:
         with progress(json) as step:
             whose = unit or protected_unit(data, ledger)
-            how = found.read_by(vars(reading)) if is_csv(data) else vars(reading)
+            how = read_by(found, data, vars(reading))
             fit = inspecting.fit(found.domain, data, whose, how, step, found.tables)
     strangers = inspecting.misfits(fit)
     if confirm and not found.confirmed and not strangers:
